@@ -34,8 +34,8 @@ FOR = re.compile(r"([1-9]\d{0,4})(m|h|d)")
 UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 MAX_REASON, MAX_NAME = 500, 200
 
-Make = Callable[[Status, int], GroupOrder]
-"""Returns the order, given the group as it is and the wall clock; raises `UserError`."""
+Make = Callable[[Status], GroupOrder]
+"""Returns the order, given the group as it is; raises `UserError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ async def publish_order(settings: Settings, group: str, make: Make, timeout_s: f
                 )
                 await follower.catch_up()
                 topics = settings.landed_topics if own else None
-                order = make(status(group, view, wall_ms(), topics), wall_ms())
+                order = make(status(group, view, wall_ms(), topics))
                 _check_changes(view, order)
                 if own:
                     check_slot(order, settings.controller.max_slots)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -27,7 +28,7 @@ from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings
 from binwright.views.commands.give_order import (
     Given,
-    Make,
+    Signature,
     parse_pinned,
     publish_order,
     signature,
@@ -65,7 +66,7 @@ def freeze(
 ) -> None:
     """Move nothing but what has no living reader, until it is unfrozen or a time."""
     given = Given(group, bootstrap_servers, timeout, reason, until)
-    _give(given, lambda _, now: FreezeOrder(frozen=True, **signature(given, now)))
+    _give(given, lambda _, who: FreezeOrder(frozen=True, **who))
 
 
 def unfreeze(
@@ -77,7 +78,7 @@ def unfreeze(
 ) -> None:
     """End a freeze; frozen hours of the settings go on."""
     given = Given(group, bootstrap_servers, timeout, reason)
-    _give(given, lambda _, now: FreezeOrder(frozen=False, **signature(given, now)))
+    _give(given, lambda _, who: FreezeOrder(frozen=False, **who))
 
 
 def pin(  # noqa: PLR0913 - one parameter for each option
@@ -93,14 +94,12 @@ def pin(  # noqa: PLR0913 - one parameter for each option
     """Have one consumer alone read a partition or a topic; it is started if it does not run."""
     given = Given(group, bootstrap_servers, timeout, reason, until)
 
-    def make(seen: Status, now_ms: int) -> GroupOrder:
+    def make(seen: Status, who: Signature) -> GroupOrder:
         topic, number = parse_pinned(pinned, seen)
         closed = (each.text for each in seen.orders if each.about == f"cordon/{consumer}")
         for text in closed:
             raise UserError(f"{text}: `binwright group uncordon {consumer}` first")
-        return PinOrder(
-            topic=topic, partition=number, slot=Slot(consumer), **signature(given, now_ms)
-        )
+        return PinOrder(topic=topic, partition=number, slot=Slot(consumer), **who)
 
     _give(given, make)
 
@@ -116,7 +115,7 @@ def unpin(
     """End a pin; the partition may be gone by now."""
     given = Given(group, bootstrap_servers, timeout, reason)
 
-    def make(seen: Status, now_ms: int) -> GroupOrder:
+    def make(seen: Status, who: Signature) -> GroupOrder:
         about = {each.about for each in seen.orders}
         if f"pin/{pinned}" in about:
             topic, number = pinned, None
@@ -127,7 +126,7 @@ def unpin(
                 raise UserError(f"{pinned} is not pinned") from exc
             if f"pin/{topic}/{number}" not in about:
                 raise UserError(f"{pinned} is not pinned")
-        return PinOrder(topic=topic, partition=number, slot=None, **signature(given, now_ms))
+        return PinOrder(topic=topic, partition=number, slot=None, **who)
 
     _give(given, make)
 
@@ -145,7 +144,7 @@ def cordon(  # noqa: PLR0913 - one parameter for each option
     given = Given(group, bootstrap_servers, timeout, reason, until)
     _give(
         given,
-        lambda _, now: CordonOrder(slot=Slot(consumer), state="cordoned", **signature(given, now)),
+        lambda _, who: CordonOrder(slot=Slot(consumer), state="cordoned", **who),
     )
 
 
@@ -162,7 +161,7 @@ def drain(  # noqa: PLR0913 - one parameter for each option
     given = Given(group, bootstrap_servers, timeout, reason, until)
     _give(
         given,
-        lambda _, now: CordonOrder(slot=Slot(consumer), state="drained", **signature(given, now)),
+        lambda _, who: CordonOrder(slot=Slot(consumer), state="drained", **who),
     )
 
 
@@ -178,7 +177,7 @@ def uncordon(
     given = Given(group, bootstrap_servers, timeout, reason)
     _give(
         given,
-        lambda _, now: CordonOrder(slot=Slot(consumer), state="open", **signature(given, now)),
+        lambda _, who: CordonOrder(slot=Slot(consumer), state="open", **who),
     )
 
 
@@ -195,7 +194,7 @@ def scale(  # noqa: PLR0913 - one parameter for each option
 ) -> None:
     """Have so many consumers read, whatever the load needs."""
     given = Given(group, bootstrap_servers, timeout, reason, until)
-    _give(given, lambda _, now: ScaleOrder(consumers=consumers, **signature(given, now)))
+    _give(given, lambda _, who: ScaleOrder(consumers=consumers, **who))
 
 
 def unscale(
@@ -207,13 +206,16 @@ def unscale(
 ) -> None:
     """Have the number of consumers follow the load again."""
     given = Given(group, bootstrap_servers, timeout, reason)
-    _give(given, lambda _, now: ScaleOrder(consumers=None, **signature(given, now)))
+    _give(given, lambda _, who: ScaleOrder(consumers=None, **who))
 
 
-def _give(given: Given, make: Make) -> None:
+def _give(given: Given, make: Callable[[Status, Signature], GroupOrder]) -> None:
     settings = settings_at(given.servers)
     name = given.group or settings.group
-    order = run_for_result(lambda: publish_order(settings, name, make, given.timeout_s))
+    who = signature(given, wall_ms())  # first: a bad option needs no Kafka
+    order = run_for_result(
+        lambda: publish_order(settings, name, lambda seen: make(seen, who), given.timeout_s)
+    )
     text = f"{describe(order)}; `binwright status --group {name}` shows what it holds back"
     Console(soft_wrap=True, highlight=False).print(Text(text))
 
