@@ -13,6 +13,7 @@ import psutil
 import pytest
 from aiokafka import AIOKafkaProducer
 from tests.integration.command_line import binwright
+from tests.integration.landing import rows, until
 from tests.integration.topics import create_topic
 
 from binwright.audit.audit import audit
@@ -23,6 +24,7 @@ pytestmark = pytest.mark.integration
 
 GROUP, TOPIC, PARTITIONS = "steered-by-people", "people-orders", 4
 DEADLINE_S = 240.0
+RECORDS = 20  # of each partition, at a time
 
 Readers = dict[int, int]
 """Partition -> the consumer that reads it."""
@@ -102,12 +104,86 @@ def all_read(found: dict[str, Any], at: Readers) -> bool:
     return found["state"] == "steady" and len(at) == PARTITIONS
 
 
-async def produce(broker: str, count: int) -> None:
+async def produce(broker: str) -> None:
     async with AIOKafkaProducer(bootstrap_servers=broker) as producer:
-        for number in range(count):
+        for number in range(RECORDS):
             for partition in range(PARTITIONS):
                 value = b"%d" % number
                 await producer.send_and_wait(TOPIC, value, key=b"k", partition=partition)
+
+
+async def scale_and_pin(person: Person) -> Readers:
+    """Have three consumers read, one of them by a pin."""
+    await person.orders("scale", "3", "--reason", "a backfill")
+    await person.sees(lambda s, at: all_read(s, at) and len(set(at.values())) == 3)
+
+    # pin, to a consumer that does not run
+    await person.orders("pin", f"{TOPIC}-1", "5", "--reason", "its cache")
+    at = await person.sees(lambda s, at: all_read(s, at) and at[1] == 5)
+    _, why = await person.asks("explain", f"{TOPIC}-1")
+    assert f"{TOPIC}-1 is pinned to consumer 5 by" in why
+    code, out = await person.asks("group", "pin", "unknown-1", "5", "--reason", "x")
+    assert (code, f"its topics: {TOPIC}" in out) == (2, True), out
+    await person.orders("drain", "8", "--reason", "x")
+    await person.sees(
+        lambda s, _: any("no such consumer: controller.max_slots is 8" in h for h in s["held"])
+    )
+    await person.orders("uncordon", "8")
+    return at
+
+
+async def freeze_and_kill(person: Person, at: Readers) -> Readers:
+    """In a freeze no order moves anything, and what a dead consumer read gets a reader."""
+    await person.orders("freeze", "--until", "1h", "--reason", "release")
+    await person.orders("scale", "2", "--reason", "less")
+    await person.sees(
+        lambda s, _: any("'release'; waits: 3 of 2 consumers read" in h for h in s["held"])
+    )
+    _, why = await person.asks("explain")
+    assert "moves are frozen by" in why
+    reasons = {each["about"]: each["reason"] for each in (await person.status())["orders"]}
+    assert reasons == {
+        "freeze": "release",
+        f"pin/{TOPIC}/1": "its cache",
+        "scale": "less",
+    }
+    frozen = await person.sees(all_read)
+    assert frozen == at, "nothing has moved"
+    victim = next(slot for slot in sorted(set(at.values())) if slot != 5)
+    person.kill(victim)
+    lost = {p for p, slot in at.items() if slot == victim}
+    found = await person.sees(
+        lambda s, now: all_read(s, now) and not any(now[p] == victim for p in lost)
+    )
+    assert {p: s for p, s in found.items() if p not in lost} == {
+        p: s for p, s in at.items() if p not in lost
+    }
+    await person.orders("unfreeze")
+    code, out = await person.asks("group", "unfreeze")
+    assert (code, "no order of this group is about that" in out) == (2, True), out
+    return await person.sees(lambda s, at: all_read(s, at) and len(set(at.values())) == 2)
+
+
+async def drain_and_lift(person: Person, at: Readers) -> None:
+    """Drain a consumer, then lift all orders: the load alone decides again."""
+    drained = next(slot for slot in sorted(set(at.values())) if slot != 5)
+    await person.orders("drain", str(drained), "--reason", "a new disk")
+    code, out = await person.asks("group", "pin", TOPIC, str(drained), "--reason", "x")
+    assert (code, f"uncordon {drained}` first" in out) == (2, True), out
+    await person.sees(
+        lambda s, at: (
+            all_read(s, at)
+            and drained not in {each["slot"] for each in s["consumers"]}
+            and len(set(at.values())) == 2
+        )
+    )
+    listed = await person.orders("orders")
+    assert f"consumer {drained} is drained, by" in listed
+    assert ": a new disk" in listed
+    for lift in (("uncordon", str(drained)), ("unpin", f"{TOPIC}-1"), ("unscale",)):
+        await person.orders(*lift)
+    await person.sees(lambda s, at: all_read(s, at) and len(set(at.values())) == 1)
+    assert "no order is in force" in await person.orders("orders")
 
 
 async def test_a_person_steers_a_group_and_nothing_is_lost(
@@ -115,76 +191,15 @@ async def test_a_person_steers_a_group_and_nothing_is_lost(
 ) -> None:
     settings = settings_of(broker, spark_url, lake)
     await create_topic(settings.kafka, TOPIC, PARTITIONS)
-    await produce(broker, 20)
+    await produce(broker)
     async with services(settings, lake.parent / "logs") as stack:
         person = Person(broker, stack)
         await person.waits_for_the_group()
         await person.sees(all_read)
-
-        # scale
-        await person.orders("scale", "3", "--reason", "a backfill")
-        await person.sees(lambda s, at: all_read(s, at) and len(set(at.values())) == 3)
-
-        # pin, to a consumer that does not run
-        await person.orders("pin", f"{TOPIC}-1", "5", "--reason", "its cache")
-        at = await person.sees(lambda s, at: all_read(s, at) and at[1] == 5)
-        _, why = await person.asks("explain", f"{TOPIC}-1")
-        assert f"{TOPIC}-1 is pinned to consumer 5 by" in why
-        code, out = await person.asks("group", "pin", "unknown-1", "5", "--reason", "x")
-        assert (code, f"its topics: {TOPIC}" in out) == (2, True), out
-        await person.orders("drain", "8", "--reason", "x")
-        await person.sees(
-            lambda s, _: any("no such consumer: controller.max_slots is 8" in h for h in s["held"])
-        )
-        await person.orders("uncordon", "8")
-
-        # freeze: no order moves anything, and what a dead consumer read gets a reader
-        out = await person.orders("freeze", "--until", "1h", "--reason", "release")
-        await person.orders("scale", "2", "--reason", "less")
-        await person.sees(
-            lambda s, _: any("'release'; waits: 3 of 2 consumers read" in h for h in s["held"])
-        )
-        _, why = await person.asks("explain")
-        assert "moves are frozen by" in why
-        assert (await person.status())["orders"][1]["reason"] == "release"
-        frozen = await person.sees(all_read)
-        assert frozen == at, "nothing has moved"
-        victim = next(slot for slot in sorted(set(at.values())) if slot != 5)
-        person.kill(victim)
-        lost = {p for p, slot in at.items() if slot == victim}
-        found = await person.sees(
-            lambda s, now: all_read(s, now) and not any(now[p] == victim for p in lost)
-        )
-        assert {p: s for p, s in found.items() if p not in lost} == {
-            p: s for p, s in at.items() if p not in lost
-        }
-        await person.orders("unfreeze")
-        code, out = await person.asks("group", "unfreeze")
-        assert (code, "no order of this group is about that" in out) == (2, True), out
-        at = await person.sees(lambda s, at: all_read(s, at) and len(set(at.values())) == 2)
-
-        # drain
-        drained = next(slot for slot in sorted(set(at.values())) if slot != 5)
-        await person.orders("drain", str(drained), "--reason", "a new disk")
-        code, out = await person.asks("group", "pin", TOPIC, str(drained), "--reason", "x")
-        assert (code, f"uncordon {drained}` first" in out) == (2, True), out
-        await person.sees(
-            lambda s, at: (
-                all_read(s, at)
-                and drained not in {each["slot"] for each in s["consumers"]}
-                and len(set(at.values())) == 2
-            )
-        )
-        listed = await person.orders("orders")
-        assert f"consumer {drained} is drained, by" in listed
-        assert ": a new disk" in listed
-
-        # and all lifted: the load alone decides again
-        for lift in (("uncordon", str(drained)), ("unpin", f"{TOPIC}-1"), ("unscale",)):
-            await person.orders(*lift)
-        await person.sees(lambda s, at: all_read(s, at) and len(set(at.values())) == 1)
-        assert "no order is in force" in await person.orders("orders")
-        await produce(broker, 20)
-        await person.sees(lambda s, _: s["lag"] == 0)
+        at = await scale_and_pin(person)
+        at = await freeze_and_kill(person, at)
+        await drain_and_lift(person, at)
+        await produce(broker)
+        await until(lambda: len(rows(lake, TOPIC)) == 2 * RECORDS * PARTITIONS)
     result = await audit([TOPIC], settings.kafka, settings.lake)
     assert result.clean
