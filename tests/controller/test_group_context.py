@@ -7,6 +7,7 @@ import pytest
 
 from binwright.controller.decide.group import ControllerConfig
 from binwright.controller.group_context import group_context
+from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
 from binwright.runtime.settings import load_settings
@@ -36,6 +37,28 @@ def test_every_setting_of_the_machine_is_taken_over() -> None:
         topics=settings.landed_topics,
         **own,
     )
+
+
+def test_pins_frozen_hours_and_budgets_reach_the_machine() -> None:
+    settings = load_settings(
+        controller={
+            "pins": [
+                {"topic": "orders", "partitions": [1, 2], "slot": 3},
+                {"topic": "clicks", "slot": 0},
+            ],
+            "frozen_hours": ["22:00-06:00"],
+            "moves_per_hour": 5,
+            "moves_at_a_time": 2,
+            "moving_bytes_per_s": 1e6,
+        }
+    )
+    config = group_context(settings).config
+    pins = [(pin.topic, pin.partition, pin.slot) for pin in config.pins]
+    assert pins == [("orders", 1, 3), ("orders", 2, 3), ("clicks", None, 0)]
+    assert {pin.by for pin in config.pins} == {"controller.pins"}
+    assert config.frozen_hours == (DailyWindow(22 * 60, 6 * 60),)
+    budgets = config.moves_per_hour, config.moves_at_a_time, config.moving_bytes_per_s
+    assert budgets == (5, 2, 1e6)
 
 
 def test_limits_are_measured_unless_they_are_given() -> None:

@@ -44,6 +44,7 @@ from binwright.protocol.errors import (
     SettingsError,
     TemplateRefused,
 )
+from binwright.protocol.group_orders import CordonOrder, PinOrder
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.measurements import Needs, PartitionRate
 from binwright.protocol.messages import OffsetRange, Staged, StartReading, StartWriting, TableOrder
@@ -80,6 +81,8 @@ MESSAGES = (
     b'{"plan":1,"by":"x","kind":"brokers-approved/1"}',
     wire.encode(STAGED),
     wire.encode(TableOrder(topic="orders", paused=True, by="x")),
+    wire.encode(PinOrder(topic="orders", partition=3, slot=Slot(2), by="x", until_ms=9)),
+    wire.encode(CordonOrder(slot=Slot(2), state="drained", by="x", reason="y")),
     wire.encode(NEEDS),
     wire.encode(GROUP_PLAN),
     wire.encode(measurement("orders", [PartitionRate(0, BytesPerSecond(1.0), 5.0, 9, 0, None)])),
@@ -105,6 +108,11 @@ GROUP_SPECS = tuple(
                 "topics": ["orders"],
                 "sink": {"path": "/x", "freshnessSeconds": 5},
                 "minConsumers": 1,
+                "control": {
+                    "frozenHours": ["22:00-06:00"],
+                    "movesPerHour": 3,
+                    "pins": [{"topic": "orders", "partitions": [1], "consumer": 2}],
+                },
                 "tables": [{"topics": ["orders"], "format": "json", "columns": "id BIGINT"}],
             },
             {

@@ -13,6 +13,8 @@ from tests import builders
 from binwright.balancer.decide.proposals import BrokerPlanRecord, decode_record
 from binwright.protocol import wire
 from binwright.protocol.errors import MalformedMessage, UnknownKind
+from binwright.protocol.fields import LATEST_MS
+from binwright.protocol.group_orders import CordonOrder, FreezeOrder, PinOrder, ScaleOrder
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.measurements import Measurement, Needs, PartitionRate, Quality
 from binwright.protocol.messages import (
@@ -22,6 +24,9 @@ from binwright.protocol.messages import (
     Inbound,
     MeasuredCapacity,
     OffsetRange,
+    Planned,
+    Savings,
+    SimulatedCost,
     Staged,
     StartReading,
     StateQuery,
@@ -85,6 +90,9 @@ TABLES = some.builds(
     commits=NUMBERS,
     fault=TEXT,
 )
+COSTS = some.builds(
+    SimulatedCost, rule=TEXT, change=TEXT, replica_minutes=AMOUNTS, within_sla=AMOUNTS
+)
 SHARES = dict.fromkeys(["bytes_per_s", "spread", "used", "seconds"], AMOUNTS)
 FIELDS: dict[str, some.SearchStrategy[Any]] = {
     **dict.fromkeys(["controller", "process", "version", "monitor", "by", "reason"], TEXT),
@@ -118,7 +126,29 @@ FIELDS: dict[str, some.SearchStrategy[Any]] = {
     "done": some.booleans(),
     "bins": some_tuple(some_map(NUMBERS)),
 }
+MOMENTS = some.integers(0, LATEST_MS)
+ORDER = {
+    "by": some.text(max_size=200),
+    "reason": some.text(max_size=500),
+    **dict.fromkeys(["at_ms", "until_ms"], MOMENTS),
+}
 SPECIAL: dict[type, dict[str, some.SearchStrategy[Any]]] = {
+    PinOrder: {
+        **ORDER,
+        "partition": some.none() | some.integers(0, 2**31 - 1),
+        "slot": some.none() | SLOTS,
+    },
+    CordonOrder: {**ORDER, "state": some.sampled_from(["cordoned", "drained", "open"])},
+    FreezeOrder: {**ORDER, "frozen": some.booleans()},
+    ScaleOrder: {**ORDER, "consumers": some.none() | some.integers(1, 10_000)},
+    Savings: {
+        **dict.fromkeys(["from_ms", "until_ms"], NUMBERS),
+        "sla_s": AMOUNTS,
+        "own": COSTS,
+        "others": some_tuple(COSTS),
+        "proposed": some.none() | COSTS,
+    },
+    Planned: {"moved": some_tuple(some.tuples(NUMBERS, NUMBERS))},
     Stopped: {"next": some_map(some.none() | NUMBERS)},
     StartReading: {"offsets": some_map(some.none() | NUMBERS)},
     Measurement: {"partitions": some_tuple(RATES)},

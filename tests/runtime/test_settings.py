@@ -54,6 +54,11 @@ def test_all_faults_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
         ("controller", {"limit_bytes_per_s": "much"}, "limit_bytes_per_s: must be"),
         (
             "controller",
+            {"pins": [{"topic": "a", "slot": 7}], "max_slots": 7},
+            r"pins: no slots \[7\], max_slots is 7",
+        ),
+        (
+            "controller",
             {"slot_limits": {7: 10.0}, "max_slots": 7},
             r"no slots \[7\], max_slots is 7",
         ),

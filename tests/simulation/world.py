@@ -31,6 +31,7 @@ from binwright.monitor.passes import Monitor
 from binwright.packing.catalogue import algorithm
 from binwright.protocol import wire
 from binwright.protocol.errors import MalformedMessage
+from binwright.protocol.group_orders import GroupOrder
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.messages import Inbound, Report, Staged
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
@@ -190,7 +191,7 @@ class World:
             self.bus if dies_after is None else MortalControlTopics(self.bus, dies_after)
         )
         measurements = Measurements(bus, METRICS)
-        controller = Leadership(bus, self.fleet, group_context, measurements)
+        controller = Leadership(bus, self.fleet, group_context, measurements, now_ms=loop_ms)
         self.controllers.append(controller)
         self.tasks.append(asyncio.create_task(self._lead(controller, measurements)))
         return self.tasks[-1]
@@ -208,6 +209,10 @@ class World:
 
     def controller_dead(self) -> bool:
         return self.tasks[-1].done()
+
+    async def order(self, order: GroupOrder) -> None:
+        """Give an order, as a person does."""
+        await self.bus.publish(METADATA, 0, wire.key(order), wire.encode(order))
 
     def group(self) -> Group:
         return self.controllers[-1].state.group

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from tests.builders import LIMIT
 
+from binwright.protocol.group_orders import MAX_SHOWN, CordonOrder, Held
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.messages import (
     Accepted,
@@ -23,8 +24,17 @@ from binwright.protocol.messages import (
 )
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.selection import Selection
+from binwright.runtime.metrics import Distribution
 from binwright.views.group_view import GroupView
-from binwright.views.status import SILENT_MS, HotPartition, OwnerChange, Status, status
+from binwright.views.page.server import group_samples
+from binwright.views.status import (
+    SILENT_MS,
+    HotPartition,
+    OrderStatus,
+    OwnerChange,
+    Status,
+    status,
+)
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 A, B = Slot(0), Slot(1)
@@ -333,3 +343,22 @@ def test_a_partition_that_gets_more_than_its_consumer_sustains_is_hot() -> None:
     assert now(view).hot == (HotPartition(P, 100.0, 90.0), HotPartition(Q, 100.0, 90.0))
     view.apply(7, 0, Dead(slot=A, epoch=1, term=6))
     assert now(view).hot == (), "another consumer may sustain it"
+
+
+def test_orders_in_force_and_what_is_held_back_are_in_the_status() -> None:
+    view = two_consumers()
+    order = CordonOrder(slot=B, state="drained", by="bob", reason="a disk", at_ms=5, until_ms=9_000)
+    view.apply(20, NOW, order)
+    view.apply(21, NOW, Held(term=0, reasons=("a pin waits",) * 99))
+    shown = OrderStatus("cordon/1", "consumer 1 is drained", "bob", "a disk", 5, 9_000)
+    assert now(view).orders == (shown,)
+    assert now(view, 9_000).orders == ()
+    assert now(view).held == ("a pin waits",) * MAX_SHOWN
+    assert now(view).to_json()["orders"][0]["about"] == "cordon/1"
+    assert view.recent_events[-1] == (NOW, "consumer 1 is drained, by bob: a disk")
+    pauses = Distribution("binwright_move_pause_seconds")
+    samples = {each.name: each.value for each in group_samples(now(view), pauses)}
+    assert (samples["binwright_group_orders"], samples["binwright_group_held"]) == (1, MAX_SHOWN)
+    view.apply(22, NOW, replace(order, state="open", reason=""))
+    assert now(view).orders == ()
+    assert view.recent_events[-1] == (NOW, "consumer 1 is open, by bob")

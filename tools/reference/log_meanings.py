@@ -1,20 +1,14 @@
 """What each log event means, in one sentence: a test holds the list against the source."""
 
-MEANINGS = {
+from tools.reference.control_meanings import CONTROL_MEANINGS
+
+MEANINGS = CONTROL_MEANINGS | {
     "announcement.refused": (
         "An announcement of a staged file contradicts itself or Kafka; its rows do not land from "
         "it. Who may write to the landing topic?"
     ),
-    "approval.refused": (
-        "Somebody approved a plan that does not wait: it is out of date, already carried out, or "
-        "only shown."
-    ),
     "archive.created": "Java's class-data archive was written; later starts are faster.",
     "archive.failed": "Java's class-data archive could not be written; servers start more slowly.",
-    "assignment.inconsistent": (
-        "A report contradicts what the controller believes; it claims a new term and asks all "
-        "consumers."
-    ),
     "balancer.crashed": (
         "The watch over brokers has a fault of its own: please report it. It rests for an hour."
     ),
@@ -65,7 +59,6 @@ MEANINGS = {
     "client.stop_failed": (
         "A Kafka client ended its closing with an error; its connections are gone."
     ),
-    "command.sent": "The controller sent a command to a consumer.",
     "commit.abandoned": (
         "A consumer ended while a commit was under way; the next writer finds out what became of "
         "it."
@@ -120,31 +113,11 @@ MEANINGS = {
     "fetching.paused": (
         "Topics hold more than their share of memory; the consumer pauses fetching them."
     ),
-    "fleet.failed": "The fleet could not do what the controller wants; it is tried again.",
-    "fleet.reported": (
-        "Something happened to a consumer's pod; `what` is the name of the Kubernetes Event."
-    ),
     "gap.reported": (
         "A table's writer lacks staged files; the partitions are read again from what is committed."
     ),
     "gap.sent": "This writer reported a gap to the controller.",
     "goodbye.sent": "The consumer sent `Goodbye` with the offsets at which others continue.",
-    "group.failed": (
-        "Running a ConsumerGroup failed unexpectedly; it is tried again, the others go on."
-    ),
-    "group.refused": "A ConsumerGroup cannot be run; its status has the same reason.",
-    "group.released": (
-        "A ConsumerGroup is no longer run: it was deleted, or another object has its group."
-    ),
-    "group.scaled": "The scaler set the replicas of a group's workload, with the reasons.",
-    "group.seen": ("An ordinary group was looked at; the reason says what was decided."),
-    "group.limited": "A ConsumerGroup may not have all that it asks for: a limit of its namespace.",
-    "group.started": "A ConsumerGroup is run from now on.",
-    "group.synchronized": "A new controller knows who reads and writes what.",
-    "group.unsteered": (
-        "An ordinary group cannot be steered: it has no members, or they use another assignor."
-    ),
-    "groups.sized": "The scaler has made a pass over all groups.",
     "health.served": "`/live`, `/ready` and `/metrics` are answered at this address.",
     "hello.sent": "The consumer process sent its `Hello` and has its epoch.",
     "housekeeping.failed": "The maintenance of tables failed unexpectedly; it is tried again.",
@@ -167,9 +140,6 @@ MEANINGS = {
     "landing_topic.unreachable": "The landing topic cannot be read; staged files wait.",
     "layout.failed": "A table could not be clustered, or have statistics; it lands all the same.",
     "layout.waits": "`cluster_by` or `statistics` names columns that the table has not yet.",
-    "leadership.ended": (
-        "Leading a ConsumerGroup ended with an error; it is tried again after a pause."
-    ),
     "list.failed": (
         "The ConsumerGroups of a namespace cannot be listed yet; those of the others are run."
     ),
@@ -184,7 +154,6 @@ MEANINGS = {
     "measurements.missing": (
         "The metrics topic cannot be opened; without measurements the assignment stays."
     ),
-    "limits.measured": "Consumers have measured what they sustain; plans go by it from now on.",
     "message.delayed": (
         "Kafka does not confirm a message; it is published again until Kafka does. Of a consumer's "
         "reports the next one follows instead; rows whose file is to be announced are safe."
@@ -217,50 +186,16 @@ MEANINGS = {
         "The group's offset of a partition is set back to where the table says that rows continue."
     ),
     "offsets.not_committed": "Offsets could not be committed to Kafka; the table has them.",
-    "packing.approximated": "The packing `exact` gave up and used the answer of `sticky`.",
-    "plan.approximated": "No optimum was proved for brokers; the best plan known is used.",
-    "packing.overdue": (
-        "The packing did not finish within `controller.plan_timeout_s`; the plan is dropped."
-    ),
     "partition.delayed": "Kafka does not return where partitions begin or end; their start waits.",
     "partition.started": "The consumer reads a partition from this offset on.",
     "partition.stopped": "The consumer stopped reading a partition.",
     "pass.failed": "A pass of the monitor failed; the next one follows after a pause.",
     "pass.recovered": "The monitor measures again.",
     "pattern.refused": "A group's pattern is not a regular expression and is ignored.",
-    "plan.absent": (
-        "An aiokafka member found no valid plan for its group; it assigns as the sticky assignor "
-        "does."
-    ),
-    "plan.approved": "A person approved the plan that waits.",
-    "plan.followed": ("An aiokafka member assigns partitions by the controller's plan."),
-    "plan.malformed": ("A record of the plans topic is not a plan; it is skipped."),
-    "plan.overdue": (
-        "A plan was not carried out within `controller.plan_timeout_s`; a new one is made."
-    ),
-    "plan.proposed": "A plan is shown, and waits for an approval if `waits` is true.",
-    "plan.published": (
-        "A plan for an ordinary group was published, and the group is made to rebalance."
-    ),
-    "plan.rejected": (
-        "A packing's answer does not become a plan; the reason has what it would have cost."
-    ),
-    "plan.withdrawn": "A proposed plan is out of date.",
-    "plans.missing": (
-        "The plans topic does not exist; a member assigns without a plan until it does."
-    ),
-    "plans.unreachable": (
-        "An aiokafka member cannot read the plans topic; the last plan counts until it is too old."
-    ),
     "probe.left": (
         "The topic with which `brokers apply` measures how long producers wait could not be "
         "removed; the next run removes it."
     ),
-    "process.ended": "A consumer process ended by itself and is started again.",
-    "process.killed": "A consumer process was killed because it was declared dead.",
-    "process.overdue": "A consumer process did not end within its grace period and is killed.",
-    "process.retired": "A consumer process is asked to end.",
-    "process.started": "A consumer process was started.",
     "producer.abandoned": "A Kafka producer did not close in time and was left behind.",
     "producer.replaced": "A Kafka producer failed and was replaced by a new one.",
     "reader.check_failed": "Kafka did not return the end of metadata partition 0.",
@@ -288,9 +223,6 @@ MEANINGS = {
     "request.failed": "An HTTP client went away before it had its response.",
     "rows.missing": (
         "Nothing is staged for the offsets that come next in a table; they are read again."
-    ),
-    "scale.failed": (
-        "The scaler could not set the replicas of a group's workload; the next pass tries again."
     ),
     "scaledgroup.refused": "A ScaledGroup is not scaled; its status has the same reason.",
     "scaledgroup.released": "A ScaledGroup is no longer scaled: it was deleted.",
@@ -335,7 +267,6 @@ MEANINGS = {
     "staging.resumed": "Files of the topic have landed; it is fetched again.",
     "staging.slow": "Staging one file takes long.",
     "staging.unavailable": "The staging directory cannot be written; the consumer is not ready.",
-    "state.changed": "The controller's state machine changed its state.",
     "status.unwritten": "The status of a ConsumerGroup could not be written.",
     "steering.failed": (
         "A look at an ordinary group, or its rebalance, failed; it is tried again."
@@ -370,7 +301,6 @@ MEANINGS = {
     "target.failed": (
         "An unexpected error in one scaled group; the others go on, and it is tried again."
     ),
-    "term.begun": "The controller read its own Claim and asks all consumers for their state.",
     "topic.created": "A topic was created.",
     "topic.describe_failed": "The configuration of a topic cannot be read; it is not checked.",
     "topic.deselected": (

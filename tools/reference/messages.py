@@ -45,7 +45,8 @@ end in `_ms` milliseconds.
 
 TOPICS: Mapping[str, tuple[str, tuple[Any, ...]]] = {
     "GROUP.metadata, partition 0": (
-        "Consumers and controllers write, controllers read. The topic is compacted by key.",
+        """Consumers, controllers and people's commands write, controllers read. The topic is
+        compacted by key.""",
         get_args(Inbound),
     ),
     "GROUP.metadata, partition SLOT + 1": (
@@ -81,16 +82,21 @@ SHARED_MEANING = {"Epoch", "Revision", "SlotNumber", "Term"}
 
 TYPES = {
     "Amount": "number ≥ 0",
+    "Consumers": "integer ≥ 1",
     "Epoch": "integer",
     "KnownOffsets": "partition → offset or null",
+    "Moment": "integer ≥ 0",
     "None": "null",
     "FileName": "string",
     "Number": "integer ≥ 0",
     "Offset": "integer ≥ 0",
     "Offsets": "partition → offset",
     "Partition": "partition",
+    "PartitionNumber": "integer ≥ 0",
+    "PersonName": "text, 200 characters at most",
     "Quality": " or ".join(map(code, get_args(measurements.Quality))),
     "Rate": "number ≥ 0",
+    "Reason": "text, 500 characters at most",
     "Revision": "integer",
     "SlotNumber": "integer ≥ 0",
     "Term": "integer",

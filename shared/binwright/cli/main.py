@@ -33,6 +33,7 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "doctor": "binwright.consumer.doctor.command:command",
         "schema": "binwright.consumer.commands:app",
         "approve": "binwright.views.commands.approve:command",
+        "group": "binwright.views.commands.group:app",
         "table": "binwright.views.commands.table:app",
         "brokers": "binwright.balancer.commands:app",
         "calibrate": "binwright.lab.commands.calibrate:command",

@@ -7,6 +7,7 @@ from itertools import count
 from math import fsum
 
 from binwright.packing.inputs import SlotCapacities
+from binwright.packing.rules import NO_RULES, Rules
 from binwright.protocol.model import Assignment, Rates, Slot, TopicPartition
 
 MAX_LOAD_AFTER = 0.9
@@ -61,8 +62,15 @@ def _highest_load(rates: Rates, capacities: SlotCapacities, assignment: Assignme
     return max(loads.values(), default=0.0)
 
 
-def ensure_min_slots(
-    target: Assignment, rates: Rates, capacities: SlotCapacities, current: Assignment, minimum: int
+def ensure_min_slots(  # noqa: PLR0913 - what a plan is made of
+    target: Assignment,
+    rates: Rates,
+    capacities: SlotCapacities,
+    current: Assignment,
+    minimum: int,
+    *,
+    rules: Rules = NO_RULES,
+    max_slots: int | None = None,
 ) -> dict[TopicPartition, Slot]:
     """Return `target` spread over `minimum` consumers, or one per partition if that is fewer.
 
@@ -74,9 +82,13 @@ def ensure_min_slots(
         rates: Bytes/s of every partition in `target`.
         capacities: Of consumers, bytes/s.
         current: Who reads each partition now.
-        minimum: The number of consumers, > 0.
+        minimum: The number of consumers, > 0; fewer if the rules leave no more.
+        rules: That hold, in `target` too.
+        max_slots: Slots are below this; None: any.
     """
     placed = dict(target)
+    fixed = {p for p in placed if rules.only_reader(p, current.get(p)) is not None} if rules else ()
+    numbers = count() if max_slots is None else range(max_slots)
     owned: defaultdict[Slot, set[TopicPartition]] = defaultdict(set)
     for partition, slot in placed.items():
         owned[slot].add(partition)
@@ -92,31 +104,37 @@ def ensure_min_slots(
             break
         spare: float = capacities.for_slot(slot)
         for partition in sorted(p for p in placed if current.get(p) == slot):
-            if len(owned[placed[partition]]) > 1 and rates[partition] <= spare:
+            allowed = rules.allow(partition, slot, slot) and (max_slots is None or slot < max_slots)
+            if allowed and len(owned[placed[partition]]) > 1 and rates[partition] <= spare:
                 give(partition, slot)
                 spare -= rates[partition]
-    while len(owned) < wanted:
+    unused = (s for s in map(Slot, numbers) if s not in owned and rules.is_open(s))
+    while len(owned) < wanted and (fresh := next(unused, None)) is not None:
+        movable = {slot: some.difference(fixed) for slot, some in owned.items() if len(some) > 1}
         fullest = max(
-            (slot for slot, some in owned.items() if len(some) > 1),
+            (slot for slot, some in movable.items() if some),
             key=lambda slot: (fsum(rates[p] for p in owned[slot]), -slot),  # exact in any order
+            default=None,
         )
-        fresh = next(slot for slot in map(Slot, count()) if slot not in owned)
-        for partition in _half(owned[fullest], rates):
+        if fullest is None:
+            break
+        most = min(len(movable[fullest]), len(owned[fullest]) - 1)
+        for partition in _half(movable[fullest], rates)[:most]:
             give(partition, fresh)
     return placed
 
 
 def _half(partitions: set[TopicPartition], rates: Rates) -> list[TopicPartition]:
-    """Return some of these, not all, greedily up to half of the load."""
+    """Return some of these, one at least, greedily up to half of the load."""
     half, smaller_half, load = fsum(rates[p] for p in partitions) / 2, list[TopicPartition](), 0.0
     ordered = sorted(partitions, key=lambda p: (-rates[p], p))
     if not half:
-        return ordered[: len(ordered) // 2]
+        return ordered[: max(1, len(ordered) // 2)]
     for partition in ordered:
         if load + rates[partition] <= half:
             smaller_half.append(partition)
             load += rates[partition]
-    return (smaller_half or ordered[-1:])[: len(ordered) - 1]
+    return smaller_half or ordered[-1:]
 
 
 def spread(

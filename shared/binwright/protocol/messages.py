@@ -23,6 +23,7 @@ from binwright.protocol.fields import (
     SlotNumber,
     Term,
 )
+from binwright.protocol.group_orders import GroupOrder, Held
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.measurements import Measurement, Needs
 from binwright.protocol.model import Slot, TopicPartition
@@ -77,6 +78,7 @@ class Planned:
     rates: Mapping[Partition, Rate]  # bytes/s that the plan was made for
     targets: Mapping[Partition, SlotNumber]  # the owner of each partition afterwards
     keeps: Offset | None = None  # number of the approved plan that it restores; null: none
+    moved: tuple[tuple[Number, Number], ...] = ()  # moves of plans: minute since 1970, how many
     kind: Literal["planned/1"] = "planned/1"
 
 
@@ -393,6 +395,8 @@ Inbound = (
     | Approved
     | Accepted
     | Withdrawn
+    | Held
+    | GroupOrder
     | Savings
 )
 """Records of metadata partition 0."""

@@ -18,6 +18,13 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from pydantic_core import ErrorDetails
 
 from binwright.protocol.errors import MalformedMessage, UnknownKind
+from binwright.protocol.group_orders import (
+    CordonOrder,
+    FreezeOrder,
+    PinOrder,
+    ScaleOrder,
+    subject,
+)
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.measurements import Measurement, Needs
 from binwright.protocol.messages import (
@@ -98,6 +105,8 @@ def key(message: AnyMessage) -> bytes:
             return message.group.encode()
         case Hello() | Report() | Stopped() | Started() | Gap() | Goodbye() | Dead():
             return f"{name}/{message.slot}".encode()
+        case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder():
+            return subject(message).encode()
         case _:
             return name.encode()
 

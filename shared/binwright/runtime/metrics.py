@@ -86,6 +86,12 @@ METRICS: Mapping[str, Metric] = {
     "binwright_group_hot_partitions": Metric(
         "Partitions that get more than a consumer sustains.", GROUP, "group"
     ),
+    "binwright_group_orders": Metric(
+        "People's orders in force: pins, cordons, drains, a freeze, a scale.", ("group",), "group"
+    ),
+    "binwright_group_held": Metric(
+        "Sentences about what orders and settings hold back; 0: nothing.", ("group",), "group"
+    ),
     "binwright_group_moves_in_flight": Metric(
         "Partitions that are not yet where the last plan has them.", GROUP, "group"
     ),

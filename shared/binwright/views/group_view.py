@@ -9,6 +9,17 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 
 from binwright.cli.terminal import data_size
+from binwright.protocol.group_orders import (
+    MAX_SHOWN,
+    CordonOrder,
+    FreezeOrder,
+    GroupOrder,
+    Held,
+    PinOrder,
+    ScaleOrder,
+    StandingOrders,
+    describe,
+)
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.messages import (
     Accepted,
@@ -82,6 +93,8 @@ class GroupView:
     starts: dict[TopicPartition, int] = field(default_factory=dict)  # first offset kept
     record_bytes: dict[TopicPartition, float] = field(default_factory=dict)
     tables: TableViews = field(default_factory=TableViews)
+    orders: StandingOrders = field(default_factory=StandingOrders)
+    held: tuple[str, ...] = ()  # what the controller does not do, and why
     monitors: Monitors = field(default_factory=Monitors)
     plan: Planned | None = None  # the last one
     history: PlanHistory = field(default_factory=PlanHistory)
@@ -149,8 +162,21 @@ class GroupView:
                 self._log_event(at_ms, "a controller took the lead")
             case LimitsMeasured():
                 self._apply_limits(at_ms, message)
-            case Savings():
-                self.savings = message
+            case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder():
+                self._apply_order(at_ms, message)
+            case Held() | Savings():
+                self._apply_note(message)
+
+    def _apply_note(self, message: Held | Savings) -> None:
+        if isinstance(message, Held):
+            self.held = message.reasons[:MAX_SHOWN]
+        else:
+            self.savings = message
+
+    def _apply_order(self, at_ms: int, order: GroupOrder) -> None:
+        self.orders = self.orders.apply(order)
+        why = f": {order.reason}" if order.reason else ""
+        self._log_event(at_ms, f"{describe(order)}, by {order.by}{why}")
 
     def _apply_limits(self, at_ms: int, message: LimitsMeasured) -> None:
         self._measured_limits = limits = _limits(message)

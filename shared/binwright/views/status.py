@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from binwright.protocol.group_orders import GroupOrder, describe, subject
 from binwright.protocol.messages import MeasuredCapacity, Report, Savings
 from binwright.protocol.model import PerSlot, Slot, TopicPartition
 from binwright.protocol.selection import Selection
@@ -95,6 +96,18 @@ class ProposalStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class OrderStatus:
+    """A person's order that holds at present."""
+
+    about: str  # the newest order about the same thing counts
+    text: str  # what it says
+    by: str
+    reason: str
+    at_ms: int  # wall clock, ms since 1970
+    until_ms: int  # likewise; 0: until it is lifted
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """The status of one group."""
 
@@ -117,6 +130,8 @@ class Status:
     limits: PerSlot | None = None  # bytes/s that consumers sustain; None: no controller ever led
     limits_measured: bool = False  # by the consumers; else they are given
     hot: tuple[HotPartition, ...] = ()
+    orders: tuple[OrderStatus, ...] = ()  # of people, in force
+    held: tuple[str, ...] = ()  # what its controller does not do because of orders or settings
     savings: Savings | None = None  # of a past time, as `binwright savings` published them
 
     def limit(self, slot: Slot) -> float | None:
@@ -174,6 +189,19 @@ def status(group: str, view: GroupView, now_ms: int, topics: Selection | None = 
         hot=_hot(view, parts, leader.limits if leader else None),
         savings=view.savings,
         lag_bytes=sum(view.partition_lag(p) * view.record_bytes.get(p, 0.0) for p in parts),
+        orders=tuple(map(_order, view.orders.in_force(now_ms))),
+        held=view.held,
+    )
+
+
+def _order(order: GroupOrder) -> OrderStatus:
+    return OrderStatus(
+        about=subject(order),
+        text=describe(order),
+        by=order.by,
+        reason=order.reason,
+        at_ms=order.at_ms,
+        until_ms=order.until_ms,
     )
 
 

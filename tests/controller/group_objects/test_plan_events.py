@@ -5,14 +5,17 @@ from dataclasses import replace
 import pytest
 from tests.builders import group
 
+from binwright.controller.decide.events import Log
 from binwright.controller.decide.group import Group, Proposal
 from binwright.controller.decide.states import Sentinel, State
 from binwright.controller.group_objects.plan_events import (
     MAX_SHOWN,
+    PlanEvents,
     handle_annotation,
     shown_proposal,
 )
-from binwright.kubernetes.objects import Obj
+from binwright.kubernetes.events import EventRecorder
+from binwright.kubernetes.objects import Obj, Owner
 from binwright.kubernetes.status import APPROVE_ANNOTATION, Approvals
 from binwright.protocol.messages import Accepted, Proposed
 from binwright.protocol.model import Slot, TopicPartition
@@ -123,3 +126,21 @@ def test_the_changes_of_a_long_plan_are_cut_to_fit_an_object() -> None:
     shown = shown_proposal(Proposal(replace(PLAN, owners={}, targets=many), 5), None)
     assert shown is not None
     assert (len(shown["changes"]), shown["starts"]) == (MAX_SHOWN, 2 * MAX_SHOWN)
+
+
+class Notes(EventRecorder):
+    """A recorder that only remembers."""
+
+    def __init__(self) -> None:
+        self.noted: list[tuple[str, str]] = []  # reasons and messages
+
+    def note(self, about: Owner, reason: str, message: str, *, warning: bool = False) -> None:
+        assert (about.name, warning) == ("orders", False)
+        self.noted.append((reason, message))
+
+
+def test_what_orders_hold_back_becomes_an_event_of_the_object() -> None:
+    notes, owner = Notes(), Owner("v1", "ConsumerGroup", "orders", "an id", "eu")
+    reasons = ("moves are frozen by alice; waits: a drain", "a pin is not followed")
+    PlanEvents(notes, owner, None).observe(Log("plan.held", {"reasons": reasons}))
+    assert notes.noted == [("PlanHeld", "; ".join(reasons))]

@@ -41,6 +41,49 @@ def test_every_budget_of_the_schema_reaches_the_settings() -> None:
     assert values == list(budgets.values())
 
 
+def test_every_control_of_the_schema_reaches_the_settings() -> None:
+    crd = yaml.safe_load(CRD.read_text())
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    fields = schema["properties"]["control"]["properties"]
+    control = {
+        "frozenHours": ["22:00-06:00"],
+        "movesPerHour": 5,
+        "movesAtATime": 2,
+        "movingBytesPerSecond": 1e6,
+        "pins": [{"topic": "orders", "partitions": [3], "consumer": 2}],
+    }
+    assert fields.keys() == control.keys()
+    assert fields["pins"]["items"]["properties"].keys() == {"topic", "partitions", "consumer"}
+    found = settings_of(consumer_group(control=control), load_settings()).controller
+    assert found.frozen_hours == ("22:00-06:00",)
+    assert (found.moves_per_hour, found.moves_at_a_time, found.moving_bytes_per_s) == (5, 2, 1e6)
+    assert [pin.model_dump() for pin in found.pins] == [
+        {"topic": "orders", "partitions": (3,), "slot": 2}
+    ]
+
+
+def test_an_object_without_controls_has_those_of_the_settings() -> None:
+    base = load_settings(controller={"moves_per_hour": 7, "pins": [{"topic": "a", "slot": 0}]})
+    found = settings_of(consumer_group(control={"movesAtATime": 1}), base).controller
+    assert (found.moves_per_hour, found.moves_at_a_time, len(found.pins)) == (7, 1, 1)
+    assert settings_of(consumer_group(control={"pins": []}), base).controller.pins == ()
+
+
+@pytest.mark.parametrize(
+    ("control", "fault"),
+    [
+        ({"pins": [{"topic": "../x", "consumer": 1}]}, "a topic's name"),
+        ({"pins": [{"topic": "a", "consumer": 100}]}, r"pins: no slots \[100\]"),
+        ({"pins": "a"}, "control.pins"),
+        ({"frozenHours": ["late"]}, "not a window of a day"),
+        ({"movesPerHour": -1}, "greater than or equal to 0"),
+    ],
+)
+def test_controls_that_do_not_hold_are_refused(control: object, fault: str) -> None:
+    with pytest.raises(SettingsError, match=fault):
+        settings_of(consumer_group(control=control), load_settings())
+
+
 @pytest.mark.parametrize("mode", ["observe", "approve", "act"])
 def test_a_pause_observes_whatever_the_mode(mode: str) -> None:
     assert settings_of(consumer_group(mode=mode), load_settings()).controller.mode == mode

@@ -20,6 +20,7 @@ from binwright.kafka.metrics_topic import run_measurements
 from binwright.kubernetes.objects import Obj
 from binwright.protocol import wire
 from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.messages import Planned
 from binwright.protocol.model import BytesPerSecond, Slot
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import load
@@ -290,6 +291,27 @@ async def test_a_group_may_have_topics_by_pattern(harness: GroupsHarness) -> Non
     await harness.sandbox.wait_for_event("SpecRefused", "topicPatterns.1")
 
 
+async def test_the_pins_of_an_object_are_those_of_its_plans(harness: GroupsHarness) -> None:
+    pin = {"topic": "orders", "partitions": [1], "consumer": 3}
+    budgets = {"movesPerHour": 9, "movesAtATime": 2, "movingBytesPerSecond": 1.5}
+    await harness.apply("pinned", topics=["orders"], control={"pins": [pin], **budgets})
+
+    def plans() -> list[Planned]:
+        records = harness.bus.records("pinned.metadata", 0)
+        every = [wire.decode_inbound(record.value) for record in records]
+        return [message for message in every if isinstance(message, Planned)]
+
+    async def planned() -> bool:
+        await harness.measure("orders", 100.0, 100.0)
+        if not harness.is_led("pinned") or not await harness.bus.partitions("pinned.metadata"):
+            return False
+        return bool(plans())
+
+    await until(planned)
+    targets = {str(p): slot for p, slot in plans()[0].targets.items()}
+    assert targets == {"orders-0": 0, "orders-1": 3}
+
+
 async def test_an_object_s_broken_template_is_shown_in_its_status(harness: GroupsHarness) -> None:
     await harness.apply(
         "own", topics=["orders"], template={"spec": {"containers": [{"name": "x"}]}}
@@ -315,6 +337,13 @@ async def test_the_api_server_refuses_invalid_specs(harness: GroupsHarness) -> N
     )
     assert "slots are numbers" in await harness.refused("bad", topics=["a"], slotLimits={"one": 5})
     assert "unknown field" in await harness.refused("bad", topics=["a"], topic="b")
+    for control, fault in (
+        ({"frozenHours": ["late"]}, "frozenHours"),
+        ({"movesAtATime": 0}, "movesAtATime"),
+        ({"pins": [{"topic": "a"}]}, "consumer: Required value"),
+        ({"moves": 1}, "unknown field"),
+    ):
+        assert fault in await harness.refused("bad", topics=["a"], control=control)
     table = {"topics": ["a"], "format": "json", "columns": "id BIGINT"}
     assert "Unsupported value" in await harness.refused(
         "bad", topics=["a"], tables=[table | {"format": "xml"}]

@@ -9,10 +9,12 @@ from binwright.cli.terminal import page_console, print_page
 from binwright.protocol.messages import MeasuredCapacity
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.views.commands.status_page import draw
+from binwright.views.order_text import order_text
 from binwright.views.status import (
     ConsumerStatus,
     HotPartition,
     MoveStatus,
+    OrderStatus,
     OwnerChange,
     PlanStatus,
     ProposalStatus,
@@ -49,6 +51,17 @@ def moving() -> Status:
             TableStatus("clicks", None, "unwritten", 0.0, 0, 0),
         ),
     )
+
+
+def test_orders_and_what_is_held_back_are_shown() -> None:
+    order = OrderStatus("freeze", "moves are frozen", "alice", "release", 60_000, 3_600_000)
+    reason = "moves are frozen by alice; waits: consumer 1 carries 140.0% of its limit"
+    page = drawn(replace(moving(), orders=(order,), held=(reason,)))
+    assert f"held: {reason}\n" in page
+    when = "until 1970-01-01 01:00 UTC, by alice, 1970-01-01 00:01 UTC: release"
+    assert f"order: moves are frozen {when}\n" in page
+    endless = replace(order, until_ms=0, reason="")
+    assert order_text(endless) == "moves are frozen, by alice, 1970-01-01 00:01 UTC"
 
 
 def test_limits_and_what_consumers_could_read_are_shown() -> None:

@@ -6,6 +6,14 @@ from dataclasses import replace
 import pytest
 
 from binwright.protocol.errors import UserError
+from binwright.protocol.group_orders import (
+    CordonOrder,
+    FreezeOrder,
+    GroupOrder,
+    Held,
+    PinOrder,
+    ScaleOrder,
+)
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.messages import (
     Claim,
@@ -205,6 +213,30 @@ def test_what_holds_a_plan_back() -> None:
     assert "plan 40 waits for `binwright approve 40`: consumer 0 is over its limit" in held
     assert "controller.max_slots is 2" in held
     assert "controller.min_slots is 2" in held
+
+
+def test_orders_and_what_they_hold_back_are_named() -> None:
+    view = two_consumers()
+    freeze = FreezeOrder(frozen=True, by="alice", reason="release", until_ms=2 * NOW)
+    pin = PinOrder(topic="orders", partition=None, slot=A, by="bob")
+    own = replace(pin, partition=3, by="carol")
+    drain = CordonOrder(slot=B, state="drained", by="bob")
+    ended = ScaleOrder(consumers=3, by="bob", until_ms=NOW)
+    orders: list[GroupOrder] = [freeze, pin, own, drain, ended]
+    for number, order in enumerate(orders):
+        view.apply(30 + number, NOW, order)
+    view.apply(40, NOW, Held(term=0, reasons=("moves are frozen; waits: a drain",)))
+    held = "moves are frozen; waits: a drain\nmoves are frozen by alice until 1970-01-01 00:33 UTC"
+    assert lines(ask(view), "held") == f"{held}: 'release'"
+    assert lines(ask(view, "orders-3"), "held").startswith(
+        "orders-3 is pinned to consumer 0 by carol\nmoves are frozen"
+    )
+    assert lines(ask(view, "orders-2"), "held").startswith(
+        "topic orders is pinned to consumer 0 by bob\nmoves are frozen"
+    )
+    drained = lines(ask(view, "1"), "held")
+    assert drained.startswith("consumer 1 is drained by bob\nmoves are frozen")
+    assert "drained by" not in lines(ask(view, "0"), "held")
 
 
 def test_a_monitor_that_does_not_measure_is_named() -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.chromium import Tab, tab
 from tests.views.page.group import LIMIT, TOPICS, Group, page, port, serving, table
 
+from binwright.protocol.group_orders import FreezeOrder, Held
 from binwright.protocol.model import TopicPartition
 from binwright.testing.control_topics import FakeControlTopics
 from binwright.views.page.server import Page
@@ -348,3 +349,24 @@ async def test_the_charts_show_what_was_before_the_page_was_opened(browser: str)
         first = await opened.value("document.querySelector('.plot').ariaValueText")
         assert first.endswith("written 1.4 MB/s, staged 2.0 kB/s, limit of all 2.0 MB/s")
         assert await opened.value("document.querySelector('.plot').ariaValueNow") == "0"
+
+
+async def test_orders_and_what_they_hold_back_are_listed_as_text(browser: str) -> None:
+    group = await two_consumers()
+    async with showing(browser, group, page()) as shown:
+        await shown.tab.until("document.querySelectorAll('.bar').length === 2")
+        assert await shown.tab.value("document.getElementById('orders').hidden")
+        await group.post(FreezeOrder(frozen=True, by="alice", reason=HOSTILE))
+        await group.post(Held(term=0, reasons=(f"frozen; waits: {HOSTILE}",)))
+        await shown.tab.until("!document.getElementById('orders').hidden")
+        found = await shown.tab.value(
+            "['orders-list', 'held-list'].map(id => document.getElementById(id).innerText)"
+        )
+        assert found[0].startswith("moves are frozen, by alice, ")
+        assert "onerror=hacked" in found[0]
+        assert found[1].startswith("frozen; waits: <img src=x onerror=hacked=1>")
+        await group.post(FreezeOrder(frozen=False, by="alice"))
+        await group.post(Held(term=0, reasons=()))
+        await shown.tab.until("document.getElementById('orders').hidden")
+        assert await shown.tab.value("typeof hacked") == "undefined"
+        assert not shown.tab.errors

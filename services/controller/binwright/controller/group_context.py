@@ -1,13 +1,18 @@
 """What a controller needs to lead a group, from the group's settings."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
 from binwright.controller.decide.group import ControllerConfig
 from binwright.packing.catalogue import Packing, algorithm
+from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.errors import PackingError, SettingsError
+from binwright.protocol.group_orders import PinOrder
+from binwright.protocol.model import Slot
 from binwright.protocol.selection import METADATA_SUFFIX
 from binwright.runtime.settings import Settings
+from binwright.runtime.settings.controller import Pin
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +51,13 @@ def group_context(settings: Settings) -> GroupContext:
 
 
 def controller_config(settings: Settings) -> ControllerConfig:
-    """Return the machine's configuration: the fields of the section `controller`, and two more."""
+    """Return the machine's configuration: the fields of the section `controller`, and some more."""
     derived: dict[str, Any] = {
         "stale_s": settings.stale_s,
         "late_s": settings.late_s,
         "topics": settings.landed_topics,
+        "pins": tuple(_pins(settings.controller.pins)),
+        "frozen_hours": tuple(map(DailyWindow.parse, settings.controller.frozen_hours)),
     }
     same = {
         field.name: getattr(settings.controller, field.name)
@@ -58,3 +65,11 @@ def controller_config(settings: Settings) -> ControllerConfig:
         if field.name not in derived
     }
     return ControllerConfig(**same, **derived)
+
+
+def _pins(pins: Iterable[Pin]) -> Iterator[PinOrder]:
+    for pin in pins:
+        for number in (None,) if pin.partitions is None else pin.partitions:
+            yield PinOrder(
+                topic=pin.topic, partition=number, slot=Slot(pin.slot), by="controller.pins"
+            )

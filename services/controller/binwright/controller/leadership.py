@@ -54,7 +54,7 @@ from binwright.protocol.model import Assignment, Slot, metadata_partition
 from binwright.protocol.ports.fleet import Fleet, Process
 from binwright.protocol.ports.kafka import ControlTopics, Reader
 from binwright.runtime.backoff import Backoff
-from binwright.runtime.clock import loop_s
+from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.health import Health
 from binwright.runtime.run import must_not_end, ungrouped
 
@@ -77,13 +77,15 @@ class Leadership:
         observe: Callable[[Action], None] = lambda _: None,
         health: Health | None = None,
         share: TopicShare | None = None,
+        now_ms: Callable[[], int] = wall_ms,
     ) -> None:
         """Lead the group of `context`; `observe` is called with each action of the machine.
 
         `/live` of `health` fails when this leadership's loops do not go round. `share` is what the
-        group may read of its topics; None: all.
+        group may read of its topics; None: all. `now_ms` is the wall clock, by which orders end.
         """
         self._observe, self._measurements, self._share = observe, measurements, share
+        self._now_ms = now_ms
         self._health = health or Health(inf)
         self._bus, self._fleet, self._context = bus, fleet, context
         self._publisher = QueuedPublisher(bus, context.metadata_topic)
@@ -201,7 +203,7 @@ class Leadership:
                 self._check_ends.set()
                 # Without a connection a consumer's silence proves nothing.
                 if connection.is_connected():
-                    self._feed(Tick(loop_s()))
+                    self._feed(Tick(loop_s(), self._now_ms()))
                     self._report_ready()
                 beat()
 

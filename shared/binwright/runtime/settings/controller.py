@@ -3,13 +3,32 @@
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
+from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
+from binwright.protocol.names import TopicName
 from binwright.runtime.settings.section import Positive, Seconds, Section
 
 START_BYTES_PER_S = 2_400_000.0
 """The limit until consumers have measured theirs: the paper's, far below what ours sustain."""
+
+
+def _window(text: str) -> str:
+    return str(DailyWindow.parse(text))
+
+
+class Pin(Section):
+    """Partitions that one consumer alone reads."""
+
+    topic: TopicName
+    """Of the partitions."""
+    partitions: (
+        Annotated[tuple[Annotated[int, Field(ge=0, le=2**31 - 1)], ...], Field(min_length=1)] | None
+    ) = None
+    """Their numbers; unset: all of the topic without a pin of their own."""
+    slot: Annotated[int, Field(ge=0)]
+    """The consumer's number."""
 
 
 class ControllerSettings(Section):
@@ -50,6 +69,19 @@ class ControllerSettings(Section):
     command_retry_s: Seconds = 10.0
     """A command without an acknowledgement is sent again after this time."""
 
+    pins: Annotated[tuple[Pin, ...], Field(max_length=1000)] = ()
+    """Partitions that one consumer alone reads; an order about the same comes before them."""
+    frozen_hours: Annotated[
+        tuple[Annotated[str, AfterValidator(_window)], ...], Field(max_length=100)
+    ] = ()
+    """Windows of each day, UTC, as 22:00-06:00, in which nothing moves but what has no reader."""
+    moves_per_hour: Annotated[int, Field(ge=0)] | None = None
+    """Moves that plans may have in an hour; what has no reader moves anyway. Unset: any number."""
+    moves_at_a_time: Annotated[int, Field(ge=1)] | None = None
+    """Partitions that move at a time; likewise."""
+    moving_bytes_per_s: Positive | None = None
+    """Rate of the partitions that move at a time; one moves in any case. Likewise."""
+
     @property
     def limit(self) -> float:
         """Return what a consumer sustains, bytes/s; if that is measured, the value before."""
@@ -89,6 +121,8 @@ class ControllerSettings(Section):
             )
         if beyond := sorted(slot for slot in self.slot_limits if slot >= self.max_slots):
             raise ValueError(f"slot_limits: no slots {beyond}, max_slots is {self.max_slots}")
+        if beyond := sorted({pin.slot for pin in self.pins if pin.slot >= self.max_slots}):
+            raise ValueError(f"pins: no slots {beyond}, max_slots is {self.max_slots}")
         return self
 
 

@@ -19,6 +19,7 @@ from binwright.runtime.settings import Settings
 from binwright.runtime.settings.programs import LATE_S
 from binwright.views.follower import GroupFollower, group_topic
 from binwright.views.group_view import GroupView
+from binwright.views.order_text import order_text
 from binwright.views.savings_text import savings_text
 from binwright.views.status import ProposalStatus, Status, status
 
@@ -177,6 +178,8 @@ def _group(status: Status, width: int) -> list[RenderableType]:
         parts.append(Text("; ".join(savings_text(status.savings, wall_ms()))))
     if status.proposal:
         parts.extend(_proposal(status.group, status.proposal))
+    parts.extend(Text(f"held: {reason}", style="yellow") for reason in status.held)
+    parts.extend(Text(f"order: {order_text(each)}", style="yellow") for each in status.orders)
     return parts
 
 

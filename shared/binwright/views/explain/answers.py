@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from binwright.cli.terminal import count
 from binwright.packing.score import lower_bound
-from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, newest
+from binwright.protocol.group_orders import CordonOrder, FreezeOrder, PinOrder, ScaleOrder, signed
+from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition, newest
 from binwright.runtime.settings import ControllerSettings, MonitorSettings
 from binwright.runtime.settings.programs import LATE_S, STALE_WINDOWS
 from binwright.views.group_view import GroupView
@@ -142,7 +143,9 @@ def pause(group: Group) -> str:
 def held(group: Group) -> list[Line]:
     """Return what holds plans back."""
     status, rules = group.status, group.rules
-    found = []
+    found = [*status.held]
+    orders = group.view.orders.in_force(group.now_ms)
+    found += [signed(order) for order in orders if isinstance(order, FreezeOrder | ScaleOrder)]
     if status.state in {"empty", "silent"}:
         found.append("no consumer reports")
     if (waiting := status.proposal) is not None:
@@ -165,6 +168,27 @@ def held(group: Group) -> list[Line]:
     if 1 < rules.min_slots >= group.reading:
         found.append(f"controller.min_slots is {rules.min_slots}")
     return [Line("held", text) for text in found] or [Line("held", "nothing holds a plan back")]
+
+
+def pins_of(group: Group, partition: TopicPartition) -> list[Line]:
+    """Return the order that pins a partition, if there is one: its own before its topic's."""
+    orders = group.view.orders.in_force(group.now_ms)
+    found = [
+        order
+        for order in orders
+        if isinstance(order, PinOrder)
+        and order.topic == partition.topic
+        and order.partition in {None, partition.partition}
+    ]
+    found.sort(key=lambda order: order.partition is None)
+    return [Line("held", signed(order)) for order in found[:1]]
+
+
+def cordon_of(group: Group, slot: Slot) -> list[Line]:
+    """Return the order that closes a consumer, if there is one."""
+    orders = group.view.orders.in_force(group.now_ms)
+    found = (order for order in orders if isinstance(order, CordonOrder) and order.slot == slot)
+    return [Line("held", signed(order)) for order in found]
 
 
 def some(names: Iterable[str]) -> str:

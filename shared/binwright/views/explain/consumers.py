@@ -9,6 +9,7 @@ from binwright.views.explain.answers import (
     Explanation,
     Group,
     Line,
+    cordon_of,
     duration,
     held,
     pause,
@@ -129,7 +130,7 @@ def explain_consumer(group: Group, slot: Slot) -> Explanation:
         text = "no plan that the topic still has gave it partitions"
     lines.append(Line("why", text))
     lines += [Line("otherwise", text) for text in _without(group, found)]
-    lines += held(group)
+    lines += cordon_of(group, slot) + held(group)
     return Explanation(about, tuple(lines))
 
 

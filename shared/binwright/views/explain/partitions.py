@@ -8,6 +8,7 @@ from binwright.views.explain.answers import (
     Line,
     held,
     pause,
+    pins_of,
     plan_name,
     some,
 )
@@ -42,7 +43,7 @@ def explain_partition(group: Group, partition: TopicPartition) -> Explanation:
     lines.append(Line("why", _where_from(group, past, partition)))
     if reader is not None:
         lines += [Line("otherwise", text) for text in _elsewhere(group, partition, reader)]
-    lines += held(group)
+    lines += pins_of(group, partition) + held(group)
     if reader is not None and group.limits is not None:
         lines.append(Line("change", _next_move(group, reader)))
     return Explanation(str(partition), tuple(lines))

@@ -250,6 +250,8 @@ def group_samples(status: Status, pauses: Distribution) -> Iterator[Sample]:
     yield Sample("binwright_group_unread_partitions", len(status.unread), labels)
     yield Sample("binwright_group_hot_partitions", len(status.hot), labels)
     yield Sample("binwright_group_moves_in_flight", len(status.moves), labels)
+    yield Sample("binwright_group_orders", len(status.orders), labels)
+    yield Sample("binwright_group_held", len(status.held), labels)
     yield Sample("binwright_move_pause_seconds", pauses, labels)
     yield Sample("binwright_group_lost_offsets_total", status.lost_offsets, labels)
     if status.savings:

@@ -10,6 +10,7 @@ from typing import Any
 
 from binwright.protocol.model import TopicPartition
 from binwright.views.group_view import GroupView
+from binwright.views.order_text import order_text
 from binwright.views.page.live_group import LiveGroup
 from binwright.views.status import ConsumerStatus, ProposalStatus, Status
 from binwright.views.table_status import TableStatus
@@ -52,6 +53,8 @@ def snapshot(live: LiveGroup, status: Status, now_ms: int) -> dict[str, Any]:
         "tables": [_table(each) for each in status.tables],
         "plan": asdict(status.plan) if status.plan else None,
         "proposal": _proposal(status.proposal, topics) if status.proposal else None,
+        "held": status.held,
+        "orders": [order_text(each) for each in status.orders],
         "news": list(view.recent_events)[-NEWS:],
         "topics": topics.names,
     }

@@ -104,7 +104,7 @@ class SimulatedController:
         number = floor((now - self._origin) / self._scenario.timing.interval_s + ROUNDING)
         self._measure(number)
         self._report()
-        self._feed(Tick(now))
+        self._feed(Tick(now, round(1000 * now)))  # its days begin with the scenario
         self._wake_by(self._next_wake(now), again=True)
 
     def _next_wake(self, now: float) -> float:

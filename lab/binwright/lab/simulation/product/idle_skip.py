@@ -31,7 +31,7 @@ def next_tick(state: State, now: float, scenario: Scenario, *, behind: bool = Fa
     """
     group = state.group
     counts = bool(group.config.catch_up_s)  # backlogs do, and they are not known beforehand
-    if _unsettled(group) or (counts and behind):
+    if _unsettled(group) or (counts and behind) or group.config.frozen_hours:
         return now + TICK_S
     config = group.config
     match state:

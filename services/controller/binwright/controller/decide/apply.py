@@ -14,6 +14,7 @@ from binwright.controller.decide.events import Action, Destroy, Log, Measured, R
 from binwright.controller.decide.group import Group, Member, Update, add_partitions
 from binwright.controller.decide.limits import adopt_limits
 from binwright.controller.decide.moves import start_reading, stop_unexpected
+from binwright.controller.decide.orders import apply_order
 from binwright.controller.decide.ownership import (
     Owned,
     Released,
@@ -21,6 +22,13 @@ from binwright.controller.decide.ownership import (
     State,
     acknowledge_start,
     acknowledge_stop,
+)
+from binwright.protocol.group_orders import (
+    CordonOrder,
+    FreezeOrder,
+    Held,
+    PinOrder,
+    ScaleOrder,
 )
 from binwright.protocol.messages import (
     Accepted,
@@ -70,6 +78,10 @@ def apply_record(group: Group, event: RecordRead) -> Update:
             return (adopt_limits(group, message) if group.term is None else group), ()
         case Planned() | Proposed() | Approved() | Accepted() | Withdrawn() as message:
             return apply_plan_record(group, message, event)
+        case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder() as message:
+            return apply_order(group, message)
+        case Held() as message:
+            return (replace(group, held=message.reasons) if group.term is None else group), ()
         case message:
             return _from_consumer(group, message, event)
 

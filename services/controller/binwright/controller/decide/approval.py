@@ -7,12 +7,13 @@ proposed plan stays valid when another controller takes over.
 
 from dataclasses import dataclass, replace
 
+from binwright.controller.decide.controls import Controls
 from binwright.controller.decide.drain import forced_plan
-from binwright.controller.decide.events import Action, Log, Publish, RecordRead
+from binwright.controller.decide.events import Action, Log, Publish, Reconcile, RecordRead
 from binwright.controller.decide.group import Group, Proposal, Update
+from binwright.controller.decide.moves import find_readers
 from binwright.controller.decide.ownership import PartitionOwnership
 from binwright.controller.decide.plans import Plan, Rejected, evaluate
-from binwright.packing.adjust import spread
 from binwright.protocol.messages import Accepted, Approved, Planned, Proposed, Withdrawn
 from binwright.protocol.model import Slot, TopicPartition
 
@@ -33,7 +34,8 @@ def apply_plan_record(group: Group, message: PlanRecord, event: RecordRead) -> U
         case Withdrawn(plan=number):
             return _drop_proposal(group, number), ()
         case _:
-            group = replace(group, last_plan=message.targets)
+            moved = message.moved if group.term is None else group.moved
+            group = replace(group, last_plan=message.targets, moved=moved)
             return _void_approvals(group, message.term) if message.keeps is None else group, ()
 
 
@@ -154,17 +156,37 @@ def _proposal_read_back(group: Group) -> tuple[int, Proposal]:
 
 
 def _approved_targets(group: Group) -> dict[TopicPartition, Slot]:
-    """Return the assignment to restore, without slots above `max_slots`."""
+    """Return the assignment to restore, without slots above `max_slots`, as far as orders allow.
+
+    What is pinned goes to its pin instead: an order needs no approval.
+    """
     if group.config.mode != "approve" or group.approved_plan is None:
         return {}
+    most, approved = group.config.max_slots, group.approved_plan.targets
+    if not (rules := group.controls.rules):
+        return {p: slot for p, slot in approved.items() if slot < most}
+    states = group.partitions
+    readers = {p: at.slot for p, at in states.items()}
+    wanted = {p: pin for p in states if (pin := rules.pin(p)) is not None}
     return {
-        p: slot for p, slot in group.approved_plan.targets.items() if slot < group.config.max_slots
+        p: slot
+        for p, slot in {**approved, **wanted}.items()
+        if slot < most and rules.allow(p, slot, readers.get(p))
     }
 
 
 def approved_slots(group: Group) -> frozenset[Slot]:
     """Return the slots that must run until another plan is approved."""
     return frozenset(_approved_targets(group).values())
+
+
+def retire_drained(group: Group) -> Update:
+    """End the consumers that were drained by an order, once they own nothing."""
+    idle = group.controls.rules.drained & (group.living() - group.owning_slots())
+    if group.config.mode == "observe" or idle == group.retired_slots:
+        return group, ()
+    running = (group.living() | group.owning_slots() | approved_slots(group)) - idle
+    return replace(group, retired_slots=idle), (Reconcile(running),) if idle else ()
 
 
 def displaced(group: Group) -> bool:
@@ -188,16 +210,19 @@ class RestoredState:
     partitions: PartitionOwnership
     plan: Accepted | None
     usable: tuple[Slot, ...]
+    controls: Controls
     displaced: bool
 
     @classmethod
     def of(cls, group: Group) -> "RestoredState":
         """Return the state of a group in which nothing is to be restored."""
-        return cls(group.partitions, group.approved_plan, tuple(group.usable()), displaced(group))
+        usable = tuple(group.usable())
+        return cls(group.partitions, group.approved_plan, usable, group.controls, displaced(group))
 
     def matches(self, group: Group) -> bool:
         """Whether this group has not changed, so that nothing is to be restored either."""
         same = group.partitions is self.partitions and group.approved_plan is self.plan
+        same = same and group.controls == self.controls
         return same and not group.gone_partitions() and tuple(group.usable()) == self.usable
 
 
@@ -235,26 +260,29 @@ def restore_plan(
 def _restoring_plan(group: Group) -> Plan | None:
     """Return the plan that restores the last approved one; None if nothing would change.
 
-    A partition goes to its approved slot if that is ready; else it stays with its reader; else it
-    goes to the least loaded ready slot, without waiting. With none ready, partitions wait for the
-    approved slots to start. Partitions that are gone are stopped.
+    A partition goes to its approved slot if that is ready; else it stays with its reader, unless
+    that is drained; else it goes to the least loaded ready slot, without waiting. With none ready,
+    partitions wait for the approved slots to start. The slot of a pin is started. Partitions that
+    are gone are stopped.
     """
     current, approved_targets = group.assignment(), _approved_targets(group)
-    ready = frozenset(group.usable())
+    ready, living, rules = frozenset(group.usable()), group.living(), group.controls.rules
     assigned: dict[TopicPartition, Slot] = {}
     unassigned: list[TopicPartition] = []
     for partition in sorted(p for p in group.partitions if not group.gone(p)):
         approved, reader = approved_targets.get(partition), current.get(partition)
-        if approved is not None and (approved in ready or (reader is None and not ready)):
+        is_pinned = approved is not None and approved == rules.pin(partition)
+        starts = approved not in living if is_pinned else reader is None and not ready
+        if approved is not None and (approved in ready or starts):
             assigned[partition] = approved
-        elif reader is not None:
+        elif reader is not None and reader not in rules.drained:
             assigned[partition] = reader
         else:
             unassigned.append(partition)
     candidates = sorted(ready or set(approved_targets.values()))
     if unassigned and not candidates:
         return None
-    target = spread(group.rates, assigned, unassigned, candidates)
+    target = find_readers(group, assigned, unassigned, candidates)
     number = group.approved_plan.plan if group.approved_plan else None
     return forced_plan(
         group, target, ("finds readers" if number is None else f"keeps plan {number}",)

@@ -4,12 +4,13 @@ A consumer drains from when it is asked to end until it owns nothing more.
 """
 
 from collections.abc import Container
+from itertools import count
 
 from binwright.controller.decide.events import Action, Send
 from binwright.controller.decide.group import Group
+from binwright.controller.decide.moves import find_readers
 from binwright.controller.decide.ownership import Owned, Starting
-from binwright.controller.decide.plans import Plan, count, evaluate
-from binwright.packing.adjust import spread
+from binwright.controller.decide.plans import Plan, counted, evaluate
 from binwright.protocol.messages import StateQuery
 from binwright.protocol.model import Assignment, Slot, TopicPartition
 
@@ -55,7 +56,7 @@ def drained(group: Group, target: Assignment) -> Assignment:
     if not stranded:
         return target
     staying = {p: slot for p, slot in target.items() if p not in stranded}
-    return spread(group.rates, staying, stranded, ready)
+    return find_readers(group, staying, stranded, ready)
 
 
 def _is_stranded(group: Group, partition: TopicPartition, leaving: Container[Slot]) -> bool:
@@ -88,15 +89,20 @@ def reader_plan(group: Group) -> Plan | None:
         return None
     current = {p: slot for p, slot in group.assignment().items() if not group.gone(p)}
     staying = {s for s, m in group.members.items() if m.epoch is not None and not m.leaving}
-    new_owners = group.usable() or sorted(staying or last_slots(group) or {Slot(0)})
-    target = spread(group.rates, current, unread, new_owners)
-    reason = f"{count(len(unread), 'partition')} without a reader, not measured lately"
+    new_owners = group.usable() or sorted(staying or last_slots(group) or {_first_open(group)})
+    target = find_readers(group, current, unread, new_owners)
+    reason = f"{counted(len(unread), 'partition')} without a reader, not measured lately"
     return forced_plan(group, target, (reason,))
 
 
+def _first_open(group: Group) -> Slot:
+    return next(slot for slot in map(Slot, count()) if group.controls.rules.is_open(slot))
+
+
 def last_slots(group: Group) -> frozenset[Slot]:
-    """Return the slots of the last plan below `max_slots`."""
-    return frozenset(s for s in group.last_plan.values() if s < group.config.max_slots)
+    """Return the slots of the last plan below `max_slots` that are not drained."""
+    drained, most = group.controls.rules.drained, group.config.max_slots
+    return frozenset(s for s in group.last_plan.values() if s < most and s not in drained)
 
 
 def forced_plan(group: Group, target: Assignment, reasons: tuple[str, ...]) -> Plan | None:

@@ -41,6 +41,7 @@ class Tick:
     """Time has passed; sent about once a second."""
 
     now: float
+    wall_ms: int = 0  # wall clock, ms since 1970: when orders end, and frozen hours begin
 
 
 @dataclass(frozen=True, slots=True)

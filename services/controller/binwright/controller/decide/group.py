@@ -10,10 +10,13 @@ from typing import Literal
 
 from immutables import Map
 
+from binwright.controller.decide.controls import NO_CONTROLS, Controls
 from binwright.controller.decide.events import Action
 from binwright.controller.decide.ownership import Ownership, PartitionOwnership, Released
 from binwright.controller.decide.rates import MeasuredRates, RateVolatility
 from binwright.packing.inputs import Capacity, SlotCapacities
+from binwright.protocol.daily_windows import DailyWindow
+from binwright.protocol.group_orders import PinOrder, StandingOrders
 from binwright.protocol.messages import Accepted, MeasuredCapacity, Proposed, TableReport
 from binwright.protocol.model import Assignment, BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.protocol.monitors import Monitors
@@ -43,6 +46,11 @@ class ControllerConfig:
     mode: Mode = "act"
     start_limits: PerSlot | None = None  # where measured limits begin; None: limits are given
     topics: Selection | None = None  # None: every measured topic
+    pins: tuple[PinOrder, ...] = ()  # an order about the same comes before them
+    frozen_hours: tuple[DailyWindow, ...] = ()
+    moves_per_hour: int | None = None  # of partitions, by plans; None: any number
+    moves_at_a_time: int | None = None  # likewise
+    moving_bytes_per_s: float | None = None  # rate of the partitions that move at a time
 
     def includes(self, topic: str) -> bool:
         """Whether the group reads this topic."""
@@ -128,6 +136,13 @@ class Group:
     approved_plan: Accepted | None = None  # the last one; without targets: it is void
     measured_at: float | None = None
     ticked_at: float = 0.0
+    wall_ms: int = 0  # the wall clock at the last tick
+    orders: StandingOrders = field(default_factory=StandingOrders)
+    controls: Controls = NO_CONTROLS  # as of the last tick, or order
+    moved: tuple[tuple[int, int], ...] = ()  # in the last hour: minute since 1970, moves planned
+    over_budget: tuple[str, ...] = ()  # what of the last plan waits for the budget
+    held: tuple[str, ...] = ()  # what orders and settings hold back, as last published
+    retired_slots: frozenset[Slot] = frozenset()  # drained ones that were told to end
     revisions: int = 0
 
     def member(self, slot: Slot) -> Member:

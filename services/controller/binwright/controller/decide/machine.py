@@ -23,8 +23,10 @@ from binwright.controller.decide.approval import (
     outdated_reason,
     reevaluate,
     restore_plan,
+    retire_drained,
     withdraw_proposal,
 )
+from binwright.controller.decide.budgets import affords, uncount_moves
 from binwright.controller.decide.deaths import declare_dead, process_ended
 from binwright.controller.decide.drain import (
     drain_plan,
@@ -47,6 +49,7 @@ from binwright.controller.decide.events import (
     StepDown,
     Tick,
 )
+from binwright.controller.decide.freeze import without_moves
 from binwright.controller.decide.group import (
     ControllerConfig,
     Group,
@@ -64,6 +67,7 @@ from binwright.controller.decide.moves import (
     move_writers,
     resend,
 )
+from binwright.controller.decide.orders import publish_held, refresh_controls
 from binwright.controller.decide.plans import (
     Plan,
     Rejected,
@@ -133,11 +137,12 @@ def _ignore(state: State, _event: Event) -> Step:
 
 
 def _run_timers(group: Group, now: float) -> Update:
-    """Do what is due: deaths, commands to repeat, draining consumers, silent monitors."""
+    """Do what is due: deaths, commands to repeat, draining consumers, silent monitors, news."""
     group, deaths = declare_dead(group, now)
     group, commands = resend(group, now)
     group, logs = drop_silent_monitors(group, now)
-    return group, (*deaths, *commands, *keep_alive(group), *logs)
+    group, held = publish_held(group)
+    return group, (*deaths, *commands, *keep_alive(group), *logs, *held)
 
 
 def _assign_writers(group: Group, now: float) -> Update:
@@ -184,6 +189,8 @@ def _decide(state: Sentinel, event: Tick) -> Step:
     if plan is not None:
         managing, more = _start_plan(group, plan, event.now)  # needs no approval
         return _proceed(managing, event.now, (*actions, *more))
+    group, retired = retire_drained(group)
+    actions = (*actions, *retired)
     state = replace(state, group=group, restored_state=restored_state)
     if not has_fresh_measurements(group, state.since, event.now):
         return _without_measurements(state, event.now, actions)
@@ -192,8 +199,10 @@ def _decide(state: Sentinel, event: Tick) -> Step:
         return state, actions
     if group.proposal is not None and group.config.mode != "act":
         return _with_proposal(state, group.proposal, triggered_by, event.now, actions)
-    # In mode `observe` a plan is only published, so `replan_interval_s` is often enough.
-    if due or (triggered_by and group.config.mode != "observe"):
+    # In mode `observe` a plan is only published, so `replan_interval_s` is often enough, as it is
+    # for what waits for the budget of an hour.
+    waits = group.config.mode == "observe" or (group.over_budget and not group.unread())
+    if (due and not group.controls.frozen) or (triggered_by and (due or not waits)):
         after, more = _request_packing(group, event.now, triggered_by)
         return after, (*actions, *more)
     return state, actions
@@ -210,7 +219,8 @@ def _without_measurements(state: Sentinel, now: float, actions: tuple[Action, ..
     if (plan := reader_plan(group)) is None:
         return replace(state, group=group), actions
     # Without measurements no consumer is retired.
-    managing, more = _start_plan(group, plan, now, group.living() | last_slots(group))
+    kept_slots = (group.living() | last_slots(group)) - group.controls.rules.drained
+    managing, more = _start_plan(group, plan, now, kept_slots)
     return _proceed(managing, now, (*actions, *more))
 
 
@@ -224,7 +234,8 @@ def _with_proposal(
     """Let a proposed plan wait, carry it out once approved, or replace it when it is outdated."""
     group, due = state.group, now - state.since > state.group.config.replan_interval_s
     outdated = outdated_reason(group, proposal.plan)
-    if proposal.number is None or (outdated is None and not (due or proposal.approved)):
+    waits = group.controls.frozen or (proposal.approved and not affords(group, proposal))
+    if proposal.number is None or (outdated is None and (waits or not (due or proposal.approved))):
         return state, actions
     evaluated = (
         reevaluate(group, proposal.plan, triggered_by) if outdated is None else Rejected(outdated)
@@ -249,7 +260,8 @@ def _request_packing(group: Group, now: float, triggered_by: tuple[str, ...]) ->
 
 def _on_packed(state: Reassign, event: Packed) -> Step:
     """Start, propose or reject the plan that the packing leads to."""
-    group, result = state.group, plan(state.group, event.target, state.triggered_by)
+    result = plan(state.group, event.target, state.triggered_by)
+    group = replace(state.group, over_budget=result.over_budget)
     if isinstance(result, Rejected):
         return _reject(group, event.now, result.reason)
     if group.config.mode != "act":
@@ -294,10 +306,11 @@ def _start_plan(
     """
     kept_slots |= approved_slots(group)
     needed = kept_slots.union(plan.target.values(), group.owning_slots())
-    managing = Manage(
-        replace(group, last_plan=plan.target), now, goal_for(group, plan.target), kept_slots
-    )
-    return managing, (Publish(planned_message(group, plan)), Reconcile(needed))
+    message = planned_message(group, plan)
+    after = replace(group, last_plan=plan.target, moved=message.moved)
+    moves = frozenset(plan.changes.moves)
+    managing = Manage(after, now, goal_for(group, plan.target), kept_slots, moves)
+    return managing, (Publish(message), Reconcile(needed))
 
 
 def _proceed(state: Leading, now: float, actions: tuple[Action, ...]) -> Step:
@@ -309,6 +322,8 @@ def _proceed(state: Leading, now: float, actions: tuple[Action, ...]) -> Step:
         # Without delay: a draining consumer waits for its partitions to move, but not forever.
         state, more = _start_plan(state.group, plan, now)
         actions = (*actions, *more)
+    if state.group.controls.frozen and not state.frozen:
+        state = without_moves(state)
     target = drained(state.group, state.goal.target)
     kept_slots = state.kept_slots | draining_slots(state.group)
     goal = state.goal if target is state.goal.target else goal_for(state.group, target)
@@ -318,7 +333,8 @@ def _proceed(state: Leading, now: float, actions: tuple[Action, ...]) -> Step:
     if goal_reached(group, goal):
         # Partitions that have gone meanwhile were never started: no slot runs for them.
         running = kept_slots.union(slot for p, slot in target.items() if not group.gone(p))
-        if group.writers.slots <= running:
+        # A freeze leaves tables their writers, where they are.
+        if group.controls.frozen or group.writers.slots <= running:
             # Empty consumers are retired only now: until here they owned something.
             return Sentinel(group, now), (*actions, Reconcile(running | group.owning_slots()))
     return replace(state, group=group, goal=goal, kept_slots=kept_slots), actions
@@ -329,6 +345,7 @@ def _on_tick_in_manage(state: Manage, event: Tick) -> Step:
     group, actions = _run_timers(state.group, event.now)
     if event.now - state.since > group.config.plan_timeout_s:
         log = Log("plan.overdue", {"seconds": group.config.plan_timeout_s})
+        group = uncount_moves(group, state.goal.misplaced & state.moves)
         return Sentinel(group, event.now), (*actions, log)
     target = {p: slot for p, slot in state.goal.target.items() if not group.gone(p)}
     return _proceed(replace(state, group=group, goal=goal_for(group, target)), event.now, actions)
@@ -371,8 +388,13 @@ def transition(state: State, event: Event) -> Step:
     """
     if isinstance(state, SteppedDown):
         return state, ()
+    ended: tuple[Action, ...] = ()
+    if isinstance(event, Tick):
+        group, ended = refresh_controls(state.group, event.wall_ms)
+        state = replace(state, group=group)
     function, targets = TRANSITIONS[type(state), type(event)]
     after, actions = function(state, event)
+    actions = (*ended, *actions)
     if type(after) not in {type(state), *targets}:
         raise IllegalTransition(f"{type(event).__name__}: {state} became {after}")
     return after, actions

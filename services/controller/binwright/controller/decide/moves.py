@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
+from binwright.controller.decide.budgets import movable_now
 from binwright.controller.decide.events import Action, Send
 from binwright.controller.decide.group import Group, Update, forget_gone
 from binwright.controller.decide.ownership import (
@@ -87,7 +88,7 @@ def _stops(
 ) -> dict[Slot, list[TopicPartition]]:
     """Return what to stop: gone partitions, and those whose new owner is ready to start them."""
     ready, gone = frozenset(group.usable()), group.gone_partitions()
-    moving = [p for p in misplaced if target[p] in ready and not group.gone(p)]
+    moving = movable_now(group, (p for p in misplaced if target[p] in ready and not group.gone(p)))
     stops: dict[Slot, list[TopicPartition]] = {}
     for partition in (*moving, *gone):
         at = group.partitions[partition]
@@ -133,8 +134,32 @@ def _interim_owners(
         return {}
     staying = frozenset(target.values())
     owners = [slot for slot in ready if slot in staying] or ready
-    assigned = spread(group.rates, group.assignment(), waiting, owners)
+    assigned = find_readers(group, group.assignment(), waiting, owners)
     return {p: assigned[p] for p in waiting}
+
+
+def find_readers(
+    group: Group,
+    target: Assignment,
+    unassigned: Iterable[TopicPartition],
+    new_owners: Collection[Slot],
+) -> dict[TopicPartition, Slot]:
+    """Return `target` with these partitions added, at some of these slots, without delay.
+
+    Each goes to the consumer that it is pinned to, else to the least loaded that is open; to a
+    cordoned one, or even a drained one, only while there is no other.
+    """
+    rules = group.controls.rules
+    if not rules:
+        return spread(group.rates, target, unassigned, new_owners)
+    pinned = {p: pin for p in unassigned if (pin := rules.pin(p)) in new_owners and pin is not None}
+    others = [p for p in unassigned if p not in pinned]
+    owners = (
+        [slot for slot in new_owners if rules.is_open(slot)]
+        or [slot for slot in new_owners if slot not in rules.drained]
+        or new_owners
+    )
+    return spread(group.rates, {**target, **pinned}, others, owners)
 
 
 def goal_reached(group: Group, goal: Goal) -> bool:
@@ -153,7 +178,8 @@ def candidates(group: Group, staying: Collection[Slot] | None = None) -> list[Sl
         group: The group.
         staying: The slots that the plan keeps; other ones are about to be retired. None: no plan.
     """
-    usable = group.usable()
+    ready, rules = group.usable(), group.controls.rules
+    usable = [slot for slot in ready if slot not in rules.drained] or ready
     stay = usable if staying is None else [slot for slot in usable if slot in staying]
     return [slot for slot in stay if _reads(group, slot)] or stay or usable
 
@@ -182,7 +208,9 @@ def wanted_writers(group: Group, staying: Collection[Slot] | None = None) -> dic
         if isinstance(at, Owned | Starting) and at.slot in count and count[at.slot] < share:
             wanted[topic] = at.slot
             count[at.slot] += 1
-    fewest = [(tables, slot) for slot, tables in count.items()]
+    is_open = group.controls.rules.is_open
+    fewest = [(tables, slot) for slot, tables in count.items() if is_open(slot)]
+    fewest = fewest or [(tables, slot) for slot, tables in count.items()]
     heapify(fewest)
     for topic in topics:
         if topic not in wanted:
@@ -214,10 +242,13 @@ def move_writers(group: Group, now: float, staying: Collection[Slot] | None = No
 
 
 def _must_stop(group: Group, topic: str, slot: Slot, wanted: dict[str, Slot]) -> bool:
-    """Whether another slot should write it, or its topic is gone and all staged data has landed."""
-    if topic in wanted:
-        return wanted[topic] != slot
+    """Whether another slot should write it, or its topic is gone and all staged data has landed.
+
+    During a freeze a table keeps its writer, unless that is asked to end.
+    """
     member = group.member(slot)
+    if topic in wanted:
+        return wanted[topic] != slot and (not group.controls.frozen or member.leaving)
     report = member.writing.get(topic)
     gone = topic not in group.partitions.topics
     return gone and (member.leaving or (report is not None and not report.pending_bytes))

@@ -1,12 +1,14 @@
 """Plans: what triggers one, what becomes of a packing, and why it is rejected."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from binwright.controller.decide.budgets import affordable, count_moves, moves_left
 from binwright.controller.decide.events import Pack
 from binwright.controller.decide.group import Group
 from binwright.packing.adjust import ensure_min_slots, limit_slots, worth_moving
 from binwright.packing.inputs import slot_capacities
+from binwright.packing.placement import is_overfull, most_consumers, open_inputs, place
 from binwright.packing.score import moved_partitions, rscore
 from binwright.protocol.messages import Planned, Proposed
 from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
@@ -36,6 +38,7 @@ class Plan:
     changes: Difference
     rscore: float  # bytes/s moved, in units of capacity (eq. 11)
     reasons: tuple[str, ...]  # the triggers if any, then savings and costs
+    over_budget: tuple[str, ...] = ()  # what is not in it for want of a budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,35 +46,85 @@ class Rejected:
     """Why the assignment stays as it is, as text with numbers."""
 
     reason: str
+    over_budget: tuple[str, ...] = ()  # what the budget does not allow
 
 
 def packing_request(group: Group) -> Pack:
-    """Return the request to pack all partitions; a rate above every limit counts as the largest."""
+    """Return the request to pack the partitions that no rule places.
+
+    A rate above every limit counts as the largest.
+    """
     limit = group.config.limits.largest
     rates: Rates = {
         p: BytesPerSecond(min(group.need(p), limit)) for p in group.partitions if not group.gone(p)
     }
-    return Pack(rates, group.config.capacities, group.assignment(), group.volatility.mean_square)
+    capacity = group.config.capacities
+    current: Assignment = group.assignment()
+    if rules := group.controls.rules:
+        rates, capacity, current = open_inputs(rates, slot_capacities(capacity), current, rules)
+    return Pack(rates, capacity, current, group.volatility.mean_square)
 
 
 def plan(group: Group, packing: Assignment, triggered_by: tuple[str, ...]) -> Plan | Rejected:
     """Return what becomes of a packing's result, or why it is rejected.
 
-    It is kept within the group's `max_slots` and `min_slots`, idle consumers are used before new
-    ones, and what then changes must be worth its moves.
+    It is kept within people's rules and the group's `max_slots` and `min_slots`, idle consumers are
+    used before new ones, what then changes must be worth its moves, and within the budget.
 
     Args:
         group: The group.
-        packing: The owners according to a packing of all partitions.
+        packing: The owners according to a packing of what no rule places.
         triggered_by: What makes a plan necessary (an overload, a death), as text.
     """
-    config, current, rates = group.config, group.assignment(), group.needs(packing)
-    capacities = slot_capacities(config.capacities)
+    target = _ruled(group, packing) if group.controls.rules else _limited(group, packing)
+    if isinstance(target, Rejected):
+        return target
+    result = evaluate(group, reuse_idle_consumers(group, target), triggered_by)
+    return result if isinstance(result, Rejected) else _within_budget(group, result, triggered_by)
+
+
+def _limited(group: Group, packing: Assignment) -> Assignment | Rejected:
+    """Return the packing within `max_slots` and `min_slots`."""
+    config, current = group.config, group.assignment()
+    # What a rule placed when the packing began stays where it is.
+    known = {p: slot for p, slot in current.items() if not group.gone(p)}
+    packing = packing if known.keys() <= packing.keys() else {**known, **packing}
+    rates, capacities = group.needs(packing), slot_capacities(config.capacities)
     target = limit_slots(packing, rates, capacities, config.max_slots)
     if target != packing and not worth_moving(rates, capacities, current, target):
         return Rejected(f"all {config.max_slots} consumers are full")
-    target = ensure_min_slots(target, rates, capacities, current, config.min_slots)
-    return evaluate(group, reuse_idle_consumers(group, target), triggered_by)
+    return ensure_min_slots(target, rates, capacities, current, config.min_slots)
+
+
+def _ruled(group: Group, packing: Assignment) -> Assignment | Rejected:
+    """Return the packing within people's rules, too."""
+    config, rules, current = group.config, group.controls.rules, group.assignment()
+    rates = group.needs(p for p in group.partitions if not group.gone(p))
+    capacities = slot_capacities(config.capacities)
+    current = {p: slot for p, slot in current.items() if p in rates}
+    packed = {p: slot for p, slot in {**current, **packing}.items() if p in rates}
+    target = place(packed, rates, capacities, current, rules, config.max_slots)
+    full = is_overfull(target, rates, capacities)
+    if full and not order_triggers(group) and not worth_moving(rates, capacities, current, target):
+        return Rejected("all consumers that people's orders leave are full")
+    minimum = rules.consumers or config.min_slots
+    return ensure_min_slots(
+        target, rates, capacities, current, minimum, rules=rules, max_slots=config.max_slots
+    )
+
+
+def _within_budget(group: Group, full: Plan, triggered_by: tuple[str, ...]) -> Plan | Rejected:
+    """Return the part of a plan that the budget of an hour allows."""
+    target = affordable(group, full.target, full.changes.moves, triggered=bool(triggered_by))
+    left_out = sum(target[p] != new for p, (_, new) in full.changes.moves.items())
+    if not left_out:
+        return full
+    moves = counted(len(full.changes.moves), "move")
+    text = (
+        f"{left_out} of {moves} wait: {moves_left(group)} are left of the budget of "
+        f"{group.config.moves_per_hour} per hour (controller.moves_per_hour)"
+    )
+    return replace(evaluate(group, target, triggered_by), over_budget=(text,))
 
 
 def reuse_idle_consumers(group: Group, target: Assignment) -> dict[TopicPartition, Slot]:
@@ -80,13 +133,13 @@ def reuse_idle_consumers(group: Group, target: Assignment) -> dict[TopicPartitio
     Ready ones come first. An idle slot lives, owns no partition, and is not draining.
     """
     wanted, owning = frozenset(target.values()), frozenset(group.assignment().values())
-    living = group.living()
+    living, rules = group.living(), group.controls.rules
     idle = sorted(
-        (slot for slot in living - owning - wanted if not group.member(slot).leaving),
+        (s for s in living - owning - wanted if rules.is_open(s) and not group.member(s).leaving),
         key=lambda slot: (not group.member(slot).ready, slot),
     )
     replacements: dict[Slot, Slot] = {}
-    for new in sorted(wanted - owning - living):
+    for new in sorted(wanted - owning - living - frozenset(rules.pins.values())):
         limit = group.config.limits.for_slot(new)
         if same_limit := [slot for slot in idle if group.config.limits.for_slot(slot) == limit]:
             replacements[new] = same_limit[0]
@@ -133,10 +186,10 @@ def evaluate(group: Group, target: Assignment, triggered_by: tuple[str, ...]) ->
 
 def _unread_trigger(changes: Difference) -> tuple[str, ...]:
     starts = len(changes.first_starts)
-    return (f"{count(starts, 'partition')} without a reader",) if starts else ()
+    return (f"{counted(starts, 'partition')} without a reader",) if starts else ()
 
 
-def count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
     """Return `1 partition`, `2 partitions`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
@@ -175,12 +228,12 @@ class _Balance:
         return self.saved > 0 and self.saved >= MIN_SAVING * self.moved_share
 
     def summary(self) -> str:
-        consumers = count(self.before, "consumer")
+        consumers = counted(self.before, "consumer")
         change = consumers if self.before == self.after else f"{consumers} -> {self.after}"
         if not self.moves:
             return f"{change}; nothing moves"
         return (
-            f"{change}; moves {self.moves} of {count(self.partitions, 'partition')}, "
+            f"{change}; moves {self.moves} of {counted(self.partitions, 'partition')}, "
             f"{self.moved_share:.1%} of the bytes"
         )
 
@@ -197,21 +250,55 @@ class _Balance:
 
 def triggers(group: Group) -> tuple[str, ...]:
     """Return what makes a new plan necessary, as text for its reasons; empty: nothing does."""
+    reasons = [] if group.controls.frozen else [*reader_triggers(group)]
+    if unread := len(group.unread()):
+        reasons.append(f"{counted(unread, 'partition')} without a reader")
+    if gone := len(group.gone_partitions()):
+        reasons.append(f"{counted(gone, 'partition')} gone")
+    return tuple(reasons)
+
+
+def reader_triggers(group: Group) -> tuple[str, ...]:
+    """Return what makes other readers necessary for partitions that have one, as text."""
     reasons = []
+    rules = group.controls.rules
     for slot, load in sorted(group.loads().items()):
-        # A single partition above the limit cannot be placed better.
-        limit = group.config.limits.for_slot(slot)
-        if load > limit and len(group.partitions.owned_by(slot)) > 1:
+        # A single partition above the limit cannot be placed better, nor can pinned ones.
+        limit, own = group.config.limits.for_slot(slot), group.partitions.owned_by(slot)
+        if load > limit and len(own) > 1 and any(rules.pin(p) != slot for p in own):
             reason = f"consumer {slot} carries {load / limit:.1%} of its limit"
             reasons.append(reason + _backlog(group, slot))
-    wanted = min(group.config.min_slots, len(group.partitions))
-    if 0 < (reading := len(group.loads())) < wanted:  # with none, all are without a reader
-        reasons.append(f"{reading} of at least {wanted} consumers read")
-    if unread := len(group.unread()):
-        reasons.append(f"{count(unread, 'partition')} without a reader")
-    if gone := len(group.gone_partitions()):
-        reasons.append(f"{count(gone, 'partition')} gone")
+    if rules.consumers is None:
+        wanted = min(group.config.min_slots, len(group.partitions))
+        if rules:
+            wanted = min(wanted, _most_consumers(group))
+        if 0 < (reading := len(group.loads())) < wanted:  # with none, all are without a reader
+            reasons.append(f"{reading} of at least {wanted} consumers read")
+    return (*reasons, *order_triggers(group))
+
+
+def order_triggers(group: Group) -> tuple[str, ...]:
+    """Return what people's orders want to be otherwise, as text."""
+    orders = group.controls
+    if not (rules := orders.rules):
+        return ()
+    current = {p: slot for p, slot in group.assignment().items() if not group.gone(p)}
+    reasons = [orders.of_slot(slot) for slot in sorted(rules.drained & set(current.values()))]
+    pins = ((p, rules.pin(p)) for p in current) if rules.pins else ()
+    if astray := sorted(p for p, pin in pins if pin is not None and pin != current[p]):
+        number = counted(len(astray), "partition")
+        reasons.append(f"{number} not at the consumer of the pin: {astray[0]}")
+    if rules.consumers is not None and current:
+        wanted = max(rules.consumers, len({rules.pin(p) for p in current} - {None}))
+        wanted = min(wanted, _most_consumers(group))
+        if (reading := len(group.loads())) != wanted:
+            reasons.append(f"{reading} of {counted(wanted, 'consumer')} read: {orders.scale}")
     return tuple(reasons)
+
+
+def _most_consumers(group: Group) -> int:
+    readers = {p: at.slot for p, at in group.partitions.items() if not group.gone(p)}
+    return most_consumers(readers, group.controls.rules, group.config.max_slots)
 
 
 def _backlog(group: Group, slot: Slot) -> str:
@@ -219,7 +306,7 @@ def _backlog(group: Group, slot: Slot) -> str:
     behind = sum(p in group.catch_up for p in own)
     if not behind:
         return ""
-    return f", with {count(behind, 'partition')} to catch up in {group.config.catch_up_s:g} s"
+    return f", with {counted(behind, 'partition')} to catch up in {group.config.catch_up_s:g} s"
 
 
 def has_fresh_measurements(group: Group, since: float, now: float) -> bool:
@@ -248,6 +335,7 @@ def planned_message(group: Group, plan: Plan) -> Planned:
         rates=group.needs(plan.target),
         targets=plan.target,
         keeps=approved.plan if approved else None,
+        moved=count_moves(group, len(plan.changes.moves)).moved,
     )
 
 

@@ -8,7 +8,7 @@ from binwright.controller.decide.events import Action
 from binwright.controller.decide.group import Group
 from binwright.controller.decide.moves import Goal
 from binwright.protocol.messages import Report
-from binwright.protocol.model import Slot
+from binwright.protocol.model import Slot, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,8 @@ class Manage:
     since: float
     goal: Goal
     kept_slots: frozenset[Slot] = frozenset()  # run afterwards too, even if they own nothing
+    moves: frozenset[TopicPartition] = frozenset()  # of the plan, between consumers
+    frozen: bool = False  # a freeze has taken the moves away that had not begun
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,8 @@ class PlanEvents:
             case Log(event="plan.withdrawn", facts={"plan": number, "reason": reason} as facts):
                 text = f"plan {number} is out of date: {reason}"
                 self._note("PlanWithdrawn", text, warning=bool(facts["approved"]))
+            case Log(event="plan.held", facts={"reasons": tuple() as reasons}):
+                self._note("PlanHeld", "; ".join(reasons))
             case Log(event="approval.refused", facts={"plan": number, "reason": reason}):
                 self._note("ApprovalRefused", f"plan {number}: {reason}", warning=True)
             case _:

@@ -73,6 +73,22 @@ _BUDGETS = {
     "commandRetrySeconds": "command_retry_s",
 }
 
+_CONTROL = {
+    "frozenHours": "frozen_hours",
+    "movesPerHour": "moves_per_hour",
+    "movesAtATime": "moves_at_a_time",
+    "movingBytesPerSecond": "moving_bytes_per_s",
+}
+_PIN = {"topic": "topic", "partitions": "partitions", "consumer": "slot"}
+
+
+class _Control(BaseModel):
+    """Pins; the other fields are named in `_CONTROL`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    pins: tuple[dict[str, Any], ...] | None = None
+
 
 class _Spec(BaseModel):
     """What no section of the settings checks, or would by another name."""
@@ -85,6 +101,7 @@ class _Spec(BaseModel):
     exclude_topic_patterns: TopicPatterns = ()
     sink: dict[str, Any] = Field(default_factory=dict)
     budgets: dict[str, Any] = Field(default_factory=dict)
+    control: _Control = Field(default_factory=_Control)
     tables: tuple[dict[str, Any], ...] | None = None
 
 
@@ -113,7 +130,7 @@ def settings_of(obj: Obj, base: Settings) -> Settings:
             topics=found.topics,
             topic_patterns=found.topic_patterns,
             exclude_topic_patterns=found.exclude_topic_patterns,
-            controller=_changed(base.controller, _controller(spec, found.budgets)),
+            controller=_changed(base.controller, _controller(spec, found)),
             tables=_tables(found.tables) if found.tables is not None else base.tables,
             lake=_changed(base.lake, renamed(found.sink, _LAKE)),
             staging=_changed(base.staging, renamed(found.sink, _STAGING)),
@@ -131,8 +148,11 @@ def _tables(given: Iterable[Obj]) -> tuple[TableSettings, ...]:
     return tuple(TableSettings(**renamed(table, TABLE)) for table in given)
 
 
-def _controller(spec: Obj, budgets: Obj) -> dict[str, Any]:
-    controller = renamed(spec, _CONTROLLER) | renamed(budgets, _BUDGETS)
+def _controller(spec: Obj, found: _Spec) -> dict[str, Any]:
+    controller = renamed(spec, _CONTROLLER) | renamed(found.budgets, _BUDGETS)
+    controller |= renamed(found.control.model_extra or {}, _CONTROL)
+    if found.control.pins is not None:
+        controller["pins"] = tuple(renamed(pin, _PIN) for pin in found.control.pins)
     if spec.get("paused", False):
         controller["mode"] = "observe"
     if "limit_bytes_per_s" in controller:  # these two of the settings go with the settings' limit

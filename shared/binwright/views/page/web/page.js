@@ -169,9 +169,17 @@ function drawPlans() {
   }
 }
 
+function drawOrders() {
+  byId("orders").hidden = !view.orders.length && !view.held.length;
+  lines(byId("orders-list"), view.orders);
+  byId("held-title").hidden = !view.held.length;
+  lines(byId("held-list"), view.held);
+}
+
 function draw() {
   byId("group-view").hidden = view.term === null && !view.consumers.length;
   drawHead();
+  drawOrders();
   drawBars();
   byId("moves").hidden = !view.moves.length;
   moves.draw(view.moves.map(changeOf));

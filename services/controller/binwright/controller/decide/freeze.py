@@ -1,0 +1,25 @@
+"""What a freeze takes away from a plan that is being carried out."""
+
+from dataclasses import replace
+
+from binwright.controller.decide.budgets import uncount_moves
+from binwright.controller.decide.moves import goal_for
+from binwright.controller.decide.ownership import Owned
+from binwright.controller.decide.states import Manage
+
+
+def without_moves(state: Manage) -> Manage:
+    """Return the state without the moves that have not begun, but those of draining consumers.
+
+    They do not count for the budget of the hour.
+    """
+    group, goal = state.group, state.goal
+    staying = {
+        p: at.slot
+        for p in goal.misplaced
+        if isinstance(at := group.partitions.get(p), Owned) and not group.member(at.slot).leaving
+    }
+    if staying:
+        group = uncount_moves(group, staying.keys() & state.moves)
+        goal = goal_for(group, {**goal.target, **staying})
+    return replace(state, group=group, goal=goal, frozen=True)

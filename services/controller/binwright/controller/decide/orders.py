@@ -1,0 +1,114 @@
+"""Applies people's orders to the group, ends them in time, and publishes what they hold back."""
+
+import re
+from dataclasses import replace
+
+from binwright.controller.decide.budgets import affords
+from binwright.controller.decide.controls import controls
+from binwright.controller.decide.events import Log, Publish
+from binwright.controller.decide.group import Group, Update
+from binwright.controller.decide.plans import order_triggers, reader_triggers
+from binwright.protocol.group_orders import (
+    MAX_SHOWN,
+    MAX_TEXT,
+    GroupOrder,
+    Held,
+    describe,
+    signed,
+)
+
+PERCENTAGE = re.compile(r"[\d.]+%")
+
+
+def apply_order(group: Group, order: GroupOrder) -> Update:
+    """Apply an order; it holds at once."""
+    group = _with_controls(replace(group, orders=group.orders.apply(order)))
+    if group.term is None:
+        return group, ()  # history
+    facts = {"order": describe(order), "by": order.by, "reason": order.reason}
+    return group, (Log("order.received", facts),)
+
+
+def refresh_controls(group: Group, wall_ms: int) -> Update:
+    """Return the group at this time, ms since 1970: some orders have ended, hours have begun."""
+    before = group.controls
+    group = _with_controls(replace(group, wall_ms=wall_ms))
+    if before == group.controls:
+        return replace(group, controls=before), ()  # the same object: it is compared often
+    ended = (order for order in before.orders if order not in group.controls.orders)
+    return group, tuple(Log("order.expired", {"order": signed(order)}) for order in ended)
+
+
+def _with_controls(group: Group) -> Group:
+    config = group.config
+    found = controls(
+        group.orders.in_force(group.wall_ms),
+        config.pins,
+        config.frozen_hours,
+        config.max_slots,
+        group.wall_ms,
+    )
+    return replace(group, controls=found)
+
+
+# --- what is held back ---------------------------------------------------------------------------
+
+
+def held_reasons(group: Group) -> tuple[str, ...]:
+    """Return what orders and settings hold back at present, a sentence each."""
+    found = [*group.controls.ignored]
+    if group.controls.frozen:
+        waiting = (*reader_triggers(group), *_approved(group))
+        found += [f"{group.controls.frozen}; waits: {reason}" for reason in waiting]
+    elif group.config.mode == "observe":
+        found += [f"the group only observes; waits: {reason}" for reason in order_triggers(group)]
+    else:
+        found += group.over_budget
+        found += [f"{plan}: its moves exceed controller.moves_per_hour" for plan in _over(group)]
+        found += _overloads(group)
+    return tuple(text[:MAX_TEXT] for text in found[:MAX_SHOWN])
+
+
+def _approved(group: Group) -> list[str]:
+    """Return the plan that is approved and waits, if there is one."""
+    if (proposal := group.proposal) is None or not proposal.approved:
+        return []
+    return [f"plan {proposal.number}, which is approved"]
+
+
+def _over(group: Group) -> list[str]:
+    fits = group.proposal is None or affords(group, group.proposal)
+    return [] if fits else _approved(group)
+
+
+def _overloads(group: Group) -> list[str]:
+    """Return which consumers a number of consumers, or pins, leave above their limit."""
+    rules, found = group.controls.rules, list[str]()
+    if rules.consumers is None and not rules.pins:
+        return found
+    for slot, load in sorted(group.loads().items()):
+        limit = group.config.limits.for_slot(slot)
+        own = group.partitions.owned_by(slot)
+        if load <= limit or len(own) == 1:
+            continue
+        overload = f"consumer {slot} carries {load / limit:.1%} of its limit"
+        if all(rules.pin(p) == slot for p in own):
+            found.append(f"{overload}: all of it is pinned there")
+        elif rules.consumers is not None:
+            found.append(f"{overload}: {group.controls.scale}")
+    return found
+
+
+def _shapes(reasons: tuple[str, ...]) -> list[str]:
+    """Return the sentences without percentages, which change with each measurement."""
+    return [PERCENTAGE.sub("", reason) for reason in reasons]
+
+
+def publish_held(group: Group) -> Update:
+    """Publish what is held back, where that has changed."""
+    reasons, last = held_reasons(group), group.held
+    if (term := group.term) is None or _shapes(reasons) == _shapes(last):
+        return group, ()
+    group = replace(group, held=reasons)
+    log = Log("plan.held", {"reasons": reasons}) if reasons else Log("plan.released", {"was": last})
+    return group, (log, Publish(Held(term=term, reasons=reasons)))

@@ -1,0 +1,177 @@
+"""Standing orders: a person steers a group, until the order is lifted or its time is over.
+
+Each is a record of metadata partition 0 with who, when and why. Of the orders about the same thing
+the newest counts, and compaction retains it: they outlive controllers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from immutables import Map
+from pydantic import Field
+
+from binwright.protocol.fields import LATEST_MS, SlotNumber, Term
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import TopicName
+
+PersonName = Annotated[str, Field(max_length=200)]
+Reason = Annotated[str, Field(max_length=500)]
+Moment = Annotated[int, Field(ge=0, le=LATEST_MS)]
+PartitionNumber = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Consumers = Annotated[int, Field(ge=1, le=10_000)]
+
+MAX_ORDERS = 10_000
+"""About different partitions, topics and consumers of a group; further ones are not followed."""
+MAX_SHOWN, MAX_TEXT = 20, 500
+"""Lines of a `Held`, and characters of each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinOrder:
+    """A partition, or every partition of a topic that has no pin of its own, has this reader."""
+
+    topic: TopicName  # of the partition
+    partition: PartitionNumber | None  # null: all of the topic
+    slot: SlotNumber | None  # the only consumer that reads it; null: the pin is lifted
+    by: PersonName  # a name for people; it proves nothing
+    reason: Reason = ""  # for people
+    at_ms: Moment = 0  # wall clock, ms since 1970
+    until_ms: Moment = 0  # when it ends by itself, ms since 1970; 0: it does not
+    kind: Literal["pin/1"] = "pin/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CordonOrder:
+    """A consumer gets nothing more (cordoned), or gives up all that it has, and ends (drained)."""
+
+    slot: SlotNumber
+    state: Literal["cordoned", "drained", "open"]  # open: the order is lifted
+    by: PersonName  # a name for people; it proves nothing
+    reason: Reason = ""  # for people
+    at_ms: Moment = 0  # wall clock, ms since 1970
+    until_ms: Moment = 0  # when it ends by itself, ms since 1970; 0: it does not
+    kind: Literal["cordon/1"] = "cordon/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreezeOrder:
+    """Nothing moves but what has no living reader."""
+
+    frozen: bool  # false: the order is lifted
+    by: PersonName  # a name for people; it proves nothing
+    reason: Reason = ""  # for people
+    at_ms: Moment = 0  # wall clock, ms since 1970
+    until_ms: Moment = 0  # when it ends by itself, ms since 1970; 0: it does not
+    kind: Literal["freeze/1"] = "freeze/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleOrder:
+    """So many consumers read, whatever the load needs."""
+
+    consumers: Consumers | None  # null: the order is lifted
+    by: PersonName  # a name for people; it proves nothing
+    reason: Reason = ""  # for people
+    at_ms: Moment = 0  # wall clock, ms since 1970
+    until_ms: Moment = 0  # when it ends by itself, ms since 1970; 0: it does not
+    kind: Literal["scale/1"] = "scale/1"
+
+
+GroupOrder = PinOrder | CordonOrder | FreezeOrder | ScaleOrder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What a controller does not do at present, because orders or settings hold it back."""
+
+    term: Term
+    reasons: tuple[str, ...]  # a sentence each, for people; none: nothing is held back
+    kind: Literal["held/1"] = "held/1"
+
+
+def subject(order: GroupOrder) -> str:
+    """Return what an order is about, as the record key has it."""
+    match order:
+        case PinOrder(topic=topic, partition=None):
+            return f"pin/{topic}"
+        case PinOrder(topic=topic, partition=partition):
+            return f"pin/{topic}/{partition}"
+        case CordonOrder(slot=slot):
+            return f"cordon/{slot}"
+        case FreezeOrder():
+            return "freeze"
+        case _:
+            return "scale"
+
+
+def is_lifted(order: GroupOrder) -> bool:
+    """Whether this order only ends the one before it."""
+    match order:
+        case PinOrder(slot=slot):
+            return slot is None
+        case CordonOrder(state=state):
+            return state == "open"
+        case FreezeOrder(frozen=frozen):
+            return not frozen
+        case _:
+            return order.consumers is None
+
+
+def describe(order: GroupOrder) -> str:
+    """Return what an order says, in words: `orders-3 is pinned to consumer 2`."""
+    match order:
+        case PinOrder(slot=None):
+            return f"the pin of {pinned(order)} is lifted"
+        case PinOrder(slot=slot):
+            return f"{pinned(order)} is pinned to consumer {slot}"
+        case CordonOrder(slot=slot, state=state):
+            return f"consumer {slot} is {state}"
+        case FreezeOrder(frozen=frozen):
+            return "moves are frozen" if frozen else "the freeze is lifted"
+        case ScaleOrder(consumers=None):
+            return "the number of consumers follows the load"
+        case _:
+            return f"scaled to {order.consumers} consumer{'' if order.consumers == 1 else 's'}"
+
+
+def pinned(order: PinOrder) -> str:
+    """Return what a pin is about: `orders-3`, or `topic orders`."""
+    if order.partition is None:
+        return f"topic {order.topic}"
+    return str(TopicPartition(order.topic, order.partition))
+
+
+@dataclass(frozen=True, slots=True)
+class StandingOrders:
+    """The newest order about each thing; those that are lifted are left out."""
+
+    by_subject: Mapping[str, GroupOrder] = field(default_factory=Map)
+
+    def apply(self, order: GroupOrder) -> "StandingOrders":
+        """Return the orders with a newer one; a new thing is not taken beyond `MAX_ORDERS`."""
+        about, known = subject(order), Map(self.by_subject)
+        if is_lifted(order):
+            return StandingOrders(known.delete(about)) if about in known else self
+        is_single = isinstance(order, FreezeOrder | ScaleOrder)
+        if about not in known and len(known) >= MAX_ORDERS and not is_single:
+            return self
+        return StandingOrders(known.set(about, order))
+
+    def in_force(self, now_ms: int) -> tuple[GroupOrder, ...]:
+        """Return those whose time is not over, sorted by what they are about."""
+        standing = sorted(self.by_subject.items())
+        return tuple(each for _, each in standing if not each.until_ms or now_ms < each.until_ms)
+
+
+def signed(order: GroupOrder) -> str:
+    """Return what an order says, whose it is, until when it holds, and why."""
+    until = f" until {moment(order.until_ms)}" if order.until_ms else ""
+    reason = f": '{order.reason}'" if order.reason else ""
+    return f"{describe(order)} by {order.by}{until}{reason}"
+
+
+def moment(at_ms: int) -> str:
+    """Return a moment to the minute, in UTC."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")

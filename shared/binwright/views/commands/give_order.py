@@ -1,0 +1,169 @@
+"""Gives an order to a group: a message on its metadata topic."""
+
+import asyncio
+import re
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TypedDict
+
+from binwright.kafka.control_records import CONTROLLER_PARTITION
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.kafka.publishing import publish_message
+from binwright.protocol.errors import ExternalError, SettingsError, UserError
+from binwright.protocol.fields import LATEST_MS
+from binwright.protocol.group_orders import (
+    CordonOrder,
+    GroupOrder,
+    PinOrder,
+    ScaleOrder,
+    describe,
+    is_lifted,
+    subject,
+)
+from binwright.protocol.model import TopicPartition
+from binwright.runtime.clock import wall_ms
+from binwright.runtime.settings import Settings
+from binwright.views.commands.approve import user_name
+from binwright.views.follower import GroupFollower, group_topic
+from binwright.views.group_view import GroupView
+from binwright.views.status import Status, status
+
+FOR = re.compile(r"([1-9]\d{0,4})(m|h|d)")
+UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+MAX_REASON, MAX_NAME = 500, 200
+
+Make = Callable[[Status], GroupOrder]
+"""Returns the order, given the group as it is; raises `UserError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What every order has, as options give it."""
+
+    group: str | None
+    servers: str | None
+    timeout_s: float
+    reason: str = ""
+    until: str = ""
+
+
+async def publish_order(settings: Settings, group: str, make: Make, timeout_s: float) -> GroupOrder:
+    """Publish an order to a group: it stands in the topic once this returns.
+
+    Raises:
+        UserError: The group is as wanted already, or has nothing of the name.
+        ExternalError: There is no such group, or Kafka does not answer in time.
+    """
+    view = GroupView()
+    own = group == settings.group
+    async with AsyncExitStack() as stack:
+        bus = await stack.enter_async_context(KafkaControlTopics(settings.kafka))
+        try:
+            async with asyncio.timeout(timeout_s):
+                topic = await group_topic(bus, group)
+                follower = await stack.enter_async_context(
+                    GroupFollower(bus, {topic: view}, settings.monitor.topic)
+                )
+                await follower.catch_up()
+                topics = settings.landed_topics if own else None
+                order = make(status(group, view, wall_ms(), topics))
+                _check_changes(view, order)
+                if own:
+                    check_slot(order, settings.controller.max_slots)
+                await publish_message(bus, topic, CONTROLLER_PARTITION, order)
+        except TimeoutError as exc:
+            raise ExternalError(f"Kafka did not take the order within {timeout_s:g} s") from exc
+    return order
+
+
+def _check_changes(view: GroupView, order: GroupOrder) -> None:
+    if is_lifted(order) and subject(order) not in view.orders.by_subject:
+        raise UserError(f"no order of this group is about that: {describe(order)} already")
+
+
+def check_slot(order: GroupOrder, max_slots: int) -> None:
+    """Raise `UserError` for an order about a consumer that the settings do not allow."""
+    slot = order.slot if isinstance(order, PinOrder | CordonOrder) else None
+    if slot is not None and slot >= max_slots:
+        raise UserError(f"there is no consumer {slot}: controller.max_slots is {max_slots}")
+    if isinstance(order, ScaleOrder) and (order.consumers or 0) > max_slots:
+        raise UserError(f"{order.consumers} are too many: controller.max_slots is {max_slots}")
+
+
+def until_ms(text: str, now_ms: int) -> int:
+    """Return when an order ends: `30m`, `2h`, `1d`, `18:00` (UTC, the next), or a date with a time.
+
+    Returns:
+        Milliseconds since 1970; 0 for an empty text: it does not end.
+
+    Raises:
+        SettingsError: It is no time, or in the past.
+    """
+    if not text:
+        return 0
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    try:
+        if after := FOR.fullmatch(text):
+            end = now + timedelta(**{UNITS[after[2]]: int(after[1])})
+        elif "T" in text or " " in text:
+            end = datetime.fromisoformat(text)
+            end = end if end.tzinfo else end.replace(tzinfo=UTC)
+        else:
+            end = datetime.fromisoformat(f"{now.date().isoformat()}T{text}").replace(tzinfo=UTC)
+            end = end if end > now else end + timedelta(days=1)
+        found = round(end.timestamp() * 1000)
+    except (ValueError, OverflowError) as exc:
+        raise SettingsError(
+            f"--until: {text!r} is no time: expected 30m, 2h, 1d, 18:00 (UTC) or 2026-11-26T18:00"
+        ) from exc
+    if not now_ms < found <= LATEST_MS:
+        raise SettingsError(f"--until: {text} is over, or too far away")
+    return found
+
+
+def parse_pinned(text: str, seen: Status) -> tuple[str, int | None]:
+    """Return the topic and number that `orders-3` names, or a topic and None for all of it.
+
+    Raises:
+        UserError: The group has no such partition or topic.
+    """
+    partitions = [p for table in seen.tables for p in _partitions(seen, table.topic)]
+    topics = {table.topic for table in seen.tables}
+    if text in topics:
+        return text, None
+    try:
+        partition = TopicPartition.parse(text)
+    except ValueError:
+        partition = None
+    if partition is not None and partition in partitions:
+        return partition
+    known = ", ".join(sorted(topics)[:10]) or "none"
+    raise UserError(f"{text}: no partition or topic of group {seen.group}; its topics: {known}")
+
+
+def _partitions(seen: Status, topic: str) -> list[TopicPartition]:
+    (table,) = (each for each in seen.tables if each.topic == topic)
+    return [TopicPartition(topic, each.partition) for each in table.partitions]
+
+
+class Signature(TypedDict):
+    """Who orders, why, when, and until when."""
+
+    by: str
+    reason: str
+    at_ms: int
+    until_ms: int
+
+
+def signature(given: Given, now_ms: int) -> Signature:
+    """Return who gives an order now, and why; raise `SettingsError` for a bad option."""
+    if len(given.reason) > MAX_REASON:
+        raise SettingsError(f"--reason: {len(given.reason)} characters, {MAX_REASON} at most")
+    return Signature(
+        by=user_name()[:MAX_NAME],
+        reason=given.reason,
+        at_ms=now_ms,
+        until_ms=until_ms(given.until, now_ms),
+    )

@@ -1,0 +1,102 @@
+"""What the options of an order mean, and what a group does not have."""
+
+from typing import Any
+
+import pytest
+from tests.views.test_status import now, two_consumers
+
+from binwright.protocol.errors import SettingsError, UserError
+from binwright.protocol.group_orders import CordonOrder, FreezeOrder, PinOrder, ScaleOrder
+from binwright.protocol.model import Slot
+from binwright.views.commands.give_order import (
+    MAX_REASON,
+    Given,
+    check_slot,
+    parse_pinned,
+    signature,
+    until_ms,
+)
+
+NOW_MS = 1_764_165_600_000
+"""2025-11-26 14:00 UTC."""
+HOUR_MS = 3_600_000
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"),
+    [
+        ("30m", 0.5),
+        ("2h", 2),
+        ("1d", 24),
+        ("18:00", 4),
+        ("13:00", 23),
+        ("2025-11-26T15:00", 1),
+        ("2025-11-26 16:00+01:00", 1),
+    ],
+)
+def test_an_order_ends_after_a_time_or_at_one(text: str, hours: float) -> None:
+    assert until_ms(text, NOW_MS) == NOW_MS + hours * HOUR_MS
+
+
+def test_an_order_without_a_time_does_not_end() -> None:
+    assert until_ms("", NOW_MS) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("soon", "is no time"),
+        ("0h", "is no time"),
+        ("25:00", "is no time"),
+        ("2025-11-26T13:00", "is over"),
+        ("99999d", None),
+        ("9999-12-31T23:59:59+00:00", None),
+    ],
+)
+def test_what_is_no_time_to_come_is_refused(text: str, fault: str | None) -> None:
+    if fault is None:
+        assert until_ms(text, NOW_MS) > NOW_MS
+        return
+    with pytest.raises(SettingsError, match=fault):
+        until_ms(text, NOW_MS)
+
+
+def test_a_pin_names_a_partition_or_a_topic_of_the_group() -> None:
+    seen = now(two_consumers())
+    assert parse_pinned("orders-1", seen) == ("orders", 1)
+    assert parse_pinned("orders", seen) == ("orders", None)
+    for unknown in ("orders-7", "payments-0", "payments"):
+        with pytest.raises(UserError, match=f"{unknown}: no partition or topic of group g; its"):
+            parse_pinned(unknown, seen)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        PinOrder(topic="a", partition=None, slot=Slot(4), by="x"),
+        CordonOrder(slot=Slot(4), state="drained", by="x"),
+        ScaleOrder(consumers=5, by="x"),
+    ],
+)
+def test_a_consumer_that_cannot_be_is_refused(order: Any) -> None:
+    with pytest.raises(UserError, match=r"controller\.max_slots is 4"):
+        check_slot(order, 4)
+    check_slot(order, 5)
+
+
+def test_what_names_no_consumer_is_not_refused() -> None:
+    for order in (
+        PinOrder(topic="a", partition=None, slot=None, by="x"),
+        FreezeOrder(frozen=True, by="x"),
+        ScaleOrder(consumers=None, by="x"),
+    ):
+        check_slot(order, 1)
+
+
+def test_an_order_is_signed() -> None:
+    given = Given(None, None, 1.0, "why", "1h")
+    signed = signature(given, NOW_MS)
+    assert (signed["reason"], signed["until_ms"]) == ("why", NOW_MS + HOUR_MS)
+    assert "@" in signed["by"]
+    with pytest.raises(SettingsError, match="501 characters, 500 at most"):
+        signature(Given(None, None, 1.0, "x" * (MAX_REASON + 1)), NOW_MS)
