@@ -170,9 +170,10 @@ def _writer_config(settings: Settings, cluster: str) -> Callable[[str], WriterCo
             found,
             table=replace(
                 found.table,
-                columns=entry.parsed,
+                columns=entry.table_columns,
                 cluster_by=entry.cluster_by,
                 statistics=entry.statistics,
+                skips_tombstones=entry.tombstones == "skip",
             ),
             bad_share=entry.bad_share,
             decoding=entry.decoding,

@@ -21,7 +21,7 @@ from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.protobuf_compiler import compiled
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.lake.table_columns import differences
-from binwright.protocol.columns import Columns, parse_columns, stored
+from binwright.protocol.columns import KAFKA_KEY, Column, Columns, Struct, parse_columns, stored
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.json_schemas import JsonSchema
 from binwright.protocol.schemas import SchemaRefused
@@ -170,6 +170,7 @@ def command(  # noqa: PLR0913 - each is an option
     message: Annotated[
         str, typer.Option(help="A message of a .proto by its full name; unset, the first.")
     ] = "",
+    key: Annotated[bool, typer.Option("--key", help="It is the schema of the keys.")] = False,
     spark: Spark = None,
     lake: Lake = None,
     json_: Json = False,
@@ -177,6 +178,8 @@ def command(  # noqa: PLR0913 - each is an option
     """Say what a new schema would change in a table. Exit code 1 if a column has another type."""
     console = progress_console(json_=json_)
     columns = columns_in(schema, message)
+    if key:
+        columns = (Column(KAFKA_KEY, Struct(columns)),)
     with working_directory(None) as directory:
         by_value = schema.suffix in BY_SCHEMA
         check = Check(console, directory, topic, columns, by_value, spark, lake)

@@ -12,7 +12,7 @@ from binwright.consumer.decide.columns import united
 from binwright.consumer.decoding.one_by_one import Bad
 from binwright.consumer.decoding.registry import Schema, Version
 from binwright.consumer.decoding.registry_schemas import SchemaName, refused
-from binwright.consumer.decoding.schema_names import NamesDecoder, schema_names
+from binwright.consumer.decoding.schema_names import NamesDecoder, Part, schema_names
 from binwright.protocol.columns import Columns
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.protocol.ports.kafka import Records
@@ -96,6 +96,7 @@ class RegistryDecoders:
         reading: SchemaReading[Read],
         columns: Columns,
         rows: Collection[Sequence[Records]],
+        part: Part = "value",
     ) -> ValueDecoder:
         """Return the decoder of these records.
 
@@ -104,11 +105,12 @@ class RegistryDecoders:
             reading: How the table reads schemas.
             columns: Of the table; none: those of the subject's versions.
             rows: The records of a file.
+            part: Which part of them is decoded.
 
         Raises:
             RegistryUnavailable: It does not answer, or has no such subject.
         """
-        names = await asyncio.to_thread(schema_names, rows)
+        names = await asyncio.to_thread(schema_names, rows, part)
         named = await self._named(names.counts)
         schemas = {name: _read(name, each, reading) for name, each in named.items()}
         used = {n: each for n, each in schemas.items() if not isinstance(each, Bad)}
@@ -117,7 +119,9 @@ class RegistryDecoders:
             schemas |= _checked(used, columns, subject)
         ids = names.ids()
         decoder = reading.decoder(columns, {ids[name]: each for name, each in schemas.items()})
-        return NamesDecoder(decoder, ids, reading.header_fault) if names.elsewhere else decoder
+        if not names.elsewhere:
+            return decoder
+        return NamesDecoder(decoder, ids, reading.header_fault, part)
 
     def newest_version(self, subject: str, reading: SchemaReading[Any]) -> int | None:
         """Return the newest version of a subject whose versions a table has the columns of."""

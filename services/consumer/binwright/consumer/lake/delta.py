@@ -28,7 +28,7 @@ from binwright.consumer.lake.table_columns import (
 )
 from binwright.protocol.columns import KAFKA, Columns, columns_text
 from binwright.protocol.errors import TableRefused
-from binwright.protocol.keeping import changed_keeping
+from binwright.protocol.keeping import SKIPPED, changed_keeping
 from binwright.protocol.ports.lake import Commit, History, Table, TableFiles
 from binwright.runtime.clock import wall_ms
 
@@ -88,7 +88,10 @@ def _ensure(spark: SparkSession, path: str, table: Table, layout: Layout, commen
         there = spark.table(quoted(path)).schema
     check_layout(path, layout, there)
     owned = check_owner(spark, path, table)
-    if changes := changed_keeping(owned, table.keep_s, wall_ms()):
+    changes = changed_keeping(owned, table.keep_s, wall_ms())
+    if table.skips_tombstones and SKIPPED not in owned:
+        changes |= _skipped(table)
+    if changes:
         with_retries(lambda: set_properties(spark, path, changes))
 
 
@@ -100,6 +103,7 @@ def create(spark: SparkSession, path: str, table: Table, layout: Layout, comment
         "delta.checkpointInterval": str(checkpoint_interval(path.rpartition("/")[2])),
         **_owner(table),
         **changed_keeping({}, table.keep_s, wall_ms()),
+        **_skipped(table),
     }
     spark.sql(
         f"CREATE TABLE IF NOT EXISTS {quoted(path)} "
@@ -174,6 +178,10 @@ def checkpoint_interval(name: str) -> int:
 
 def _owner(table: Table) -> Mapping[str, str]:
     return {GROUP: table.group, CLUSTER: table.cluster}
+
+
+def _skipped(table: Table) -> dict[str, str]:
+    return {SKIPPED: "tombstones"} if table.skips_tombstones else {}
 
 
 def _property_list(given: Mapping[str, str]) -> str:

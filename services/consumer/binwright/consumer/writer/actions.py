@@ -148,7 +148,8 @@ class RequestRunner:
         if isinstance(outcome, Committed):
             self._bad_ends = bad_ends  # else its bad records may have landed alone: look again (†)
             self._share = share
-            return Committed(batch.bad, _newest_ms(footers))
+            skipped = sum(footer.skipped for footer in footers.values())
+            return Committed(batch.bad, skipped, _newest_ms(footers))
         return outcome
 
     async def _land(self, batch: Batch, request: Append) -> Outcome:
@@ -285,6 +286,7 @@ class RequestRunner:
             batch,
             topic_id=topic_id,
             columns=columns,
+            rows=sum(footer.rows for footer in found),  # without what was skipped (†)
             bad=sum(footer.bad for footer in found),
             landed_in_part=any(
                 first <= highest.get(p, -1)

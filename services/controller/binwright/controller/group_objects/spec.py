@@ -49,6 +49,8 @@ TABLE = {
     "delimiter": "delimiter",
     "subject": "subject",
     "message": "message",
+    "key": "key",
+    "tombstones": "tombstones",
     "badShare": "bad_share",
     "clusterBy": "cluster_by",
     "statistics": "statistics",
