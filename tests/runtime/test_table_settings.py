@@ -273,6 +273,7 @@ def test_a_table_whose_keys_are_of_a_subject_has_columns_of_a_registry() -> None
 @pytest.mark.parametrize(
     ("key", "given", "fault"),
     [
+        ({"format": "json", "columns": "a VARIANT"}, {}, "of a key, only the whole can be one"),
         ({"format": "csv"}, {}, r"tables\[0\]\.key: names no columns, which CSV needs"),
         ({"format": "string", "message": "M"}, {}, r"key: names a message, which only Protobuf"),
         ({"format": "string", "tombstones": "row"}, {}, r"tables\[0\]\.key\.tombstones"),
@@ -302,3 +303,17 @@ def test_columns_of_keys_cluster_a_table() -> None:
 def test_what_becomes_of_tombstones_is_part_of_how_records_are_decoded() -> None:
     decoding = [keyed({"format": "string"}, tombstones=t).decoding for t in ("row", "skip", "bad")]
     assert len({*decoding}) == 3
+
+
+def test_whether_columns_widen_is_part_of_how_records_are_decoded() -> None:
+    assert keyed({"format": "string"}, widen=True).decoding.endswith("; widen")
+
+
+def test_a_table_is_partitioned_by_the_day_and_not_clustered_beside() -> None:
+    assert keyed({"format": "string"}, partition_by="_kafka_date").partition_by == "_kafka_date"
+    with pytest.raises(SettingsError, match="partition_by and cluster_by are set: Delta takes one"):
+        keyed({"format": "string"}, partition_by="_kafka_date", cluster_by=["id"])
+    with pytest.raises(SettingsError, match="there is no column _kafka_date"):
+        keyed({"format": "string"}, columns=None, statistics=["_kafka_date"])
+    with pytest.raises(SettingsError, match="partition_by: must be one of '_kafka_date'"):
+        keyed({"format": "string"}, partition_by="id")

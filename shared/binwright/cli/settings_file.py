@@ -46,6 +46,8 @@ def text() -> str:
     for name, field in sorted(fields.items()):
         if entry := entry_of(field):
             parts += _section(f"#[[{name}]]", entry)
+            for head, inner in inner_sections(name, entry):
+                parts += _section(f"#{head}", inner)
         if section := section_of(field):
             parts += _section(f"[{name}]", section)
             for head, inner in inner_sections(name, section):
@@ -117,10 +119,14 @@ def _parts(field: FieldInfo) -> Iterator[type[Section]]:
 
 
 def inner_sections(name: str, section: type[Section]) -> Iterator[tuple[str, type[Section]]]:
-    """Yield the tables inside one: their heads, `[NAME.FIELD.KEY]` or `[[NAME.FIELD]]`."""
+    """Yield the tables inside one, with their heads.
+
+    These are `[NAME.FIELD]`, `[NAME.FIELD.KEY]` or `[[NAME.FIELD]]`.
+    """
     for field, info in section.model_fields.items():
         for kind in _parts(info):
-            yield f"[[{name}.{field}]]" if _is_list(info) else f"[{name}.{field}.NAME]", kind
+            key = ".NAME" if get_origin(info.annotation) is dict else ""
+            yield f"[[{name}.{field}]]" if _is_list(info) else f"[{name}.{field}{key}]", kind
             yield from inner_sections(f"{name}.{field}", kind)
 
 

@@ -15,7 +15,14 @@ KAFKA = "_kafka"
 KAFKA_KEY = "_kafka_key"
 """The column of keys, where a table has them decoded."""
 
-OF_RECORD = {KAFKA: "the record's place in Kafka", KAFKA_KEY: "the record's key"}
+KAFKA_DATE = "_kafka_date"
+"""The column of the record's day, UTC, by which a table may be partitioned."""
+
+OF_RECORD = {
+    KAFKA: "the record's place in Kafka",
+    KAFKA_KEY: "the record's key",
+    KAFKA_DATE: "the record's day",
+}
 """Names that no column of a value has -> what they are of the record."""
 
 VARIANT = "variant"
@@ -201,6 +208,11 @@ def parse_columns(text: str) -> Columns:
 def parse_row(text: str) -> Columns:
     """Return the columns that a text names, also that of keys; raise as `parse_columns` does."""
     return _Parser(text).fields("")
+
+
+def parse_type(text: str) -> ColumnType:
+    """Return the type that a text names; raise `ValueError` if it names none."""
+    return parse_row(f"x {text}")[0].type
 
 
 class _Parser:

@@ -44,6 +44,7 @@ class Entry:
     message: str | None  # of Protobuf, if the settings name one
     key: str  # how keys become columns; empty: they do not
     tombstones: str  # what becomes of a record without a value
+    partition_by: str | None
     cluster_by: tuple[str, ...]
     statistics: tuple[str, ...]
     bad_share: float | None  # above which the table stops; None: no record can be bad
@@ -80,7 +81,7 @@ def entry_of(settings: Settings, topic: str) -> Entry:
     keep_days = settings.keep_days(topic)
     if (table := settings.table(topic)) is None:
         none = "none: records land as they are"
-        return Entry(none, {}, None, None, "", "row", (), (), None, keep_days)
+        return Entry(none, {}, None, None, "", "row", None, (), (), None, keep_days)
     source = f"all versions of {table.subject_of(topic)}, {settings.registry.url}"
     return Entry(
         schema_source=source if table.by_subject else f"the entry of {topic} in the settings",
@@ -89,6 +90,7 @@ def entry_of(settings: Settings, topic: str) -> Entry:
         message=table.message,
         key=_key(table.key, topic),
         tombstones=table.tombstones,
+        partition_by=table.partition_by,
         cluster_by=table.cluster_by,
         statistics=table.statistics,
         bad_share=table.bad_share,
@@ -124,6 +126,7 @@ def _facts(of: Description) -> Iterator[tuple[str, str]]:
     yield "message", entry.message or ""
     yield "key", entry.key
     yield "tombstones", "" if entry.tombstones == "row" else entry.tombstones
+    yield "partition by", entry.partition_by or ""
     yield "cluster by", ", ".join(entry.cluster_by)
     yield "statistics", ", ".join(entry.statistics)
     yield "bad records", _policy(table, entry)

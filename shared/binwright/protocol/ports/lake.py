@@ -148,6 +148,8 @@ class Table:
     columns: Columns | None = None  # of its values; None: they land as bytes
     cluster_by: tuple[str, ...] = ()  # columns or fields: the paths by which `cluster` sorts
     statistics: tuple[str, ...] = ()  # further ones of which files have statistics
+    by_date: bool = False  # partitioned by the day of its records
+    widen: bool = False  # its columns may become wider
     skips_tombstones: bool = False  # records without a value are in no table
     keep_s: float = 0.0  # for which it keeps rows, by their timestamps; 0: for ever
 
@@ -229,6 +231,8 @@ class Lake(Protocol):
 
     async def add_columns(self, topic: str, columns: Columns) -> None:
         """Add those of these columns, and of their fields, that the table has not.
+
+        Those that it has with a narrower type become wider, if its settings want that.
 
         Raises:
             TableRefused: The table has one of another type.

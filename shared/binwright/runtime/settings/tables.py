@@ -11,6 +11,7 @@ from binwright.protocol.columns import (
     KAFKA,
     KAFKA_KEY,
     MEASURED,
+    OF_RECORD,
     Column,
     Columns,
     ColumnType,
@@ -177,6 +178,12 @@ class KeySettings(DecodingSettings):
 
     part = "key"
 
+    @model_validator(mode="after")
+    def _has_no_parts_of_any_type(self) -> Self:
+        if self.format == "json" and self.columns and any(map(is_variant, self.parsed)):
+            raise ValueError("names a column of type VARIANT: of a key, only the whole can be one")
+        return self
+
     @property
     def column(self) -> Column | None:
         """Return the column; None: its fields are those of a subject."""
@@ -201,9 +208,18 @@ class TableSettings(DecodingSettings):
     """What becomes of a record without a value: a row whose columns are NULL, nothing but a count,
     or a bad record.
     """
+    widen: bool = False
+    """Whether a column becomes wider where its settings or a schema's version want that, as INT
+    becomes BIGINT. Some readers do not read a table from then on. Unset: what does not fit is bad,
+    or refused.
+    """
     bad_share: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
     """A table stops, and lands nothing more, where more than this share of its newest records
     cannot be decoded: of the last 1,000, or of one commit. 0: at the first; 1: never.
+    """
+    partition_by: Literal["_kafka_date"] | None = None
+    """A column of the record's day, UTC: each day has files of its own, and `keep_days` deletes
+    whole days. Only for tables that this creates, and not together with `cluster_by`.
     """
     cluster_by: Annotated[tuple[ColumnPath, ...], Field(max_length=MOST_CLUSTERED)] = ()
     """Columns, or fields as `by.name` and `_kafka.timestamp`: compaction puts rows whose values are
@@ -230,6 +246,8 @@ class TableSettings(DecodingSettings):
 
     @model_validator(mode="after")
     def _lays_out_columns(self) -> Self:
+        if self.partition_by and self.cluster_by:
+            raise ValueError("partition_by and cluster_by are set: Delta takes one of both")
         for path in (*self.cluster_by, *self.statistics):
             names = parse_path(path)
             if self._is_of_subject(names[0].casefold()):
@@ -249,7 +267,7 @@ class TableSettings(DecodingSettings):
     def _is_of_subject(self, name: str) -> bool:
         if name == KAFKA_KEY:
             return self.key is not None and self.key.by_subject
-        return name != KAFKA and not self.parsed
+        return name not in OF_RECORD and not self.parsed
 
     @property
     def known(self) -> Columns:
@@ -267,7 +285,8 @@ class TableSettings(DecodingSettings):
         """Return all on which it depends what a record is decoded to, but for the registry."""
         key = "" if self.key is None else f"; key {self.key.decoding}"
         tombstones = "" if self.tombstones == "row" else f"; tombstones {self.tombstones}"
-        return f"{super().decoding}{key}{tombstones}"
+        widen = "; widen" if self.widen else ""
+        return f"{super().decoding}{key}{tombstones}{widen}"
 
     def matches(self, topic: str) -> bool:
         """Whether a pattern matches this topic."""

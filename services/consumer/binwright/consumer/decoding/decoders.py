@@ -72,9 +72,9 @@ class Decoders:
         """
         if (table := self._settings.table(topic)) is None:
             return None
-        decoder = await self._of_part(table, topic, rows)
+        decoder = await self._of_part(table, topic, rows, widen=table.widen)
         if table.key is not None or table.tombstones != "row":
-            keys = table.key and await self._of_part(table.key, topic, rows)
+            keys = table.key and await self._of_part(table.key, topic, rows, widen=table.widen)
             form = table.key and table.key.format
             decoder = (await self._module("record_decoder")).RecordDecoder(
                 decoder, keys, form, table.tombstones
@@ -86,13 +86,18 @@ class Decoders:
         return self._counts.counted(topic, decoder)  # type: ignore[no-any-return]
 
     async def _of_part(
-        self, table: DecodingSettings, topic: str, rows: Mapping[TopicPartition, Sequence[Records]]
+        self,
+        table: DecodingSettings,
+        topic: str,
+        rows: Mapping[TopicPartition, Sequence[Records]],
+        *,
+        widen: bool,
     ) -> ValueDecoder:
         """Return the decoder of a topic's values, or of its keys."""
         decoder: ValueDecoder
         match table.format:
             case _ if table.by_schema:
-                decoder = await self._of_registry(table, topic, rows)
+                decoder = await self._of_registry(table, topic, rows, widen=widen)
             case "json":
                 decoder = (await self._module("json_values")).JsonDecoder(table.as_read)
             case "string":
@@ -105,7 +110,12 @@ class Decoders:
         return decoder
 
     async def _of_registry(
-        self, table: DecodingSettings, topic: str, rows: Mapping[TopicPartition, Sequence[Records]]
+        self,
+        table: DecodingSettings,
+        topic: str,
+        rows: Mapping[TopicPartition, Sequence[Records]],
+        *,
+        widen: bool,
     ) -> ValueDecoder:
         client, decoders = await self._module("registry"), await self._module("registry_decoders")
         if self._by_schema is None:
@@ -123,12 +133,10 @@ class Decoders:
                 reading = values.ProtobufReading(table.message_read)
         subject = table.subject_of(topic)
         found: ValueDecoder = await self._by_schema.decoder(
-            subject, reading, table.parsed, rows.values(), table.part
+            subject, reading, table.parsed, rows.values(), table.part, widen=widen
         )
-        if (
-            table.part == "value"
-            and (version := self._by_schema.newest_version(subject, reading)) is not None
-        ):
+        version = self._by_schema.newest_version(subject, reading, widen=widen)
+        if table.part == "value" and version is not None:
             self._versions[topic] = version
         return found
 
