@@ -67,15 +67,16 @@ def test_a_table_whose_rows_cannot_be_assigned_to_logs_is_not_clean() -> None:
 
 def test_rows_of_earlier_logs_and_offsets_without_a_row_are_remarks() -> None:
     table = table_of(
-        replace(CLEAN, earlier=5, vanished=2, not_landed=7),
-        replace(CLEAN, earlier=1, rewritten=3),
+        replace(CLEAN, earlier=5, vanished=2, not_landed=7, skipped=3),
+        replace(CLEAN, earlier=1, rewritten=3, skipped=1),
     )
 
     assert table.clean
     assert AuditResult(tables=(table,)).remarks() == (
         "orders: 6 rows are of an earlier topic of this name",
         "orders: 3 rows are of what the log was before it was cut",
-        "orders: 2 offsets without a row, as transactions, compaction or keep_days leave them",
+        "orders: 2 offsets without a row, as transactions, compaction or settings leave them",
+        "orders: 4 records have no value, and are skipped",
         "orders: 7 offsets are gone from the topic and have not landed: staged, or lost",
     )
 

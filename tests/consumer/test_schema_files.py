@@ -4,12 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
+from pyspark.sql.types import IntegerType, LongType, StructType
 from tests.consumer.decoding.avro import record
 from tests.consumer.decoding.json_schema import objects
 from tests.consumer.decoding.protobuf import proto
 
-from binwright.consumer.schema_check import columns_in
-from binwright.protocol.columns import columns_text
+from binwright.consumer.schema_check import changes, columns_in
+from binwright.protocol.columns import columns_text, parse_columns
 from binwright.protocol.errors import SettingsError
 
 POINT = 'syntax = "proto3"; package geo;\nimport "geo/point.proto";\nmessage Point { int32 x = 1; }'
@@ -84,3 +85,17 @@ def test_files_that_import_each_other_are_read_once(tmp_path: Path) -> None:
     file.write_text(proto("geo.Point at", head='\nimport "geo/point.proto";\n'))
     with pytest.raises(SettingsError, match="File recursively imports itself"):
         columns_in(file)
+
+
+def test_a_column_is_widened_where_the_settings_of_the_table_want_that() -> None:
+    there = StructType().add("id", IntegerType()).add("wide", LongType())
+    columns = parse_columns("id BIGINT, wide INT, new STRING, _other STRUCT<a: INT>")
+
+    def kinds(*, by_value: bool, widen: bool) -> list[tuple[str, str]]:
+        found = changes(columns, there, by_value=by_value, widen=widen)
+        return [(each.column, each.kind) for each in found]
+
+    added = [("new", "added"), ("_other", "added")]
+    assert kinds(by_value=True, widen=True) == [("id", "widened"), *added]
+    assert kinds(by_value=True, widen=False) == [("id", "kept"), ("wide", "kept"), *added]
+    assert kinds(by_value=False, widen=False) == [("id", "refused"), ("wide", "refused"), *added]

@@ -238,3 +238,82 @@ def test_a_table_keeps_rows_for_its_own_time_or_that_of_the_lake(
     found = load_settings(lake={"keep_days": 90}, tables=[TEXT | {"keep_days": own}])
     assert found.keep_days("notes") == days
     assert found.keep_days("others") == 90
+
+
+def keyed(key: dict[str, Any], **given: Any) -> Any:
+    entry = {"topics": ["a"], "format": "json", "columns": "id BIGINT", "key": key, **given}
+    return load_settings(tables=[entry], registry={"url": "https://registry"}).tables[0]
+
+
+@pytest.mark.parametrize(
+    ("key", "columns", "decoding"),
+    [
+        ({"format": "json", "columns": "k INT"}, "struct<k:int>", "json: k int"),
+        ({"format": "csv", "columns": "k INT", "delimiter": ";"}, "struct<k:int>", "csv ;: k int"),
+        ({"format": "string"}, "string", "string: {topic}-key"),
+        ({"format": "variant"}, "variant", "variant: {topic}-key"),
+    ],
+)
+def test_keys_have_a_column_in_front_of_those_of_values(
+    key: dict[str, Any], columns: str, decoding: str
+) -> None:
+    entry = keyed(key)
+    assert columns_text(entry.table_columns) == f"_kafka_key {columns}, id bigint"
+    assert entry.decoding == f"json: id bigint; key {decoding}"
+
+
+def test_a_table_whose_keys_are_of_a_subject_has_columns_of_a_registry() -> None:
+    entry = keyed({"format": "avro"}, cluster_by=["_kafka_key.not.known", "id"])
+    assert (entry.table_columns, entry.known) == ((), ID)
+    assert entry.key.subject_of("a") == "a-key"
+    assert entry.parts == (entry, entry.key)
+    assert keyed({"format": "avro", "subject": "{topic}-k"}).key.subject_of("a") == "a-k"
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "fault"),
+    [
+        ({"format": "json", "columns": "a VARIANT"}, {}, "of a key, only the whole can be one"),
+        ({"format": "csv"}, {}, r"tables\[0\]\.key: names no columns, which CSV needs"),
+        ({"format": "string", "message": "M"}, {}, r"key: names a message, which only Protobuf"),
+        ({"format": "string", "tombstones": "row"}, {}, r"tables\[0\]\.key\.tombstones"),
+        ({"format": "string"}, {"statistics": ["_kafka_key.k"]}, "there is no column _kafka_key.k"),
+        ({"format": "string"}, {"columns": "_Kafka_Key INT"}, "_Kafka_Key is the record's key"),
+        ({"format": "string"}, {"tombstones": "keep"}, r"tombstones: must be one of 'row', 'skip'"),
+    ],
+)
+def test_keys_are_refused_where_they_cannot_be_meant(
+    key: dict[str, Any], given: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises(SettingsError, match=fault):
+        keyed(key, **given)
+
+
+def test_keys_of_a_schema_need_a_registry() -> None:
+    entry = {"topics": ["a"], "format": "string", "key": {"format": "avro"}}
+    with pytest.raises(SettingsError, match="a format is avro, and registry"):
+        load_settings(tables=[entry])
+
+
+def test_columns_of_keys_cluster_a_table() -> None:
+    entry = keyed({"format": "json", "columns": "k INT"}, cluster_by=["_kafka_key.K"])
+    assert entry.cluster_by == ("_kafka_key.K",)
+
+
+def test_what_becomes_of_tombstones_is_part_of_how_records_are_decoded() -> None:
+    decoding = [keyed({"format": "string"}, tombstones=t).decoding for t in ("row", "skip", "bad")]
+    assert len({*decoding}) == 3
+
+
+def test_whether_columns_widen_is_part_of_how_records_are_decoded() -> None:
+    assert keyed({"format": "string"}, widen=True).decoding.endswith("; widen")
+
+
+def test_a_table_is_partitioned_by_the_day_and_not_clustered_beside() -> None:
+    assert keyed({"format": "string"}, partition_by="_kafka_date").partition_by == "_kafka_date"
+    with pytest.raises(SettingsError, match="partition_by and cluster_by are set: Delta takes one"):
+        keyed({"format": "string"}, partition_by="_kafka_date", cluster_by=["id"])
+    with pytest.raises(SettingsError, match="there is no column _kafka_date"):
+        keyed({"format": "string"}, columns=None, statistics=["_kafka_date"])
+    with pytest.raises(SettingsError, match="partition_by: must be one of '_kafka_date'"):
+        keyed({"format": "string"}, partition_by="id")

@@ -298,6 +298,7 @@ MEANINGS = CONTROL_MEANINGS | {
     "table.resumed": "A person has a paused table land again.",
     "table.restarted": "A table's writer starts over: its session or the landing topic failed.",
     "table.vacuumed": "Files that no kept version of a table needs were deleted.",
+    "table.widened": "Columns of a table became wider; some readers no longer read it.",
     "target.failed": (
         "An unexpected error in one scaled group; the others go on, and it is tried again."
     ),

@@ -1,6 +1,6 @@
 """All settings of all programs, from the models that read them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
@@ -14,6 +14,7 @@ from binwright.cli.settings_file import (
     section_of,
     tables,
 )
+from binwright.runtime.settings import Section
 
 HEAD = """\
 # Settings
@@ -41,16 +42,21 @@ def page() -> str:
         if entry := entry_of(field):
             parts.append(f"## [[{name}]]\n\n{entry.__doc__}\n")
             parts.append(_table(entry.model_fields, descriptions(entry)))
+            parts += _inner(name, entry)
         if section := section_of(field):
             for head, each in tables(name, section):
                 level = "##" if head == name else "###"
                 parts.append(f"{level} [{head}]\n\n{each.__doc__}\n")
                 parts.append(_table(each.model_fields, descriptions(each)))
-            for head, inner in inner_sections(name, section):
-                level = "##" if head.startswith("[[") else "###"
-                parts.append(f"{level} {head}\n\n{inner.__doc__}\n")
-                parts.append(_table(inner.model_fields, descriptions(inner)))
+            parts += _inner(name, section)
     return "\n".join(parts)
+
+
+def _inner(name: str, section: type[Section]) -> Iterator[str]:
+    for head, inner in inner_sections(name, section):
+        level = "##" if head.startswith("[[") else "###"
+        yield f"{level} {head}\n\n{inner.__doc__}\n"
+        yield _table(inner.model_fields, descriptions(inner))
 
 
 def _table(fields: Mapping[str, FieldInfo], meanings: Mapping[str, str]) -> str:

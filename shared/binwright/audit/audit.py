@@ -80,6 +80,7 @@ class PartitionAudit:
     rewritten: int = 0  # rows whose offsets were used again after the log was truncated
     bad: int = 0  # rows that could not be decoded, in the table of bad records
     expired: int = 0  # records in the topic whose rows are older than the table keeps
+    skipped: int = 0  # records in the topic without a value, of which the table has no rows
 
     @property
     def clean(self) -> bool:
@@ -139,9 +140,10 @@ class TableAudit:
             (sum(p.rewritten for p in parts), "rows are of what the log was before it was cut"),
             (
                 sum(p.vanished for p in parts),
-                "offsets without a row, as transactions, compaction or keep_days leave them",
+                "offsets without a row, as transactions, compaction or settings leave them",
             ),
             (sum(p.expired for p in parts), "records are older than the table keeps rows"),
+            (sum(p.skipped for p in parts), "records have no value, and are skipped"),
             (
                 sum(p.not_landed for p in parts),
                 "offsets are gone from the topic and have not landed: staged, or lost",
@@ -275,7 +277,11 @@ class _OneTable:
         missing, since_ms = seen.missing_ranges, seen.kept_since_ms
         return {
             number: await self.extents.scan_ranges(
-                TopicPartition(self.topic, number), missing.get(number, ()), until, since_ms
+                TopicPartition(self.topic, number),
+                missing.get(number, ()),
+                until,
+                since_ms,
+                skips_tombstones=seen.skips_tombstones,
             )
             for number in numbers
         }
@@ -284,7 +290,7 @@ class _OneTable:
         """Whether nothing but retention explains the offsets that have no row and are gone."""
         if not seen.gone:
             return True
-        if seen.kept_since_ms is not None:
+        if seen.kept_since_ms is not None or seen.skips_tombstones:
             return False
         single = any(
             len(gone) == 1 for gone_ranges in seen.gone_ranges.values() for gone in gone_ranges
@@ -328,6 +334,7 @@ def _partition(
         rewritten=rewritten,
         bad=seen.bad.get(number, 0),
         expired=scan.expired,
+        skipped=scan.skipped,
     )
 
 

@@ -18,7 +18,7 @@ from binwright.audit.lake_reader import (
 )
 from binwright.audit.log_generations import LogHistory, log_history, newest_commits, origins
 from binwright.audit.topic_extents import MAX_LISTED, Range
-from binwright.protocol.keeping import kept_since_ms
+from binwright.protocol.keeping import SKIPPED, kept_since_ms
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.clock import wall_ms
 
@@ -107,6 +107,7 @@ class TableExtents:
     """Partition -> bad records among the rows, also of an earlier topic."""
     unchecked: str = ""  # why rows cannot be assigned to logs
     kept_since_ms: int | None = None  # older rows may have been deleted; None: none were
+    skips_tombstones: bool = False  # it has no rows of records without a value, or had none
 
 
 def read_table_extents(
@@ -116,13 +117,15 @@ def read_table_extents(
     if (table := delta_table(spark, path)) is None:
         return None
     commits = newest_commits(spark, path)
-    known = log_history(commits, topic, topic_id)
+    logs = log_history(commits, topic, topic_id)
     # All queries read one version, the newest: landing goes on meanwhile. A batch's bad records
     # land before its rows, so their newest version, looked up after the table's, has all of them.
     bad = read_bad_records(spark, path + BAD_SUFFIX, topic_id) if is_of_columns(table) else None
-    query = _TableQuery(spark, path, commits[0].version, bad, bounds, known)
-    since_ms = kept_since_ms(properties(spark, path), wall_ms())
-    return replace(_read(query), kept_since_ms=since_ms)
+    query = _TableQuery(spark, path, commits[0].version, bad, bounds, logs)
+    known = properties(spark, path)
+    since_ms = kept_since_ms(known, wall_ms())
+    found = _read(query)
+    return replace(found, kept_since_ms=since_ms, skips_tombstones=SKIPPED in known)
 
 
 def _read(query: "_TableQuery") -> TableExtents:

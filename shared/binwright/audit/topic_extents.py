@@ -68,6 +68,7 @@ class RangeScan:
     records: Tally  # offsets that carry a record, which the table should have
     unread: int  # offsets that were not read
     expired: int = 0  # records that are older than what the table keeps
+    skipped: int = 0  # records without a value, which the table skips
 
 
 class TopicExtents:
@@ -119,26 +120,30 @@ class TopicExtents:
         ranges: Iterable[Range],
         until: float,
         kept_since_ms: int | None = None,
+        *,
+        skips_tombstones: bool = False,
     ) -> RangeScan:
         """Read `ranges`, in rising order, until the loop's clock shows `until`.
 
         Markers of transactions, aborted records, and offsets that compaction or retention removed
-        hold no record. Records from before `kept_since_ms` are counted apart.
+        hold no record. Records from before `kept_since_ms` are counted apart, and so are those
+        without a value if the table `skips_tombstones`.
 
         Raises:
             BrokerUnavailable: Kafka refuses. One that does not answer uses up the time.
         """
-        tally, expired, unread = Tally(), Tally(), 0
+        tally, expired, skipped, unread = Tally(), Tally(), Tally(), 0
 
         def take(record: Any) -> None:
             # As in the table, where a timestamp that is none, or out of range, is NULL: it stays.
             old = kept_since_ms is not None and 0 <= record.timestamp < kept_since_ms
-            (expired if old else tally).add(record.offset)
+            is_skipped = skips_tombstones and record.value is None
+            (expired if old else skipped if is_skipped else tally).add(record.offset)
 
         with translate_errors(f"read {partition}"):
             for each in ranges:
                 unread += await self._read(KafkaPartition(*partition), each, take, until)
-        return RangeScan(records=tally, unread=unread, expired=expired.count)
+        return RangeScan(records=tally, unread=unread, expired=expired.count, skipped=skipped.count)
 
     async def records(self, partition: TopicPartition, wanted: Range, until: float) -> list[Record]:
         """Return the records of a range.

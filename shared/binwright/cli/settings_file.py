@@ -46,6 +46,8 @@ def text() -> str:
     for name, field in sorted(fields.items()):
         if entry := entry_of(field):
             parts += _section(f"#[[{name}]]", entry)
+            for head, inner in inner_sections(name, entry):
+                parts += _section(f"#{head}", inner)
         if section := section_of(field):
             for head, table in tables(name, section):
                 parts += _section(f"[{head}]", table)
@@ -126,10 +128,11 @@ def tables(name: str, section: type[Section]) -> Iterator[tuple[str, type[Sectio
 
 
 def inner_sections(name: str, section: type[Section]) -> Iterator[tuple[str, type[Section]]]:
-    """Yield the tables that one may have several of: `[NAME.FIELD.KEY]` or `[[NAME.FIELD]]`."""
+    """Yield the tables in values of one: `[NAME.FIELD]`, `[NAME.FIELD.KEY]` or `[[NAME.FIELD]]`."""
     for field, info in section.model_fields.items():
         for kind in _parts(info):
-            yield f"[[{name}.{field}]]" if _is_list(info) else f"[{name}.{field}.NAME]", kind
+            key = ".NAME" if get_origin(info.annotation) is dict else ""
+            yield f"[[{name}.{field}]]" if _is_list(info) else f"[{name}.{field}{key}]", kind
             yield from inner_sections(f"{name}.{field}", kind)
 
 

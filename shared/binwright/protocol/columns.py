@@ -12,6 +12,19 @@ from typing import NoReturn
 KAFKA = "_kafka"
 """The table's first column: a struct of the record's place, time, key and headers."""
 
+KAFKA_KEY = "_kafka_key"
+"""The column of keys, where a table has them decoded."""
+
+KAFKA_DATE = "_kafka_date"
+"""The column of the record's day, UTC, by which a table may be partitioned."""
+
+OF_RECORD = {
+    KAFKA: "the record's place in Kafka",
+    KAFKA_KEY: "the record's key",
+    KAFKA_DATE: "the record's day",
+}
+"""Names that no column of a value has -> what they are of the record."""
+
 VARIANT = "variant"
 """The type of any JSON value; of a column of its own, not of parts of one."""
 
@@ -177,17 +190,29 @@ def has_order(kind: ColumnType) -> bool:
     return isinstance(kind, Decimal)
 
 
-@lru_cache(maxsize=1_000)
 def parse_columns(text: str) -> Columns:
     """Return the columns that a text names.
 
     Raises:
         ValueError: It is malformed, or names a type that there is not; says where.
     """
-    columns = _Parser(text).fields("")
-    if taken := [c.name for c in columns if c.name.casefold() == KAFKA]:
-        raise ValueError(f"the column {taken[0]} is the record's place in Kafka; use another name")
+    columns = parse_row(text)
+    if taken := [c.name for c in columns if c.name.casefold() in OF_RECORD]:
+        raise ValueError(
+            f"the column {taken[0]} is {OF_RECORD[taken[0].casefold()]}; use another name"
+        )
     return columns
+
+
+@lru_cache(maxsize=1_000)
+def parse_row(text: str) -> Columns:
+    """Return the columns that a text names, also that of keys; raise as `parse_columns` does."""
+    return _Parser(text).fields("")
+
+
+def parse_type(text: str) -> ColumnType:
+    """Return the type that a text names; raise `ValueError` if it names none."""
+    return parse_row(f"x {text}")[0].type
 
 
 class _Parser:

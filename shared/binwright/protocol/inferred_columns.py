@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from binwright.protocol.columns import (
-    KAFKA,
+    OF_RECORD,
     RESERVED,
     Array,
     Column,
@@ -67,7 +67,7 @@ class _Inference:
     def _fields(
         self, there: Mapping[str, Sequence[Any]], path: str, depth: int
     ) -> Iterator[Column]:
-        taken: dict[str, str] = {} if path else {KAFKA: "the record's place in Kafka"}
+        taken: dict[str, str] = {} if path else dict(OF_RECORD)
         for name, values in there.items():
             place = f"{path}.{name}" if path else name
             if not _can_be_named(name):

@@ -1,4 +1,6 @@
-"""How long a table keeps rows, as properties of the table: an audit must know which may be gone.
+"""Which records a table may have no rows of, as properties of the table: an audit must know.
+
+Those that are older than it keeps rows, and those without a value where it skips, or skipped, them.
 
 The property holds the present time. When that changes, rows that an earlier, shorter one deleted
 stay deleted: another property has the time since when all were kept.
@@ -6,6 +8,8 @@ stay deleted: another property has the time since when all were kept.
 
 from collections.abc import Mapping
 
+SKIPPED = "binwright.skipped"
+"""The property of a table that has skipped records: `tombstones`."""
 KEEP_S, KEPT_SINCE_MS = "binwright.keep_s", "binwright.kept_since_ms"
 
 

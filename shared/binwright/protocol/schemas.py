@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from binwright.protocol.columns import KAFKA, Columns
+from binwright.protocol.columns import OF_RECORD, Columns
 
 
 class SchemaRefused(Exception):
@@ -17,6 +17,7 @@ def check_names(columns: Columns) -> None:
 
 
 def check_place(columns: Columns) -> None:
-    """Raise `SchemaRefused` if a table's column would have the name of the record's place."""
-    if KAFKA in [column.name.casefold() for column in columns]:
-        raise SchemaRefused(f"has a field {KAFKA}, which is the record's place in Kafka")
+    """Raise `SchemaRefused` if a table's column would have the name of one of the record."""
+    for name in (column.name.casefold() for column in columns):
+        if name in OF_RECORD:
+            raise SchemaRefused(f"has a field {name}, which is {OF_RECORD[name]}")

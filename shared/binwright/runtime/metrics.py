@@ -185,6 +185,9 @@ METRICS: Mapping[str, Metric] = {
         TABLE,
         "consumer, group",
     ),
+    "binwright_table_skipped_records_total": Metric(
+        'Records that are in no table, as `tombstones = "skip"` wants.', TABLE, "consumer, group"
+    ),
     "binwright_table_commits_total": Metric(
         "Commits made by the table's writer.", TABLE, "consumer, group"
     ),

@@ -51,6 +51,7 @@ class FakeStaging:
         capacity: The limit on all files, bytes; None: unlimited.
         written: How many files were written.
         is_bad: Tells of each row that is decoded whether that fails; asked each time it is staged.
+        is_skipped: Tells of each row that is decoded whether it is left out; asked like `is_bad`.
         kept: Topic, name -> content of a file that is not of rows.
     """
 
@@ -62,6 +63,7 @@ class FakeStaging:
         self.capacity: int | None = None
         self.written = 0
         self.is_bad: Callable[[Record], bool] = lambda _: False
+        self.is_skipped: Callable[[Record], bool] = lambda _: False
         self.kept: dict[tuple[str, str], bytes] = {}
 
     # --- the port --------------------------------------------------------------------------------
@@ -92,7 +94,11 @@ class FakeStaging:
             raise StagingUnavailable("injected failure: No space left on device")
         bad: frozenset[Place] = frozenset()
         columns = None if decoder is None else decoder.columns
+        newest_ms, skipped = _newest_ms(kept), 0
         if columns is not None:
+            count = sum(map(len, kept.values()))
+            kept = {p: tuple(r for r in rs if not self.is_skipped(r)) for p, rs in kept.items()}
+            skipped = count - sum(map(len, kept.values()))
             every = ((p, r) for p, records in kept.items() for r in records)
             bad = frozenset((p, r.offset) for p, r in every if self.is_bad(r))
         now = asyncio.get_running_loop().time()
@@ -100,10 +106,12 @@ class FakeStaging:
         footer = replace(
             footer,
             columns=columns,
+            rows=sum(map(len, kept.values())),
             bad=len(bad),
+            skipped=skipped,
             fault=_first(bad),
             decoded_by=settings,
-            newest_ms=_newest_ms(kept),
+            newest_ms=newest_ms,
         )
         self.files.setdefault(topic, {})[name] = FakeStagedFile(kept, footer, size, now, bad)
         self.written += 1

@@ -42,6 +42,7 @@ class TableStatus:
     fault: str = ""  # why it takes no rows, or why its topic's rows are not staged
     partitions: tuple[PartitionStatus, ...] = ()
     bad: int = 0  # of the rows: bad records, in their own table
+    skipped: int = 0  # records that are in no table, as the settings want
     freshness_s: float | None = None  # age of the newest record that landed; None: not known
 
 
@@ -107,6 +108,7 @@ def _table(
         rows=table_view.rows,
         commits=table_view.commits,
         bad=table_view.bad,
+        skipped=table_view.skipped,
         freshness_s=None if newest_ms is None else max(0, now_ms - newest_ms) / 1000,
         fault=report.fault,
         partitions=tuple(partitions),

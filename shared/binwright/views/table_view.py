@@ -18,6 +18,7 @@ class TableView:
     rows: int = 0  # landed, by all its writers since the view began
     commits: int = 0
     bad: int = 0  # of the rows: bad records
+    skipped: int = 0  # records that are in no table, as the settings want
     newest_ms: int | None = None  # the highest timestamp of landed records, by all its writers
 
 
@@ -28,7 +29,7 @@ class TableViews:
     by_topic: dict[str, TableView] = field(default_factory=dict)
     committed: dict[TopicPartition, int] = field(default_factory=dict)  # next offset to land
     writer_changes: int = 0  # times a table got another writer
-    _counted: dict[tuple[Slot, int, str], tuple[int, int, int]] = field(default_factory=dict)
+    _counted: dict[tuple[Slot, int, str], tuple[int, int, int, int]] = field(default_factory=dict)
 
     def apply_report(self, at_ms: int, report: Report) -> Iterator[str]:
         """Apply a consumer's report; yield the events in words."""
@@ -63,13 +64,14 @@ class TableViews:
     def _count(self, report: Report, topic: str, view: TableView) -> None:
         """Add the new rows and commits: a writer counts from 0 each time it gets the table."""
         key, table = (report.slot, report.epoch, topic), view.report
-        rows, commits, bad = self._counted.get(key, (0, 0, 0))
+        rows, commits, bad, skipped = self._counted.get(key, (0, 0, 0, 0))
         if table.rows < rows or table.commits < commits:
-            rows, commits, bad = 0, 0, 0
+            rows, commits, bad, skipped = 0, 0, 0, 0
         view.rows += table.rows - rows
         view.commits += table.commits - commits
         view.bad += table.bad - bad
-        self._counted[key] = (table.rows, table.commits, table.bad)
+        view.skipped += table.skipped - skipped
+        self._counted[key] = (table.rows, table.commits, table.bad, table.skipped)
 
     def remove_consumer(self, slot: Slot) -> None:
         """Apply that a consumer is gone: its tables have no writer."""

@@ -41,6 +41,28 @@ def test_another_type_is_refused(one: str, other: str) -> None:
 @pytest.mark.parametrize(
     ("one", "other", "both"),
     [
+        ("a int, b int", "a bigint, c int", "a bigint, b int, c int"),
+        ("a double", "a float", "a double"),
+        ("s struct<x:int>", "s struct<x:bigint,y:int>", "s struct<x:bigint,y:int>"),
+        ("a array<int>", "a array<double>", "a array<double>"),
+        ("m map<string,float>", "m map<string,double>", "m map<string,double>"),
+    ],
+)
+def test_the_wider_type_may_win(one: str, other: str, both: str) -> None:
+    found = united(parse_columns(one), parse_columns(other), widen=True)
+    assert columns_text(found) == both
+
+
+def test_the_first_type_wins_where_none_is_wider() -> None:
+    one, other = parse_columns("a int, b int"), parse_columns("a string, b bigint")
+    with pytest.raises(ValueError, match="a is int and string"):
+        united(one, other, widen=True)
+    assert columns_text(united(one, other, first_wins=True, widen=True)) == "a int, b bigint"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
         ("a int, b int", "a bigint, c int", "a int, b int, c int"),
         ("a struct<x:int>", "a struct<x:string,y:int>", "a struct<x:int,y:int>"),
         ("a array<int>", "a int", "a array<int>"),

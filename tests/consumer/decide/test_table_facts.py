@@ -56,3 +56,4 @@ def test_a_variant_shuts_readers_out_and_clustering_shuts_out_none() -> None:
     variant = shut_out(("variantType",))
     assert "Spark before 4.0" in variant
     assert shut_out(("variantType-preview", "variantType")) == variant
+    assert shut_out(("typeWidening",)) == ("deltalake", "Polars")

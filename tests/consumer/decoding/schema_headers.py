@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from binwright.consumer.decoding.registry_schemas import HEADER
-from binwright.consumer.decoding.schema_names import VALUE_SCHEMA
+from binwright.consumer.decoding.schema_names import header_of
 from binwright.protocol.ports.kafka import Headers
 
 
@@ -22,4 +22,4 @@ def in_header(guid: UUID, value: bytes, indexes: int = 0) -> tuple[bytes, Header
     """
     behind = value[HEADER:]
     name = b"\1" + guid.bytes + behind[:indexes]
-    return behind[indexes:], [("trace", b"1"), (VALUE_SCHEMA, name)]
+    return behind[indexes:], [("trace", b"1"), (header_of("value"), name)]

@@ -72,10 +72,26 @@ def test_a_schema_uses_types_of_others() -> None:
 
 
 @pytest.mark.parametrize(
+    ("schema", "column"),
+    [
+        ("long", "value bigint"),
+        (["null", "string"], "value string"),
+        ({"type": "int", "logicalType": "date"}, "value date"),
+        ({"type": "array", "items": "int"}, "value array<int>"),
+        (["null", record(("a", "int"))], "value struct<a:int>"),
+    ],
+)
+def test_what_is_no_record_is_one_column(schema: Any, column: str) -> None:
+    assert columns(schema) == column
+
+
+def test_what_is_no_record_may_be_a_type_of_another_schema() -> None:
+    assert columns("Point", record(("x", "int"), name="Point")) == "value struct<x:int>"
+
+
+@pytest.mark.parametrize(
     ("schema", "reason"),
     [
-        ("int", "is no record, but int"),
-        (["null", record(("a", "int"))], "is no record, but union"),
         (record(("a", "geo.Point")), "is no Avro schema: UnknownType"),
         ({"type": "record", "fields": []}, "is no Avro schema"),
         ({"a": 1}, "is no Avro schema"),

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -90,6 +91,34 @@ async def test_of_two_types_the_older_stays_and_values_that_do_not_fit_it_are_ba
     assert [why and why["reason"] for why in bad.to_pylist()] == [
         "schema 8: id needs int, has string", None, "id needs int, has 1099511627776",
     ]  # fmt: skip
+
+
+async def test_of_two_types_the_wider_is_the_column_s_if_the_settings_want_that(
+    registry: FakeRegistry,
+) -> None:
+    exact = {"type": "bytes", "logicalType": "decimal", "precision": 22, "scale": 2}
+    kinds: list[tuple[Any, str]] = [("int", "float"), ("long", "double"), (exact, "float")]
+    schemas = [record(("id", one), ("f", other)) for one, other in kinds]
+    for number, schema in enumerate(schemas, 7):
+        registry.register(number, schema)
+    values = [
+        written(schemas[0], {"id": -5, "f": 0.5}, 7),
+        written(schemas[1], {"id": 1 << 40, "f": 0.1}, 8),
+        written(schemas[2], {"id": (12345).to_bytes(2, "big"), "f": 0.25}, 9),
+    ]
+    given = [[Records.of(Record(n, 0, None, value) for n, value in enumerate(values))]]
+    decoders = RegistryDecoders(registry)
+    decoder = await decoders.decoder(SUBJECT, AvroReading(), (), given, widen=True)
+    assert columns_text(decoder.columns) == "id decimal(22,2), f double"
+    rows, bad = decoder.decode(pa.array(values, pa.binary()))
+    assert bad.null_count == 3
+    assert [(str(row["id"]), row["f"]) for row in rows.to_pylist()] == [
+        ("-5.00", 0.5),
+        (f"{1 << 40}.00", 0.1),
+        ("123.45", 0.25),
+    ]
+    assert await columns(decoders, 7, 8) == "id int, f float"  # of a table that does not widen
+    assert decoders.newest_version(SUBJECT, AvroReading(), widen=True) == 3
 
 
 async def test_a_schema_of_another_subject_is_good_if_it_has_no_other_fields(

@@ -16,8 +16,8 @@ from binwright.consumer.decoding.protobuf_values import ProtobufReading
 from binwright.consumer.decoding.registry_decoders import RegistryDecoders, SchemaReading
 from binwright.consumer.decoding.schema_names import (
     FIRST_LOCAL_ID,
-    VALUE_SCHEMA,
     NamesDecoder,
+    header_of,
     schema_names,
 )
 from binwright.consumer.staging.parquet import decoded, to_arrow
@@ -28,6 +28,7 @@ from binwright.protocol.ports.kafka import Headers, Record, Records
 GUID, OTHER, UNKNOWN = (UUID(int=(n << 124) + 0x7F00FF) for n in (1, 2, 3))
 P = TopicPartition("orders", 0)
 AVRO = avro.record(("id", "int"), ("item", ["null", "string"]))
+VALUE_SCHEMA = header_of("value")
 PROTOBUF = protobuf.parsed(
     protobuf.proto("int32 id", rest="message Event { bool paid = 1; int32 id = 2; }")
 )
@@ -143,12 +144,12 @@ async def test_a_header_of_a_wrong_length_is_bad(kind: str) -> None:
     assert name is not None
     names = [b"", name[:16], b"\2" + name[1:], name + b"\7"]
     found = await landed(reading, registry_of(kind), [*((body, [(key, n)]) for n in names), value])
-    needs = f"malformed: header {VALUE_SCHEMA} needs 1 and a schema's GUID of 16 bytes, has "
+    needs = f"malformed: header {header_of('value')} needs 1 and a schema's GUID of 16 bytes, has "
     assert found == [
         f"{needs}nothing",
         f"{needs}{name[:16].hex(' ')}",
         f"{needs}02 {name[1:].hex(' ')}",
-        f"malformed: header {VALUE_SCHEMA} has 1 more bytes than a schema's name",
+        f"malformed: header {header_of('value')} has 1 more bytes than a schema's name",
         1,
     ]
 
@@ -202,7 +203,7 @@ async def test_of_two_headers_the_last_counts(kind: str) -> None:
         reading, registry_of(kind), [(body, first), (body, last), (value, none), value]
     )
     assert [found[0], *found[2:]] == [1, 1, 1]
-    assert found[1].startswith(f"malformed: header {VALUE_SCHEMA} needs 1 and")
+    assert found[1].startswith(f"malformed: header {header_of('value')} needs 1 and")
 
 
 async def test_a_header_of_protobuf_has_the_indexes_of_the_message() -> None:

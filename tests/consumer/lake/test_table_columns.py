@@ -103,3 +103,20 @@ def test_a_column_that_a_value_may_lack_may_not_be_not_null() -> None:
     with pytest.raises(TableRefused, match="id may not be NOT NULL") as why:
         check_layout("/lake/t", layout_of(parse_columns("id bigint")), there)
     assert "_kafka may not" not in str(why.value)
+
+
+def test_a_column_becomes_wider_where_the_settings_allow_it_and_never_narrower() -> None:
+    there = StructType().add("id", IntegerType()).add("one", PAIR).add("wide", LongType())
+    wanted = parse_columns("id bigint, one struct<a:double>, wide int, new int")
+    found = missing_columns("/lake/t", wanted, there, widen=True)
+    assert [str(each) for each in found] == [
+        "id bigint (there: int)",
+        "one.a double (there: int)",
+        "new int (there: none)",
+    ]
+    with pytest.raises(TableRefused, match=r"wide int \(there: bigint"):
+        missing_columns("/lake/t", wanted, there)
+    with pytest.raises(TableRefused, match="set `widen`, or name the table's types"):
+        missing_columns("/lake/t", parse_columns("id bigint"), there)
+    with pytest.raises(TableRefused, match=r"id string \(there: int.*converted: name the table's"):
+        missing_columns("/lake/t", parse_columns("id string"), there, widen=True)

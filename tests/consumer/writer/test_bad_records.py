@@ -226,3 +226,40 @@ async def test_columns_of_a_registry_that_do_not_fit_are_read_again_once_then_wa
         await land_read_again(scene, writer)
         assert scene.landed() == once(4)
         assert not writer.report().fault
+
+
+async def test_files_of_types_of_which_none_is_wider_do_not_land_together() -> None:
+    """As where the table is DOUBLE, and one consumer stages INT and another FLOAT."""
+    scene = await Scene(columns=parse_columns("id INT")).prepare()
+    async with process(scene, "orders") as writer:
+        await seconds(5)
+        scene.topics.produce(P, *[b"x"] * 4)
+        first = await scene.write({P: (0, 2)})
+        scene.columns = parse_columns("id FLOAT")
+        second = await scene.write({P: (2, 4)})
+        for announcement in (first, second):
+            await scene.announce(announcement)
+        await land_read_again(scene, writer)
+
+        assert scene.landed(P) == once(4)
+        assert writer.report().fault == ""
+
+
+async def test_records_that_are_skipped_are_counted_and_committed() -> None:
+    scene = await Scene(columns=COLUMNS).prepare()
+    scene.staging.is_skipped = lambda record: record.offset >= 2
+    async with process(scene, "orders", name="first") as writer:
+        await seconds(5)
+        await scene.land({P: (0, 4)})
+        await seconds(5)
+        await scene.land({P: (4, 6)})  # nothing but skipped ones: Delta makes no commit of no rows
+        await seconds(5)
+
+        report = writer.report()
+        assert (report.rows, report.bad, report.skipped) == (2, 0, 4)
+        assert [name for name, _ in writer.lake.calls if name in {"append", "stamp"}][-1] == "stamp"
+    async with process(scene, "orders", name="next") as writer:
+        await seconds(5)
+
+        assert writer.report().committed == {P: 6, Q: 0}
+    assert scene.landed() == once(2)

@@ -11,10 +11,11 @@ from binwright.controller.group_objects.spec import TABLE, environment, settings
 from binwright.controller.settings import ControllerProgramSettings
 from binwright.kafka.metrics_topic import Measurements
 from binwright.kubernetes.objects import Obj
-from binwright.protocol.columns import parse_columns
+from binwright.protocol.columns import columns_text, parse_columns
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.patterns import compile_pattern
 from binwright.runtime.settings import TableSettings, load, load_settings
+from binwright.runtime.settings.tables import KeySettings
 from binwright.testing.control_topics import FakeControlTopics
 
 CRD = Path(__file__).parents[3] / "deploy" / "base" / "consumergroups.yaml"
@@ -148,6 +149,16 @@ def test_an_object_has_every_setting_of_a_table_but_files() -> None:
     spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     assert spec["properties"]["tables"]["items"]["properties"].keys() == TABLE.keys()
     assert {*TABLE.values(), "columns_file"} == TableSettings.model_fields.keys()
+
+
+def test_an_object_has_every_setting_of_a_key_but_files() -> None:
+    crd = yaml.safe_load(CRD.read_text())
+    spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    key = spec["properties"]["tables"]["items"]["properties"]["key"]["properties"]
+    assert {*key, "columns_file"} == KeySettings.model_fields.keys()
+    table = {"topics": ["a"], "format": "string", "key": {"format": "csv", "columns": "k INT"}}
+    (entry,) = settings_of(consumer_group(tables=[table]), load_settings()).tables
+    assert columns_text(entry.table_columns) == "_kafka_key struct<k:int>, value string"
 
 
 def test_tables_of_columns_replace_those_of_the_settings_and_reach_the_consumers() -> None:

@@ -123,12 +123,14 @@ class Place:
         await self.create(partitions)
         await self.produce(*({*range(partitions)} - {EMPTY}))
 
-    async def produce(self, *partitions: int, records: int = RECORDS) -> None:
+    async def produce(
+        self, *partitions: int, records: int = RECORDS, value: bytes | None = b"x"
+    ) -> None:
         servers = self.kafka.bootstrap_servers
         async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
             for partition in partitions:
                 for _ in range(records):
-                    await producer.send(self.topic, b"x", partition=partition)
+                    await producer.send(self.topic, value, b"k", partition=partition)
 
     async def forget(self, partition: int, before: int) -> None:
         """Do what retention does."""

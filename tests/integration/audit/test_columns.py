@@ -144,3 +144,25 @@ async def test_ages_are_of_the_record_not_of_a_column_of_its_value(fresh: Place)
     assert (found.rows, found.undated) == (50, 0)
     assert found.p50_s == pytest.approx(600, abs=300)
     assert found.max_s == pytest.approx(3600, abs=300)
+
+
+async def test_records_without_a_value_need_no_row_where_the_table_skips_them(
+    broker: str, spark: object, spark_url: str, tmp_path: Path
+) -> None:
+    place = Place(broker, spark, spark_url, tmp_path, "audit.tombstones")
+    await place.create(1)
+    await place.produce(0, records=5)
+    await place.produce(0, records=3, value=None)
+    place.land_columns({0: range(5)})
+    (part,) = (await place.audit()).tables[0].partitions
+    assert (part.clean, part.lost, part.skipped) == (False, 3, 0)
+
+    place.sql("ALTER TABLE {} SET TBLPROPERTIES ('binwright.skipped' = 'tombstones')")
+    found = await place.audit()
+    (part,) = found.tables[0].partitions
+    assert (part.clean, part.lost, part.skipped) == (True, 0, 3)
+    assert found.remarks() == ("audit.tombstones: 3 records have no value, and are skipped",)
+
+    await place.produce(0, records=1)
+    (part,) = (await place.audit()).tables[0].partitions
+    assert (part.clean, part.lost, part.skipped) == (False, 1, 3)

@@ -80,6 +80,30 @@ async def test_a_json_schema_is_compared_by_what_it_is_stored_as(
     ]
 
 
+async def test_a_wider_column_and_one_of_keys_are_checked_by_the_settings(
+    tables: SparkLake,
+    spark_url: str,
+    lake: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    columns = parse_columns("id INT")
+    await tables.open(Table("widens", ITEMS.group, ITEMS.cluster, columns))
+    entry = {"topics": ["widens"], "format": "json", "columns": "id INT", "widen": True}
+    monkeypatch.setenv("BINWRIGHT_TABLES", json.dumps([entry]))
+    file = tmp_path / "columns.sql"
+    file.write_text("id BIGINT")
+    code, out, _ = check("widens", file, spark_url, lake, "--json")
+    assert code == 0
+    assert [tuple(change.values()) for change in json.loads(out)] == [
+        ("id", "widened", "int", "bigint"),
+    ]
+    code, out, _ = check("widens", file, spark_url, lake)
+    assert (code, "not read any more by deltalake, Polars" in out) == (0, True)
+    code, out, _ = check("widens", file, spark_url, lake, "--key", "--json")
+    assert (code, [change["column"] for change in json.loads(out)]) == (0, ["_kafka_key"])
+
+
 async def test_what_cannot_be_checked_is_named(
     tables: SparkLake, spark_url: str, lake: Path, tmp_path: Path
 ) -> None:

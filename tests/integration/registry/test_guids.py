@@ -22,7 +22,7 @@ from tests.integration.topics import create_topic
 from binwright.audit.audit import audit
 from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.registry import SchemaRegistry
-from binwright.consumer.decoding.schema_names import VALUE_SCHEMA
+from binwright.consumer.decoding.schema_names import header_of
 from binwright.local.stack import services
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.runtime.settings import RegistrySettings
@@ -66,7 +66,7 @@ async def test_records_land_whatever_names_their_schema(  # noqa: PLR0913, PLR09
         values = [value_of(kind, n, number) for n in range(6)]
         good = in_header(guid, values[1], indexes)
         unknown = in_header(UNKNOWN, values[4], indexes)
-        wrong = (good[0], [(VALUE_SCHEMA, b"\1?")])
+        wrong = (good[0], [(header_of("value"), b"\1?")])
         async with services(settings, lake.parent / "logs"):
             await produce(
                 broker,
@@ -89,7 +89,7 @@ async def test_records_land_whatever_names_their_schema(  # noqa: PLR0913, PLR09
         (4, "schema_unknown", unknown[0]), (5, "malformed", wrong[0]),
     ]  # fmt: skip
     assert bad[0]["reason"] == f"the registry has no schema {UNKNOWN}"
-    assert bad[1]["_kafka"]["headers"] == [{"key": VALUE_SCHEMA, "value": b"\1?"}]
+    assert bad[1]["_kafka"]["headers"] == [{"key": header_of("value"), "value": b"\1?"}]
     assert result.clean
 
 

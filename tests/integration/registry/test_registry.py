@@ -61,14 +61,14 @@ async def test_a_schema_brings_those_that_it_uses(registry: RegistryServer) -> N
 
 
 async def test_what_is_not_there_differs_from_what_is_wrong(registry: RegistryServer) -> None:
-    number = registry.register("number-value", '"int"')
+    number = registry.register("number-value", '{"type": "array", "items": "null"}')
     async with SchemaRegistry(RegistrySettings(url=registry.url)) as client:
         assert await client.schema(999_999) is None
         assert await client.versions("no such/subject") == ()
         assert await client.version("no-such-subject", 1) is None
         refused = await client.schema(number)
     assert isinstance(refused, SchemaRefused)
-    assert str(refused) == "is no record, but int"
+    assert str(refused) == "has a list of what takes no bytes"
 
     elsewhere = registry.url.replace("/apis/ccompat/v7", "/apis/nothing")
     async with SchemaRegistry(RegistrySettings(url=elsewhere)) as client:

@@ -172,9 +172,12 @@ def _writer_config(settings: Settings, cluster: str) -> Callable[[str], WriterCo
             found,
             table=replace(
                 found.table,
-                columns=entry.parsed,
+                columns=entry.table_columns,
                 cluster_by=entry.cluster_by,
                 statistics=entry.statistics,
+                by_date=entry.partition_by is not None,
+                widen=entry.widen,
+                skips_tombstones=entry.tombstones == "skip",
             ),
             bad_share=entry.bad_share,
             decoding=entry.decoding,

@@ -68,6 +68,7 @@ def _table(group: str, topic: str, table: TableReport, now_ms: int) -> Iterator[
     yield Sample("binwright_table_pending_bytes", table.pending_bytes, labels)
     yield Sample("binwright_table_rows_total", table.rows, labels)
     yield Sample("binwright_table_bad_records_total", table.bad, labels)
+    yield Sample("binwright_table_skipped_records_total", table.skipped, labels)
     yield Sample("binwright_table_commits_total", table.commits, labels)
     yield Sample("binwright_table_landing", table.state == "landing", labels)
     yield Sample("binwright_table_refused", table.state == "refused", labels)

@@ -17,16 +17,19 @@ from binwright.cli.embedded_spark import running_lake
 from binwright.cli.options import Json, Lake, Spark, settings_at
 from binwright.cli.runner import progress_console, run_for_result, working_directory
 from binwright.cli.terminal import print_page
+from binwright.consumer.decide.table_facts import SHUT_OUT
 from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.protobuf_compiler import compiled
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
-from binwright.consumer.lake.table_columns import differences
-from binwright.protocol.columns import Columns, parse_columns, stored
+from binwright.consumer.lake.table_columns import Difference, differences
+from binwright.protocol.columns import KAFKA_KEY, Column, Columns, Struct, parse_columns, stored
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.json_schemas import JsonSchema
 from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK
 
+TAKEN = frozenset(["added", "widened"])
+"""Changes with which all values land."""
 BY_SCHEMA = frozenset([".avsc", ".json", ".proto"])
 """Files of schemas whose values are tried one by one where a column has another type."""
 _IMPORT = re.compile(r'^\s*import\s+(?:public\s+|weak\s+)?"([^"]+)"\s*;', re.MULTILINE)
@@ -38,7 +41,7 @@ class Change:
     """What becomes of a column, or of a field within one."""
 
     column: str
-    kind: Literal["added", "kept", "refused"]
+    kind: Literal["added", "widened", "kept", "refused"]
     there: str | None  # its type in the table; None: the table has none of this name
     wanted: str
 
@@ -83,22 +86,29 @@ def _used(directory: Path, text: str, name_of: re.Pattern[str]) -> dict[str, str
     return found
 
 
-def changes(columns: Columns, there: StructType, *, by_value: bool) -> tuple[Change, ...]:
+def changes(
+    columns: Columns, there: StructType, *, by_value: bool, widen: bool = False
+) -> tuple[Change, ...]:
     """Return what these columns would change in a table with Spark's schema `there`.
 
     Args:
         columns: Those wanted.
         there: Those of the table.
         by_value: Whether a column of another type stays, and each value is tried.
+        widen: Whether the table's columns may become wider.
     """
+
+    def kind(of: Difference) -> Literal["added", "widened", "kept", "refused"]:
+        if of.actual is None:
+            return "added"
+        if widen and of.widens:
+            return "widened"
+        return "kept" if by_value else "refused"
+
     return tuple(
-        Change(
-            column=each.name,
-            kind="added" if each.actual is None else "kept" if by_value else "refused",
-            there=each.actual,
-            wanted=str(each.wanted),
-        )
+        Change(each.name, kind(each), each.actual, str(each.wanted))
         for each in differences(columns, there)
+        if not (widen and each.fits)
     )
 
 
@@ -122,14 +132,17 @@ class Check:
             ExternalError: Spark does not answer.
         """
         settings = settings_at(None, lake=self.lake, spark=self.spark)
-        path = settings.lake.table_path(self.topic)
+        path, entry = settings.lake.table_path(self.topic), settings.table(self.topic)
+        widen = entry is not None and entry.widen
         async with (
             running_lake(self.directory, self.console.log, settings) as lake,
             reader_of(lake, self.topic) as reader,
         ):
-            return await reader.run(f"read the table at {path}", lambda s: self._compare(s, path))
+            return await reader.run(
+                f"read the table at {path}", lambda s: self._compare(s, path, widen=widen)
+            )
 
-    def _compare(self, spark: Any, path: str) -> tuple[Change, ...]:
+    def _compare(self, spark: Any, path: str, *, widen: bool) -> tuple[Change, ...]:
         table = delta_table(spark, path)
         if table is not None and not is_of_columns(table):
             raise SettingsError(
@@ -137,11 +150,13 @@ class Check:
                 "Move it away, or name another lake"
             )
         there = StructType() if table is None else table.schema
-        return changes(self.columns, there, by_value=self.by_value)
+        return changes(self.columns, there, by_value=self.by_value, widen=widen)
 
 
+_READERS = ", ".join(SHUT_OUT["typeWidening"])
 _THEN = {
     "added": "is added",
+    "widened": f"is widened: not read any more by {_READERS}",
     "kept": "[yellow]stays: misfits are bad records",
     "refused": "[red]REFUSED: nothing lands",
 }
@@ -170,6 +185,7 @@ def command(  # noqa: PLR0913 - each is an option
     message: Annotated[
         str, typer.Option(help="A message of a .proto by its full name; unset, the first.")
     ] = "",
+    key: Annotated[bool, typer.Option("--key", help="It is the schema of the keys.")] = False,
     spark: Spark = None,
     lake: Lake = None,
     json_: Json = False,
@@ -177,6 +193,8 @@ def command(  # noqa: PLR0913 - each is an option
     """Say what a new schema would change in a table. Exit code 1 if a column has another type."""
     console = progress_console(json_=json_)
     columns = columns_in(schema, message)
+    if key:
+        columns = (Column(KAFKA_KEY, Struct(columns)),)
     with working_directory(None) as directory:
         by_value = schema.suffix in BY_SCHEMA
         check = Check(console, directory, topic, columns, by_value, spark, lake)
@@ -185,4 +203,4 @@ def command(  # noqa: PLR0913 - each is an option
         sys.stdout.write(json.dumps([asdict(each) for each in found], indent=2) + "\n")
     else:
         print_page(console, shown(found))
-    raise typer.Exit(EXIT_OK if all(each.kind == "added" for each in found) else EXIT_FAILED)
+    raise typer.Exit(EXIT_OK if all(each.kind in TAKEN for each in found) else EXIT_FAILED)

@@ -30,6 +30,7 @@ from binwright.consumer.table_lookup import Listed, group_status, listed, read_t
 from binwright.protocol.errors import LakeUnavailable, UserError
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.settings import Settings
+from binwright.runtime.settings.tables import KeySettings
 from binwright.views.table_status import PartitionStatus
 
 
@@ -41,6 +42,9 @@ class Entry:
     columns: Mapping[str, str]  # name -> type; none: raw records, or those of the registry
     delimiter: str | None  # of CSV
     message: str | None  # of Protobuf, if the settings name one
+    key: str  # how keys become columns; empty: they do not
+    tombstones: str  # what becomes of a record without a value
+    partition_by: str | None
     cluster_by: tuple[str, ...]
     statistics: tuple[str, ...]
     bad_share: float | None  # above which the table stops; None: no record can be bad
@@ -77,17 +81,28 @@ def entry_of(settings: Settings, topic: str) -> Entry:
     keep_days = settings.keep_days(topic)
     if (table := settings.table(topic)) is None:
         none = "none: records land as they are"
-        return Entry(none, {}, None, None, (), (), None, keep_days)
+        return Entry(none, {}, None, None, "", "row", None, (), (), None, keep_days)
     source = f"all versions of {table.subject_of(topic)}, {settings.registry.url}"
     return Entry(
         schema_source=source if table.by_subject else f"the entry of {topic} in the settings",
-        columns={column.name: str(column.type) for column in table.parsed},
+        columns={column.name: str(column.type) for column in table.known},
         delimiter=table.delimiter if table.format == "csv" else None,
         message=table.message,
+        key=_key(table.key, topic),
+        tombstones=table.tombstones,
+        partition_by=table.partition_by,
         cluster_by=table.cluster_by,
         statistics=table.statistics,
         bad_share=table.bad_share,
         keep_days=keep_days,
+    )
+
+
+def _key(key: KeySettings | None, topic: str) -> str:
+    if key is None:
+        return ""
+    return (
+        f"{key.format}, all versions of {key.subject_of(topic)}" if key.by_subject else key.format
     )
 
 
@@ -109,6 +124,9 @@ def _facts(of: Description) -> Iterator[tuple[str, str]]:
     yield "format", table.format + (f", delimiter {entry.delimiter!r}" if entry.delimiter else "")
     yield "schema from", entry.schema_source
     yield "message", entry.message or ""
+    yield "key", entry.key
+    yield "tombstones", "" if entry.tombstones == "row" else entry.tombstones
+    yield "partition by", entry.partition_by or ""
     yield "cluster by", ", ".join(entry.cluster_by)
     yield "statistics", ", ".join(entry.statistics)
     yield "bad records", _policy(table, entry)

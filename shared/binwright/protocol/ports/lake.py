@@ -20,29 +20,32 @@ class Footer:
     rows: int
     ranges: Ranges
     columns: Columns | None = None  # into which values were decoded; None: raw records
-    bad: int = 0  # rows whose value could not be decoded
+    bad: int = 0  # rows whose record could not be decoded
     fault: str = ""  # of the first of them: where it is, and what is wrong with it
     decoded_by: str = ""  # the settings by which values were decoded
     newest_ms: int | None = None  # the highest timestamp of its records; None: none has a valid one
+    skipped: int = 0  # records of its ranges that are in no table, as the settings want
 
 
 class ValueDecoder(Protocol):
-    """Decodes values of records into columns."""
+    """Decodes values of records into columns; some decode their keys, too."""
 
     columns: Columns
     """Of the rows; none, if all values are bad."""
     settings: str
     """By which it decodes: where they differ, so may what a value becomes."""
 
-    def decode(self, values: Any, headers: Any = None, /) -> tuple[Any, Any]:
+    def decode(self, values: Any, headers: Any = None, keys: Any = None, /) -> tuple[Any, Any]:
         """Return rows and bad records: Arrow arrays of structs, of which both have one per value.
 
-        A row is NULL where the value is bad; a bad record is NULL where it is not.
+        A row is NULL where the record is bad; a bad record is NULL where it is not. Where both are
+        NULL the record is skipped: it is in no table.
 
         Args:
             values: An Arrow array of binary; NULL is a tombstone, whose row has NULL everywhere.
             headers: Those of the records, as many lists of `key` and `value`; None: no record has
                 one that names a schema.
+            keys: Those of the records, like `values`; None: all are NULL.
         """
 
 
@@ -145,6 +148,9 @@ class Table:
     columns: Columns | None = None  # of its values; None: they land as bytes
     cluster_by: tuple[str, ...] = ()  # columns or fields: the paths by which `cluster` sorts
     statistics: tuple[str, ...] = ()  # further ones of which files have statistics
+    by_date: bool = False  # partitioned by the day of its records
+    widen: bool = False  # its columns may become wider
+    skips_tombstones: bool = False  # records without a value are in no table
     keep_s: float = 0.0  # for which it keeps rows, by their timestamps; 0: for ever
 
 
@@ -225,6 +231,8 @@ class Lake(Protocol):
 
     async def add_columns(self, topic: str, columns: Columns) -> None:
         """Add those of these columns, and of their fields, that the table has not.
+
+        Those that it has with a narrower type become wider, if its settings want that.
 
         Raises:
             TableRefused: The table has one of another type.

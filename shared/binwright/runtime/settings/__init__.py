@@ -29,7 +29,7 @@ from binwright.runtime.settings.section import (
     TopicPatterns,
     check_distinct,
 )
-from binwright.runtime.settings.tables import TableSettings
+from binwright.runtime.settings.tables import DecodingSettings, TableSettings
 
 __all__ = [
     "EVERY_NAME",
@@ -37,6 +37,7 @@ __all__ = [
     "Bytes",
     "ConsumerSettings",
     "ControllerSettings",
+    "DecodingSettings",
     "HealthSettings",
     "KafkaSettings",
     "LakeSettings",

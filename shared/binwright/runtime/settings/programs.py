@@ -177,7 +177,7 @@ class Settings(TopicSettings):
     @model_validator(mode="after")
     def _tables_agree(self) -> Self:
         check_tables(self.tables, self.topics)
-        named = [table.format for table in self.tables if table.by_schema]
+        named = [part.format for table in self.tables for part in table.parts if part.by_schema]
         if self.registry.url is None and named:
             without = " without columns" if named[0] == "json" else ""
             raise ValueError(

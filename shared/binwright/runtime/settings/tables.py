@@ -3,13 +3,15 @@
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from binwright.protocol.columns import (
     KAFKA,
+    KAFKA_KEY,
     MEASURED,
+    OF_RECORD,
     Column,
     Columns,
     ColumnType,
@@ -38,7 +40,6 @@ ONE_COLUMN = {
 """Formats whose columns nobody names."""
 BY_SCHEMA = frozenset(["avro", "protobuf"])
 """Formats whose values name a schema of the registry, with `columns` and without."""
-DEFAULT_SUBJECT = "{topic}-value"
 MESSAGE = r"^[A-Za-z_][A-Za-z0-9_]{0,99}(\.[A-Za-z_][A-Za-z0-9_]{0,99}){0,19}$"
 MOST_CLUSTERED = 4
 """Columns by which Delta clusters a table."""
@@ -48,20 +49,17 @@ def _path(text: str) -> str:
     return path_text(parse_path(text))
 
 
+Tombstones = Literal["row", "skip", "bad"]
 ColumnPath = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_path)]
 TopicSubject = Annotated[str, Field(min_length=1, max_length=500)]
 
 
-class TableSettings(Section):
-    """How the values of some topics become columns. Those of all other topics land as bytes."""
+class DecodingSettings(Section):
+    """How bytes of records become columns: their values, or their keys."""
 
-    topics: tuple[TopicName, ...] = ()
-    """The topics."""
-    topic_patterns: TopicPatterns = ()
-    """Regular expressions: topics, too, whose whole names match one."""
     format: Literal["json", "variant", "csv", "avro", "protobuf", "string"]
-    """What values are: JSON objects, JSON of any shape, lines of CSV, Avro or Protobuf with the id
-    of a schema in `registry`, or UTF-8 text. JSON without `columns` has such an id, too.
+    """JSON objects, JSON of any shape, lines of CSV, Avro or Protobuf with the id of a schema in
+    `registry`, or UTF-8 text. JSON without `columns` has such an id, too.
     """
     columns: str | None = None
     """Names and SQL types, as in `"id BIGINT, tags ARRAY<STRING>"`; other fields are left out. For
@@ -74,26 +72,15 @@ class TableSettings(Section):
     """A file that has the text of `columns`, in place of it; read when the settings are."""
     delimiter: Annotated[str, Field(pattern=r"^[^\"\r\n]$")] = ","
     """One character: what is between the fields of a line of CSV. They are quoted by `"`."""
-    subject: TopicSubject = DEFAULT_SUBJECT
-    """Of the registry, for tables of schemas without `columns`; `{topic}` stands for the topic."""
+    subject: TopicSubject | None = None
+    """Of the registry, for schemas without `columns`; `{topic}` stands for the topic. Unset, it is
+    `{topic}-value`, and that of a key `{topic}-key`.
+    """
     message: Annotated[str, Field(pattern=MESSAGE)] | None = None
     """The full name of a message of Protobuf, as in `shop.Order`: values are of this one. Unset,
     they are of the first message of their schema; with `columns`, of any.
     """
-    bad_share: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
-    """A table stops, and lands nothing more, where more than this share of its newest records
-    cannot be decoded: of the last 1,000, or of one commit. 0: at the first; 1: never.
-    """
-    cluster_by: Annotated[tuple[ColumnPath, ...], Field(max_length=MOST_CLUSTERED)] = ()
-    """Columns, or fields as `by.name` and `_kafka.timestamp`: compaction puts rows whose values are
-    near into the same files, so that a query of some values reads few files. Four at most.
-    """
-    statistics: tuple[ColumnPath, ...] = ()
-    """Further columns, or fields, of which each file has the least and the greatest value, by which
-    queries skip files. Those of `cluster_by` and the place in Kafka always have them.
-    """
-    keep_days: KeepDays | None = None
-    """As `lake.keep_days`, for these tables and their bad records; unset: the same."""
+    part: ClassVar[Literal["value", "key"]] = "value"
 
     @model_validator(mode="before")
     @classmethod
@@ -121,18 +108,6 @@ class TableSettings(Section):
             raise ValueError(f"a JSON Schema that {exc}") from exc
         return value.strip() if _is_schema(value) else columns_text(columns)
 
-    @field_validator("topics", "cluster_by", "statistics")
-    @classmethod
-    def _are_distinct(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        check_distinct(value)
-        return value
-
-    @model_validator(mode="after")
-    def _is_of_some_topic(self) -> Self:
-        if not (self.topics or self.topic_patterns):
-            raise ValueError("names neither topics nor topic_patterns")
-        return self
-
     @model_validator(mode="after")
     def _has_columns(self) -> Self:
         if self.format == "csv" and self.columns is None:
@@ -147,30 +122,13 @@ class TableSettings(Section):
             raise ValueError(f"names columns, and format {self.format} has one, `value`")
         if self.format != "json" and self.columns and any(map(is_variant, self.parsed)):
             raise ValueError("names a column of type VARIANT, which only JSON has")
-        if self.subject != DEFAULT_SUBJECT and not self.by_subject:
+        if self.subject is not None and not self.by_subject:
             raise ValueError(
                 "names a subject, which only JSON, Avro and Protobuf without columns read"
             )
         if self.message is not None and self.format != "protobuf":
             raise ValueError("names a message, which only Protobuf has")
         return self
-
-    @model_validator(mode="after")
-    def _lays_out_columns(self) -> Self:
-        for path in (*self.cluster_by, *self.statistics):
-            names = parse_path(path)
-            if not self.parsed and names[0].casefold() != KAFKA:
-                continue  # a column of the subject, which is not known yet
-            kind = type_at((Column(KAFKA, Struct(MEASURED)), *self.parsed), names)
-            if kind is None:
-                raise ValueError(f"cluster_by, statistics: there is no column {path}")
-            if not has_order(kind):
-                raise ValueError(f"cluster_by, statistics: {path} is {kind}, which has no order")
-        return self
-
-    def matches(self, topic: str) -> bool:
-        """Whether a pattern matches this topic."""
-        return any(pattern.matches(topic) for pattern in compile_patterns(self.topic_patterns))
 
     @property
     def parsed(self) -> Columns:
@@ -199,16 +157,140 @@ class TableSettings(Section):
         """Return all on which it depends what a value is decoded to, but for the registry."""
         own = {"csv": self.delimiter, "protobuf": self.message}.get(self.format)
         form = self.format if own is None else f"{self.format} {own}"
-        return f"{form}: {columns_text(self.as_read) if self.columns else self.subject}"
+        return f"{form}: {columns_text(self.as_read) if self.columns else self._subject}"
 
     @property
     def message_read(self) -> str | None:
         """Return the message of Protobuf that values are: "": the first one; None: any."""
         return "" if self.message is None and self.columns is None else self.message
 
+    @property
+    def _subject(self) -> str:
+        return f"{{topic}}-{self.part}" if self.subject is None else self.subject
+
     def subject_of(self, topic: str) -> str:
         """Return the registry's subject of a topic."""
-        return self.subject.replace("{topic}", topic)
+        return self._subject.replace("{topic}", topic)
+
+
+class KeySettings(DecodingSettings):
+    """How the keys of records become a column."""
+
+    part = "key"
+
+    @model_validator(mode="after")
+    def _has_no_parts_of_any_type(self) -> Self:
+        if self.format == "json" and self.columns and any(map(is_variant, self.parsed)):
+            raise ValueError("names a column of type VARIANT: of a key, only the whole can be one")
+        return self
+
+    @property
+    def column(self) -> Column | None:
+        """Return the column; None: its fields are those of a subject."""
+        return None if self.by_subject else key_column(self.parsed, self.format)
+
+
+def key_column(columns: Columns, form: str) -> Column:
+    """Return the column of keys that are decoded into these columns by a format."""
+    return Column(KAFKA_KEY, columns[0].type if form in ONE_COLUMN else Struct(columns))
+
+
+class TableSettings(DecodingSettings):
+    """How the values of some topics become columns. Those of all other topics land as bytes."""
+
+    topics: tuple[TopicName, ...] = ()
+    """The topics."""
+    topic_patterns: TopicPatterns = ()
+    """Regular expressions: topics, too, whose whole names match one."""
+    key: KeySettings | None = None
+    """How keys become the column `_kafka_key`; unset: they are bytes, in `_kafka.key`."""
+    tombstones: Tombstones = "row"
+    """What becomes of a record without a value: a row whose columns are NULL, nothing but a count,
+    or a bad record.
+    """
+    widen: bool = False
+    """Whether a column becomes wider where its settings or a schema's version want that, as INT
+    becomes BIGINT. Some readers do not read a table from then on. Unset: what does not fit is bad,
+    or refused.
+    """
+    bad_share: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
+    """A table stops, and lands nothing more, where more than this share of its newest records
+    cannot be decoded: of the last 1,000, or of one commit. 0: at the first; 1: never.
+    """
+    partition_by: Literal["_kafka_date"] | None = None
+    """A column of the record's day, UTC: each day has files of its own, and `keep_days` deletes
+    whole days. Only for tables that this creates, and not together with `cluster_by`.
+    """
+    cluster_by: Annotated[tuple[ColumnPath, ...], Field(max_length=MOST_CLUSTERED)] = ()
+    """Columns, or fields as `by.name` and `_kafka.timestamp`: compaction puts rows whose values are
+    near into the same files, so that a query of some values reads few files. Four at most.
+    """
+    statistics: tuple[ColumnPath, ...] = ()
+    """Further columns, or fields, of which each file has the least and the greatest value, by which
+    queries skip files. Those of `cluster_by` and the place in Kafka always have them.
+    """
+    keep_days: KeepDays | None = None
+    """As `lake.keep_days`, for these tables and their bad records; unset: the same."""
+
+    @field_validator("topics", "cluster_by", "statistics")
+    @classmethod
+    def _are_distinct(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        check_distinct(value)
+        return value
+
+    @model_validator(mode="after")
+    def _is_of_some_topic(self) -> Self:
+        if not (self.topics or self.topic_patterns):
+            raise ValueError("names neither topics nor topic_patterns")
+        return self
+
+    @model_validator(mode="after")
+    def _lays_out_columns(self) -> Self:
+        if self.partition_by and self.cluster_by:
+            raise ValueError("partition_by and cluster_by are set: Delta takes one of both")
+        for path in (*self.cluster_by, *self.statistics):
+            names = parse_path(path)
+            if self._is_of_subject(names[0].casefold()):
+                continue  # a column that is not known yet
+            kind = type_at((Column(KAFKA, Struct(MEASURED)), *self.known), names)
+            if kind is None:
+                raise ValueError(f"cluster_by, statistics: there is no column {path}")
+            if not has_order(kind):
+                raise ValueError(f"cluster_by, statistics: {path} is {kind}, which has no order")
+        return self
+
+    @property
+    def parts(self) -> "tuple[DecodingSettings, ...]":
+        """Return how each part of a record that is decoded is: its value, its key."""
+        return (self,) if self.key is None else (self, self.key)
+
+    def _is_of_subject(self, name: str) -> bool:
+        if name == KAFKA_KEY:
+            return self.key is not None and self.key.by_subject
+        return name not in OF_RECORD and not self.parsed
+
+    @property
+    def known(self) -> Columns:
+        """Return those columns that no subject has."""
+        key = None if self.key is None else self.key.column
+        return self.parsed if key is None else (key, *self.parsed)
+
+    @property
+    def table_columns(self) -> Columns:
+        """Return the columns of the table, that of keys first; none, if some are of a subject."""
+        return () if any(part.by_subject for part in self.parts) else self.known
+
+    @property
+    def decoding(self) -> str:
+        """Return all on which it depends what a record is decoded to, but for the registry."""
+        key = "" if self.key is None else f"; key {self.key.decoding}"
+        tombstones = "" if self.tombstones == "row" else f"; tombstones {self.tombstones}"
+        widen = "; widen" if self.widen else ""
+        return f"{super().decoding}{key}{tombstones}{widen}"
+
+    def matches(self, topic: str) -> bool:
+        """Whether a pattern matches this topic."""
+        return any(pattern.matches(topic) for pattern in compile_patterns(self.topic_patterns))
 
 
 def _is_schema(columns: str) -> bool:

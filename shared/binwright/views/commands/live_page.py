@@ -134,6 +134,7 @@ def _tables(current: Status, width: int) -> Table:
         Column("waiting", shown_from=MEDIUM - BORDER, min_width=6),
         Column("rows", min_width=9),
         Column("bad", shown=any(each.bad for each in current.tables), min_width=3),
+        Column("skipped", shown=any(each.skipped for each in current.tables), min_width=3),
         Column("commits", min_width=7),
     )
     rows = (
@@ -145,6 +146,7 @@ def _tables(current: Status, width: int) -> Table:
             data_size(each.pending_bytes),
             f"{each.rows:,}",
             f"{each.bad:,}",
+            f"{each.skipped:,}",
             f"{each.commits:,}",
         )
         for each in current.tables

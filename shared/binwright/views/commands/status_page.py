@@ -257,6 +257,7 @@ def _tables(status: Status, width: int) -> Table:
         Column("lag", min_width=5),
         Column("rows", min_width=7),
         Column("bad", shown=any(each.bad for each in status.tables), min_width=3),
+        Column("skipped", shown=any(each.skipped for each in status.tables), min_width=3),
         Column("commits", shown_from=MEDIUM),
     )
     rows = (
@@ -269,6 +270,7 @@ def _tables(status: Status, width: int) -> Table:
             f"{each.lag:,}",
             f"{each.rows:,}",
             f"{each.bad:,}",
+            f"{each.skipped:,}",
             f"{each.commits:,}",
         )
         for each in sorted(status.tables, key=lambda each: each.state not in FAULTY)

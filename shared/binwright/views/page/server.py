@@ -287,6 +287,7 @@ def _table(group: str, table: TableStatus) -> Iterator[Sample]:
     yield Sample("binwright_table_lag_records", table.lag, labels)
     yield Sample("binwright_table_rows_total", table.rows, labels)
     yield Sample("binwright_table_bad_records_total", table.bad, labels)
+    yield Sample("binwright_table_skipped_records_total", table.skipped, labels)
     yield Sample("binwright_table_commits_total", table.commits, labels)
     yield Sample("binwright_table_landing", table.state == "landing", labels)
     yield Sample("binwright_table_refused", table.state == "refused", labels)

@@ -1,9 +1,12 @@
 """Columns of files that were staged under different settings, or by different schemas."""
 
+from binwright.consumer.decide.widening import wider
 from binwright.protocol.columns import Array, Column, Columns, ColumnType, Map, Struct
 
 
-def united(one: Columns, other: Columns, *, first_wins: bool = False) -> Columns:
+def united(
+    one: Columns, other: Columns, *, first_wins: bool = False, widen: bool = False
+) -> Columns:
     """Return the columns of both, those of `one` first; so with the fields of structs.
 
     Names are compared as Spark does, whatever their case; those of `one` stay.
@@ -12,27 +15,33 @@ def united(one: Columns, other: Columns, *, first_wins: bool = False) -> Columns
         one: Columns.
         other: Columns.
         first_wins: Whether a column with another type in each keeps that of `one`.
+        widen: Whether such a column gets the wider type, where one holds all values of the other.
 
     Raises:
-        ValueError: A column has another type in each, and `first_wins` is not set.
+        ValueError: A column has another type in each, and neither of both decides.
     """
     added = {column.name.lower(): column for column in other}
     both = []
     for column in one:
         same = added.pop(column.name.lower(), column)
-        kind = _united(column.name, column.type, same.type, first_wins=first_wins)
+        kind = _united(column.name, column.type, same.type, (first_wins, widen))
         both.append(Column(column.name, kind))
     return (*both, *added.values())
 
 
-def _united(name: str, one: ColumnType, other: ColumnType, *, first_wins: bool) -> ColumnType:
+def _united(
+    name: str, one: ColumnType, other: ColumnType, decides: tuple[bool, bool]
+) -> ColumnType:
+    first_wins, widen = decides
     match one, other:
         case Struct(fields), Struct(more):
-            return Struct(united(fields, more, first_wins=first_wins))
+            return Struct(united(fields, more, first_wins=first_wins, widen=widen))
         case Array(item), Array(more_item):
-            return Array(_united(name, item, more_item, first_wins=first_wins))
+            return Array(_united(name, item, more_item, decides))
         case Map(value), Map(more_value):
-            return Map(_united(name, value, more_value, first_wins=first_wins))
+            return Map(_united(name, value, more_value, decides))
+        case _ if widen and (found := wider(one, other)):
+            return found
         case _ if one == other or first_wins:
             return one
     raise ValueError(f"{name} is {one} and {other}")

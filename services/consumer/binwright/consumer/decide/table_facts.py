@@ -18,6 +18,7 @@ READER_FEATURES = frozenset(
 )
 """Delta's features that a reader must know; all others concern writers alone."""
 SHUT_OUT = {
+    "typeWidening": ("deltalake", "Polars"),
     "variantType": ("Spark before 4.0", "Polars", "deltalake, but for the encoded bytes"),
 }
 """Feature -> readers that are known not to read it."""

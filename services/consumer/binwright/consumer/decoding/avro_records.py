@@ -148,6 +148,9 @@ def _leaf(node: Node, wanted: ColumnType) -> Fit | None:
             return _moment(TICKS[node["logicalType"]])
         case Decimal() if isinstance(logical, Decimal):
             return _decimal(logical, wanted)
+        case Decimal() if logical is None and kind in {"int", "long"}:
+            fit_exactly = exact_decimal(wanted)
+            return lambda value: fit_exactly(Number(value), value)
     raise SchemaRefused(f" needs {wanted}, has {logical or kind}")
 
 

@@ -41,12 +41,13 @@ _SIMPLE = {
     "fixed": "binary",
 }
 _TYPES = {*_SIMPLE, "null", "array", "map", "record"}
+ONLY_FIELD = "value"
 TICKS = {"timestamp-millis": 1_000, "timestamp-micros": 1_000_000, "timestamp-nanos": 10**9}
 """Ticks per second of a moment."""
 
 
 class AvroSchema:
-    """One schema: of the records that name its id.
+    """One schema: of the values that name its id. One that is no record is read as `value` of one.
 
     Attributes:
         parsed: For `fastavro`, without logical types: values come as they are stored.
@@ -56,17 +57,18 @@ class AvroSchema:
         """Parse a schema; the types that it uses are in `references`, each after its own ones.
 
         Raises:
-            SchemaRefused: It is not valid, is not a record, or may not be read.
+            SchemaRefused: It is not valid, or may not be read.
         """
         self._names: dict[str, Node] = {}
         plain: dict[str, Node] = {}
         try:
-            for each in (*references, text):
+            for each in references:
                 document = orjson.loads(each)
-                self._top: Node = fastavro.parse_schema(document, named_schemas=self._names)
-                self.parsed = fastavro.parse_schema(_plain(document), named_schemas=plain)
-            if kind_of(self._top) != "record":
-                raise SchemaRefused(f"is no record, but {kind_of(self._top)}")
+                fastavro.parse_schema(document, named_schemas=self._names)
+                fastavro.parse_schema(_plain(document), named_schemas=plain)
+            document = _record(orjson.loads(text))
+            self._top: Node = fastavro.parse_schema(document, named_schemas=self._names)
+            self.parsed = fastavro.parse_schema(_plain(document), named_schemas=plain)
             self._takes_bytes(self._top, ())
         except RecursionError:
             raise SchemaRefused("is nested too deep") from None
@@ -163,6 +165,16 @@ class AvroSchema:
                 return bool(node["size"] > 0)
             case _:
                 return kind != "null"
+
+
+def _record(document: Any) -> Any:
+    """Return the schema of a record, whose bytes are those of its fields one after the other."""
+    if isinstance(document, dict) and document.get("type") in {"record", "error"}:
+        return document
+    if not isinstance(document, dict | list | str):
+        return document  # which is no schema
+    fields = [{"name": ONLY_FIELD, "type": document}]
+    return {"type": "record", "name": "BinwrightValue", "fields": fields}
 
 
 def kind_of(node: Node) -> str:

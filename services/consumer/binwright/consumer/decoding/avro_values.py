@@ -58,7 +58,7 @@ class AvroDecoder:
         self.columns, self._schemas = columns, schemas
         self.settings = ""
 
-    def decode(self, values: "pa.Array[Any]", _headers: Any = None) -> Decoded:
+    def decode(self, values: "pa.Array[Any]", *_: Any) -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
         readers = {number: self._reader(number, each) for number, each in self._schemas.items()}
 

@@ -44,9 +44,9 @@ class _CountedDecoder:
         self.columns: Columns = decoder.columns
         self.settings = decoder.settings
 
-    def decode(self, values: Any, headers: Any = None) -> tuple[Any, Any]:
+    def decode(self, values: Any, headers: Any = None, keys: Any = None) -> tuple[Any, Any]:
         began = time.perf_counter()
-        rows, bad = self._decoder.decode(values, headers)
+        rows, bad = self._decoder.decode(values, headers, keys)
         self._counts.add(self._topic, time.perf_counter() - began, _kinds(bad))
         return rows, bad
 

@@ -47,7 +47,7 @@ class CsvDecoder:
         self._delimiter = delimiter
         self._readers = [(column.name, _reader(column.type)) for column in columns]
 
-    def decode(self, values: "pa.Array[Any]", _headers: Any = None) -> Decoded:
+    def decode(self, values: "pa.Array[Any]", *_: Any) -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
         return decode_each(values, self.read, row_type(self.columns))
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
 from binwright.protocol.ports.lake import ValueDecoder
-from binwright.runtime.settings import Settings, TableSettings
+from binwright.runtime.settings import DecodingSettings, Settings
 
 DecoderOf = Callable[
     [str, Mapping[TopicPartition, Sequence[Records]]], Awaitable[ValueDecoder | None]
@@ -72,11 +72,32 @@ class Decoders:
         """
         if (table := self._settings.table(topic)) is None:
             return None
-        decoder: ValueDecoder
+        decoder = await self._of_part(table, topic, rows, widen=table.widen)
+        if table.key is not None or table.tombstones != "row":
+            keys = table.key and await self._of_part(table.key, topic, rows, widen=table.widen)
+            form = table.key and table.key.format
+            decoder = (await self._module("record_decoder")).RecordDecoder(
+                decoder, keys, form, table.tombstones
+            )
+        decoder.settings = table.decoding
         counts = await self._module("counts")
+        if self._counts is None:
+            self._counts = counts.DecodingCounts()
+        return self._counts.counted(topic, decoder)  # type: ignore[no-any-return]
+
+    async def _of_part(
+        self,
+        table: DecodingSettings,
+        topic: str,
+        rows: Mapping[TopicPartition, Sequence[Records]],
+        *,
+        widen: bool,
+    ) -> ValueDecoder:
+        """Return the decoder of a topic's values, or of its keys."""
+        decoder: ValueDecoder
         match table.format:
             case _ if table.by_schema:
-                decoder = await self._of_registry(table, topic, rows)
+                decoder = await self._of_registry(table, topic, rows, widen=widen)
             case "json":
                 decoder = (await self._module("json_values")).JsonDecoder(table.as_read)
             case "string":
@@ -86,13 +107,15 @@ class Decoders:
             case "csv":
                 values = await self._module("csv_values")
                 decoder = values.CsvDecoder(table.parsed, table.delimiter)
-        decoder.settings = table.decoding
-        if self._counts is None:
-            self._counts = counts.DecodingCounts()
-        return self._counts.counted(topic, decoder)  # type: ignore[no-any-return]
+        return decoder
 
     async def _of_registry(
-        self, table: TableSettings, topic: str, rows: Mapping[TopicPartition, Sequence[Records]]
+        self,
+        table: DecodingSettings,
+        topic: str,
+        rows: Mapping[TopicPartition, Sequence[Records]],
+        *,
+        widen: bool,
     ) -> ValueDecoder:
         client, decoders = await self._module("registry"), await self._module("registry_decoders")
         if self._by_schema is None:
@@ -110,9 +133,10 @@ class Decoders:
                 reading = values.ProtobufReading(table.message_read)
         subject = table.subject_of(topic)
         found: ValueDecoder = await self._by_schema.decoder(
-            subject, reading, table.parsed, rows.values()
+            subject, reading, table.parsed, rows.values(), table.part, widen=widen
         )
-        if (version := self._by_schema.newest_version(subject, reading)) is not None:
+        version = self._by_schema.newest_version(subject, reading, widen=widen)
+        if table.part == "value" and version is not None:
             self._versions[topic] = version
         return found
 

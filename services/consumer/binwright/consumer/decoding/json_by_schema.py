@@ -59,7 +59,7 @@ class JsonSchemaDecoder:
         self.columns, self.settings = self._bodies.columns, ""
         self._faults = {number: _fault(number, each, columns) for number, each in schemas.items()}
 
-    def decode(self, values: "pa.Array[Any]", _headers: Any = None) -> Decoded:
+    def decode(self, values: "pa.Array[Any]", *_: Any) -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
         anything: Any = values  # its types do not know these calls
         headers = pc.dictionary_encode(pc.binary_slice(anything, 0, HEADER))

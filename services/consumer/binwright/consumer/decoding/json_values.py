@@ -36,7 +36,7 @@ class JsonDecoder:
         self._records = RecordReader(columns)
         self._blocks = BlockReader(columns) if columns and in_blocks(columns) else None
 
-    def decode(self, values: "pa.Array[Any]", _headers: Any = None) -> Decoded:
+    def decode(self, values: "pa.Array[Any]", *_: Any) -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
         records, blocks = self._records, self._blocks
         if blocks is None:

@@ -117,7 +117,7 @@ class ProtobufDecoder:
         self._names = {number: number for number in schemas}  # their texts may be GUIDs
         self.settings = ""
 
-    def decode(self, values: "pa.Array[Any]", _headers: Any = None) -> Decoded:
+    def decode(self, values: "pa.Array[Any]", *_: Any) -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
         schemas = self._schemas
         readers: dict[tuple[int, tuple[int, ...]], Reader | Bad] = {}

@@ -12,7 +12,7 @@ from binwright.consumer.decide.columns import united
 from binwright.consumer.decoding.one_by_one import Bad
 from binwright.consumer.decoding.registry import Schema, Version
 from binwright.consumer.decoding.registry_schemas import SchemaName, refused
-from binwright.consumer.decoding.schema_names import NamesDecoder, schema_names
+from binwright.consumer.decoding.schema_names import NamesDecoder, Part, schema_names
 from binwright.protocol.columns import Columns
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.protocol.ports.kafka import Records
@@ -71,6 +71,7 @@ class Registry(Protocol):
 class _Subject:
     """What is known of one subject."""
 
+    widen: bool  # see `RegistryDecoders.decoder`
     versions: dict[int, Version] = field(default_factory=dict)
     asked: frozenset[SchemaName] = frozenset()  # schemas that it was asked about
     columns: Columns = ()  # of all versions, those of earlier ones first
@@ -87,15 +88,18 @@ class RegistryDecoders:
         self._registry = registry
         self._schemas: dict[SchemaName, Schema | Bad] = {}
         self._missing: dict[SchemaName, float] = {}  # not in the registry -> when it was asked
-        self._subjects: dict[tuple[str, SchemaReading[Any]], _Subject] = {}
+        self._subjects: dict[tuple[str, SchemaReading[Any], bool], _Subject] = {}
         self._slots = asyncio.Semaphore(CONCURRENT)
 
-    async def decoder(
+    async def decoder(  # noqa: PLR0913 - what is decoded, and how
         self,
         subject: str,
         reading: SchemaReading[Read],
         columns: Columns,
         rows: Collection[Sequence[Records]],
+        part: Part = "value",
+        *,
+        widen: bool = False,
     ) -> ValueDecoder:
         """Return the decoder of these records.
 
@@ -104,24 +108,31 @@ class RegistryDecoders:
             reading: How the table reads schemas.
             columns: Of the table; none: those of the subject's versions.
             rows: The records of a file.
+            part: Which part of them is decoded.
+            widen: Whether a column has the widest type that it has in any version.
 
         Raises:
             RegistryUnavailable: It does not answer, or has no such subject.
         """
-        names = await asyncio.to_thread(schema_names, rows)
+        names = await asyncio.to_thread(schema_names, rows, part)
         named = await self._named(names.counts)
         schemas = {name: _read(name, each, reading) for name, each in named.items()}
         used = {n: each for n, each in schemas.items() if not isinstance(each, Bad)}
         if used and not columns:
-            columns = await self._subject_columns(subject, reading, frozenset(used))
+            known = self._subjects.setdefault((subject, reading, widen), _Subject(widen))
+            columns = await self._subject_columns(subject, reading, known, frozenset(used))
             schemas |= _checked(used, columns, subject)
         ids = names.ids()
         decoder = reading.decoder(columns, {ids[name]: each for name, each in schemas.items()})
-        return NamesDecoder(decoder, ids, reading.header_fault) if names.elsewhere else decoder
+        if not names.elsewhere:
+            return decoder
+        return NamesDecoder(decoder, ids, reading.header_fault, part)
 
-    def newest_version(self, subject: str, reading: SchemaReading[Any]) -> int | None:
+    def newest_version(
+        self, subject: str, reading: SchemaReading[Any], *, widen: bool = False
+    ) -> int | None:
         """Return the newest version of a subject whose versions a table has the columns of."""
-        known = self._subjects.get((subject, reading))
+        known = self._subjects.get((subject, reading, widen))
         return None if known is None else max(known.versions, default=None)
 
     async def _named(self, counts: Counter[SchemaName]) -> dict[SchemaName, Schema | Bad]:
@@ -167,10 +178,13 @@ class RegistryDecoders:
                 self._schemas[name] = schema
 
     async def _subject_columns(
-        self, subject: str, reading: SchemaReading[Any], used: frozenset[SchemaName]
+        self,
+        subject: str,
+        reading: SchemaReading[Any],
+        known: _Subject,
+        used: frozenset[SchemaName],
     ) -> Columns:
         """Return the columns of a subject, asked again if it may have a version that is new."""
-        known = self._subjects.setdefault((subject, reading), _Subject())
         if used <= known.asked:
             return known.columns
         numbers = await self._registry.versions(subject)
@@ -185,7 +199,7 @@ class RegistryDecoders:
                 known.versions[version] = found
 
         await self._all(ask(version) for version in numbers if version not in known.versions)
-        known.columns = _columns_of(subject, reading, known.versions)
+        known.columns = _columns_of(subject, reading, known)
         known.asked |= used
         return known.columns
 
@@ -209,21 +223,20 @@ def _read(name: SchemaName, schema: Schema | Bad, reading: SchemaReading[Read]) 
         return refused(name, str(exc))
 
 
-def _columns_of(
-    subject: str, reading: SchemaReading[Any], versions: Mapping[int, Version]
-) -> Columns:
-    """Return the columns of all versions; of one with two types the older."""
+def _columns_of(subject: str, reading: SchemaReading[Any], known: _Subject) -> Columns:
+    """Return the columns of all versions; of one with two types the older, or the wider."""
     columns: Columns = ()
-    for number, version in sorted(versions.items()):
+    widen = known.widen
+    for number, version in sorted(known.versions.items()):
         fault, added = "", ()
         try:
             if not isinstance(version.schema, SchemaRefused):
                 added = reading.of(version.schema).columns
-            columns = united(columns, added)
+            columns = united(columns, added, widen=widen)
         except SchemaRefused as exc:
             fault = str(exc)
         except ValueError as exc:
-            columns, fault = united(columns, added, first_wins=True), str(exc)
+            columns, fault = united(columns, added, first_wins=True, widen=widen), str(exc)
         if fault:
             log.warning("schema.misfit", subject=subject, version=number, reason=fault)
     return columns

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import numpy as np
@@ -30,7 +30,8 @@ from binwright.consumer.decoding.registry_schemas import HEADER, SchemaName, has
 from binwright.protocol.ports.kafka import Records
 from binwright.protocol.ports.lake import ValueDecoder
 
-VALUE_SCHEMA = "__value_schema_id"
+Part = Literal["value", "key"]
+"""Of a record."""
 GUID_HEADER = 17
 """Bytes that name a schema by its GUID: 1, and the GUID."""
 FIRST_LOCAL_ID = 1 << 31  # registries give no such id
@@ -57,8 +58,9 @@ class GuidId(int):
 
 @dataclass(slots=True)
 class SchemaNames:
-    """How the values of a file name their schemas."""
+    """How the values, or the keys, of a file name their schemas."""
 
+    part: Part = "value"
     counts: Counter[SchemaName] = field(default_factory=Counter)  # name -> values
     elsewhere: bool = False  # some name it by a GUID or in a header
 
@@ -70,10 +72,11 @@ class SchemaNames:
             for name in self.counts
         }
 
-    def add(self, part: Records) -> None:
+    def add(self, records: Records) -> None:
         """Add records."""
-        values: Any = pa.array(part.values, _BINARY)
-        if (given := _headers_of(part.headers)) is not None:
+        given_values = records.values if self.part == "value" else records.keys
+        values: Any = pa.array(given_values, _BINARY)
+        if (given := _headers_of(records.headers, self.part)) is not None:
             self.elsewhere = True
             self._add_names(given.filter(pc.is_valid(values)))
             values = values.filter(pc.is_null(given))
@@ -92,12 +95,17 @@ class SchemaNames:
                 self.counts[name[0]] += number
 
 
-def schema_names(records: Iterable[Sequence[Records]]) -> SchemaNames:
-    """Return which schemas values name, and how many do."""
-    found = SchemaNames()
+def header_of(part: Part) -> str:
+    """Return the name of the header that names the schema of a part."""
+    return f"__{part}_schema_id"
+
+
+def schema_names(records: Iterable[Sequence[Records]], part: Part = "value") -> SchemaNames:
+    """Return which schemas values, or keys, name, and how many do."""
+    found = SchemaNames(part)
     for parts in records:
-        for part in parts:
-            found.add(part)
+        for each in parts:
+            found.add(each)
     return found
 
 
@@ -122,6 +130,7 @@ class NamesDecoder:
         decoder: ValueDecoder,
         ids: Mapping[SchemaName, int],
         header_fault: Callable[[bytes], str],
+        part: Part = "value",
     ) -> None:
         """Decode by another, which reads ids in front.
 
@@ -129,13 +138,15 @@ class NamesDecoder:
             decoder: Reads the values, once all have an id in front.
             ids: Of all schemas that are named.
             header_fault: As that of `SchemaReading`.
+            part: Which part of the records is decoded.
         """
         self._decoder, self._ids, self._header_fault = decoder, ids, header_fault
+        self._part: Part = part
         self.columns, self.settings = decoder.columns, ""
 
-    def decode(self, values: "pa.Array[Any]", headers: Any = None) -> Decoded:
+    def decode(self, values: "pa.Array[Any]", headers: Any = None, *_: Any) -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
-        given = None if headers is None else _last_headers(headers)
+        given = None if headers is None else _last_headers(headers, self._part)
         with_ids, faults = self._with_ids(values, given)
         rows, bad = self._decoder.decode(with_ids)
         kinds, reasons = (pc.struct_field(bad, name) for name in ("kind", "reason"))
@@ -186,7 +197,7 @@ class NamesDecoder:
             why = self._header_fault(rest) if checked else ""
             if not why:
                 return b"\0" + self._ids[schema].to_bytes(HEADER - 1, "big") + rest
-        return Bad("malformed", f"header {VALUE_SCHEMA} {why}"[:REASON_LENGTH])
+        return Bad("malformed", f"header {header_of(self._part)} {why}"[:REASON_LENGTH])
 
 
 def _counted(values: Any) -> Iterable[tuple[bytes, int]]:
@@ -203,22 +214,23 @@ def _has_guid(values: Any) -> Any:
     return pc.and_(is_one, is_long).fill_null(False)  # noqa: FBT003 - its only argument
 
 
-def _headers_of(headers: Any) -> Any:
+def _headers_of(headers: Any, part: Part) -> Any:
     """Return the headers of records that name a schema, NULL where none does; None: all NULL."""
     if isinstance(headers, pa.Array):
-        return _last_headers(headers)
-    if not any(headers) or VALUE_SCHEMA not in dict(chain.from_iterable(headers)):
+        return _last_headers(headers, part)
+    name = header_of(part)
+    if not any(headers) or name not in dict(chain.from_iterable(headers)):
         return None
-    found = pa.array([dict(each).get(VALUE_SCHEMA) if each else None for each in headers], _BINARY)
+    found = pa.array([dict(each).get(name) if each else None for each in headers], _BINARY)
     return None if found.null_count == len(found) else found
 
 
-def _last_headers(headers: Any) -> Any:
+def _last_headers(headers: Any, part: Part) -> Any:
     """Return the same of a list array of headers."""
     entries = headers.flatten()
     if not len(entries):
         return None
-    names_schema = pc.equal(pc.struct_field(entries, "key"), pa.scalar(VALUE_SCHEMA))
+    names_schema = pc.equal(pc.struct_field(entries, "key"), pa.scalar(header_of(part)))
     if not pc.any(names_schema).as_py():
         return None
     rows = pc.list_parent_indices(headers).filter(names_schema).to_numpy()

@@ -19,7 +19,7 @@ class TextDecoder:
     def __init__(self, columns: Columns) -> None:
         self.columns, self.settings = columns, ""
 
-    def decode(self, values: "pa.Array[Any]", _headers: Any = None) -> Decoded:
+    def decode(self, values: "pa.Array[Any]", *_: Any) -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
         name = self.columns[0].name
         try:

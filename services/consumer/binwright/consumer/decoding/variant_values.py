@@ -29,7 +29,7 @@ class VariantDecoder:
         self.columns, self.settings = columns, ""
         self._name = columns[0].name
 
-    def decode(self, values: "pa.Array[Any]", _headers: Any = None) -> Decoded:
+    def decode(self, values: "pa.Array[Any]", *_: Any) -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
         return decode_each(values, self.read, row_type(self.columns))
 

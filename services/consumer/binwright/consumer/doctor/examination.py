@@ -163,9 +163,11 @@ async def _registry(seen: Awaitable[Seen | Finding], settings: Settings) -> Sequ
     found = await seen
     landed = settings.topics if isinstance(found, Finding) else found.names.data
     subjects = {
-        table.subject_of(topic)
+        part.subject_of(topic)
         for topic in landed
-        if (table := settings.table(topic)) and table.by_subject
+        if (table := settings.table(topic))
+        for part in table.parts
+        if part.by_subject
     }
     async with SchemaRegistry(settings.registry) as registry:
         versions = await within("registry", _versions(registry, subjects))

@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from zlib import crc32
 
+import structlog
 from pyspark.errors import PySparkException
 from pyspark.sql.connect import functions as sf
 from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.session import SparkSession
+from pyspark.sql.types import StructType
 
 from binwright.audit.lake_reader import is_of_columns, properties, quoted
 from binwright.consumer.lake.faults import (
@@ -26,11 +28,13 @@ from binwright.consumer.lake.table_columns import (
     layout_of,
     missing_columns,
 )
-from binwright.protocol.columns import KAFKA, Columns, columns_text
+from binwright.protocol.columns import KAFKA, KAFKA_DATE, Columns, columns_text
 from binwright.protocol.errors import TableRefused
-from binwright.protocol.keeping import changed_keeping
+from binwright.protocol.keeping import SKIPPED, changed_keeping
 from binwright.protocol.ports.lake import Commit, History, Table, TableFiles
 from binwright.runtime.clock import wall_ms
+
+log = structlog.get_logger()
 
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 """The session's `userMetadata` of commits that have no option for it."""
@@ -50,8 +54,10 @@ CHECKPOINT_INTERVALS = range(40, 60)
 """Commits between two checkpoints. One costs the CPU of a commit; each commit since adds 1 to 2 ms.
 
 Tables differ, or those that began together would all write theirs together."""
+WIDENS = "delta.enableTypeWidening"
 STATISTICS = "delta.dataSkippingStatsColumns"
 GROUP, CLUSTER, WRITER = "binwright.group", "binwright.cluster", "binwright.writer"
+DAY_MS = 86_400_000
 CREATION_S = 10.0  # another process may take so long to create the table
 CREATION_PAUSE_S = 0.2
 
@@ -59,17 +65,35 @@ CREATION_PAUSE_S = 0.2
 # --- open --------------------------------------------------------------------------------------
 
 
-def ensure(spark: SparkSession, path: str, table: Table) -> None:
+def ensure(spark: SparkSession, path: str, table: Table) -> bool:
     """Create the topic's table if it is missing, and give it the columns that it lacks.
+
+    Returns:
+        Whether its rows have the day of their record.
 
     Raises:
         TableRefused: This group may not write it, or it has other columns.
     """
     comment = f"Records of the Kafka topic {table.topic}, landed by binwright"
-    _ensure(spark, path, table, layout_of(table.columns), comment)
+    layout = layout_of(table.columns, by_date=table.by_date)
+    dated = KAFKA_DATE in _ensure(spark, path, table, layout, comment).names
+    if table.by_date:
+        _check_partitions(spark, path)
     if table.columns is not None:
         columns = table.columns
-        with_retries(lambda: add_columns(spark, path, columns))
+        with_retries(lambda: add_columns(spark, path, columns, widen=table.widen))
+    return dated
+
+
+def _check_partitions(spark: SparkSession, path: str) -> None:
+    detail = spark.sql(f"DESCRIBE DETAIL {quoted(path)}").select("partitionColumns")
+    if (there := [*(detail.collect()[0][0] or ())]) != [KAFKA_DATE]:
+        by = ", ".join(there) or "nothing"
+        raise TableRefused(
+            f"the table at {path} is not partitioned by {KAFKA_DATE}, but by {by}, and an entry of "
+            "`tables` has that as `partition_by`. Delta partitions a table when it creates it: "
+            "take partition_by out, or move the table away"
+        )
 
 
 def ensure_bad(spark: SparkSession, path: str, table: Table) -> None:
@@ -78,7 +102,10 @@ def ensure_bad(spark: SparkSession, path: str, table: Table) -> None:
     _ensure(spark, path, table, BAD, comment)
 
 
-def _ensure(spark: SparkSession, path: str, table: Table, layout: Layout, comment: str) -> None:
+def _ensure(
+    spark: SparkSession, path: str, table: Table, layout: Layout, comment: str
+) -> StructType:
+    """Create a table if it is missing, and check it; return its columns."""
     try:
         there = spark.table(quoted(path)).schema
     except PySparkException as exc:
@@ -88,8 +115,12 @@ def _ensure(spark: SparkSession, path: str, table: Table, layout: Layout, commen
         there = spark.table(quoted(path)).schema
     check_layout(path, layout, there)
     owned = check_owner(spark, path, table)
-    if changes := changed_keeping(owned, table.keep_s, wall_ms()):
+    changes = changed_keeping(owned, table.keep_s, wall_ms())
+    if table.skips_tombstones and SKIPPED not in owned:
+        changes |= _skipped(table)
+    if changes:
         with_retries(lambda: set_properties(spark, path, changes))
+    return there
 
 
 def create(spark: SparkSession, path: str, table: Table, layout: Layout, comment: str) -> None:
@@ -100,12 +131,18 @@ def create(spark: SparkSession, path: str, table: Table, layout: Layout, comment
         "delta.checkpointInterval": str(checkpoint_interval(path.rpartition("/")[2])),
         **_owner(table),
         **changed_keeping({}, table.keep_s, wall_ms()),
+        **_skipped(table),
     }
     spark.sql(
         f"CREATE TABLE IF NOT EXISTS {quoted(path)} "
-        f"({columns_text((*layout.required, *layout.added))}) USING delta "
+        f"({columns_text((*layout.required, *layout.partitions, *layout.added))}) USING delta "
+        f"{_partitioned_by(layout.partitions)}"
         f"COMMENT '{comment}' TBLPROPERTIES ({_property_list(properties)})"
     ).collect()
+
+
+def _partitioned_by(columns: Columns) -> str:
+    return f"PARTITIONED BY ({', '.join(column.name for column in columns)}) " if columns else ""
 
 
 def with_retries(work: Callable[[], None]) -> None:
@@ -123,16 +160,28 @@ def with_retries(work: Callable[[], None]) -> None:
             return
 
 
-def add_columns(spark: SparkSession, path: str, columns: Columns) -> None:
-    """Add the columns, and the fields of structs, that the table lacks; nothing else changes.
+def add_columns(spark: SparkSession, path: str, columns: Columns, *, widen: bool = False) -> None:
+    """Add the columns, and the fields of structs, that the table lacks.
+
+    Args:
+        spark: The session.
+        path: Of the table.
+        columns: Those wanted.
+        widen: Whether a column becomes wider where that is wanted. Nothing else changes.
 
     Raises:
         TableRefused: The table has one of another type.
     """
-    missing = missing_columns(path, columns, spark.table(quoted(path)).schema)
-    if missing:
+    found = missing_columns(path, columns, spark.table(quoted(path)).schema, widen=widen)
+    if missing := [each for each in found if each.actual is None]:
         added = ", ".join(f"{each.name} {each.wanted}" for each in missing)
         spark.sql(f"ALTER TABLE {quoted(path)} ADD COLUMNS ({added})").collect()
+    if wider := [each for each in found if each.actual is not None]:
+        if properties(spark, path).get(WIDENS) != "true":
+            set_properties(spark, path, {WIDENS: "true"})
+        types = ", ".join(f"{each.name} TYPE {each.wanted}" for each in wider)
+        spark.sql(f"ALTER TABLE {quoted(path)} ALTER COLUMN {types}").collect()
+        log.info("table.widened", path=path, columns=[*map(str, wider)])
 
 
 def check_owner(spark: SparkSession, path: str, table: Table) -> Mapping[str, str]:
@@ -174,6 +223,10 @@ def checkpoint_interval(name: str) -> int:
 
 def _owner(table: Table) -> Mapping[str, str]:
     return {GROUP: table.group, CLUSTER: table.cluster}
+
+
+def _skipped(table: Table) -> dict[str, str]:
+    return {SKIPPED: "tombstones"} if table.skips_tombstones else {}
 
 
 def _property_list(given: Mapping[str, str]) -> str:
@@ -280,6 +333,8 @@ def files(spark: SparkSession, path: str) -> TableFiles:
 def old_rows(spark: SparkSession, path: str, keep_s: float, now_ms: int) -> str | None:
     """Return the condition of rows whose record is older than `keep_s`; None: there are none.
 
+    Where rows have their day, they are old once all of it is: then whole files are deleted.
+
     Rows without a timestamp are not old. Of two clocks the one that is behind counts: a clock that
     runs ahead would delete everything.
 
@@ -292,8 +347,11 @@ def old_rows(spark: SparkSession, path: str, keep_s: float, now_ms: int) -> str 
     server_ms: int = spark.sql("SELECT unix_millis(current_timestamp())").collect()[0][0]
     before_ms = min(now_ms, server_ms) - round(keep_s * 1000)
     table = spark.table(quoted(path))
-    prefix = f"{KAFKA}." if is_of_columns(table) else ""
-    old = f"{prefix}timestamp < timestamp_millis({before_ms})"
+    if KAFKA_DATE in table.columns:
+        old = f"{KAFKA_DATE} < date_from_unix_date({before_ms // DAY_MS})"
+    else:
+        prefix = f"{KAFKA}." if is_of_columns(table) else ""
+        old = f"{prefix}timestamp < timestamp_millis({before_ms})"
     return None if table.where(old).isEmpty() else old
 
 

@@ -67,6 +67,7 @@ class SparkLake:
         self._write_timeout_s, self._read_timeout_s = write_timeout_s, read_timeout_s
         self._limits_s: dict[str, float] = {}  # write limits of tables that overran the last one
         self._of_columns: dict[str, Table] = {}  # by topic
+        self._dated: frozenset[str] = frozenset()  # topics whose rows have the day of their record
         self._changing = defaultdict[str, asyncio.Lock](asyncio.Lock)
         """By topic: to Delta an append in between is a conflict of a deletion."""
         self._sessions: dict[str, ReconnectingSession] = {}
@@ -87,7 +88,10 @@ class SparkLake:
         """Create the topic's tables if they are missing; see `Lake.open`."""
         topic, of_columns = table.topic, table.columns is not None
         access = self._access(topic)
-        await self._open(topic, access, lambda spark: delta.ensure(spark, access.path, table))
+        dated = await self._open(
+            topic, access, lambda spark: delta.ensure(spark, access.path, table)
+        )
+        self._dated = self._dated | {topic} if dated else self._dated - {topic}
         if of_columns:
             bad = self._bad_access(topic)
             await self._open(topic, bad, lambda spark: delta.ensure_bad(spark, bad.path, table))
@@ -111,7 +115,8 @@ class SparkLake:
 
     async def append(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
         """Append the batch's rows in one commit; see `Lake.append`."""
-        await self._append(topic, staged_rows.rows, self._access(topic), batch, lease, stamp)
+        rows = partial(staged_rows.rows, dated=topic in self._dated)
+        await self._append(topic, rows, self._access(topic), batch, lease, stamp)
 
     async def append_bad(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
         """Append the batch's bad records in one commit; see `Lake.append_bad`."""
@@ -120,21 +125,23 @@ class SparkLake:
 
     async def add_columns(self, topic: str, columns: Columns) -> None:
         """Add the columns that the table lacks; see `Lake.add_columns`."""
-        access = self._access(topic)
+        access, table = self._access(topic), self._of_columns.get(topic)
+        widen = table is not None and table.widen
         await access.run(
             self._session(topic),
-            lambda spark: delta.add_columns(spark, access.path, columns),
+            lambda spark: delta.add_columns(spark, access.path, columns, widen=widen),
             self._write_timeout_s,
             access.errors.alter_error,
         )
-        if (table := self._of_columns.get(topic)) is not None:
+        if table is not None:
             await self._arrange(table)
 
     async def commit_stamp(self, topic: str, lease: str, number: int, stamp: str) -> None:
         """Commit no rows; see `Lake.commit_stamp`."""
         access = self._access(topic)
         batch = Batch(columns=() if topic in self._of_columns else None)
-        frame = staged_rows.rows(batch, f"{self._staged}/{topic}", lease, access.path)
+        dated = topic in self._dated
+        frame = staged_rows.rows(batch, f"{self._staged}/{topic}", lease, access.path, dated=dated)
         transaction = (f"binwright/{lease}", number)
         work = delta.append(frame, access.path, stamp, transaction)
         await self._write(topic, access, work, (lease,))
@@ -207,9 +214,9 @@ class SparkLake:
 
     # --- inside ----------------------------------------------------------------------------------
 
-    async def _open(self, topic: str, access: "_TableAccess", work: Work[None]) -> None:
+    async def _open(self, topic: str, access: "_TableAccess", work: Work[T]) -> T:
         session, limit_s = self._session(topic), self._read_timeout_s
-        await access.run(session, work, limit_s, access.errors.open_error)
+        return await access.run(session, work, limit_s, access.errors.open_error)
 
     async def _arrange(self, table: Table) -> None:
         """Make statistics and clustering those of the settings.

@@ -17,6 +17,7 @@ from binwright.audit.lake_reader import quoted
 from binwright.consumer.lake.table_columns import PLACE, RECORD_COLUMNS
 from binwright.protocol.columns import (
     KAFKA,
+    KAFKA_DATE,
     Column,
     Columns,
     Simple,
@@ -37,6 +38,8 @@ READING = {
 }
 TASK_BYTES = 128 << 20
 """Staged bytes per task. Each task writes one file; more tasks do not speed up small batches."""
+DAY = "date_from_unix_date(CAST(unix_seconds(timestamp) DIV 86400 AS INT))"
+"""UTC, whatever the session's time zone; NULL without a timestamp."""
 FAULT = parse_columns("bad struct<value:binary,kind:string,reason:string>")
 
 
@@ -45,7 +48,7 @@ def tasks_for(size: int) -> int:
     return max(1, -(-size // TASK_BYTES))
 
 
-def rows(batch: Batch, directory: str, lease: str, bad_path: str) -> Frame:
+def rows(batch: Batch, directory: str, lease: str, bad_path: str, *, dated: bool = False) -> Frame:
     """Return a function that builds the frame of a batch, without its bad records.
 
     Args:
@@ -53,6 +56,7 @@ def rows(batch: Batch, directory: str, lease: str, bad_path: str) -> Frame:
         directory: Of the staged files and the lease.
         lease: Read like a staged file: by a task, so after the commit's snapshot (†).
         bad_path: Of the table of bad records.
+        dated: Whether rows have the day of their record.
     """
 
     def build(spark: SparkSession) -> DataFrame:
@@ -66,7 +70,8 @@ def rows(batch: Batch, directory: str, lease: str, bad_path: str) -> Frame:
             frame = _staged(spark, batch, directory, lease, (*PLACE, *row, *fault))
             frame = frame.where("bad IS NULL") if fault else frame
             frame = _not_landed(spark, frame, batch, bad_path)
-            frame = frame.select(_place(), *_values(batch.columns))
+            day = (sf.expr(DAY).alias(KAFKA_DATE),) if dated else ()
+            frame = frame.select(_place(), *day, *_values(batch.columns))
         return frame.coalesce(tasks_for(batch.bytes))
 
     return build

@@ -5,15 +5,18 @@ from dataclasses import dataclass
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
 
+from binwright.consumer.decide.widening import type_there, widens
 from binwright.consumer.staging.parquet import COLUMNS
 from binwright.protocol.columns import (
     KAFKA,
+    KAFKA_DATE,
     MEASURED,
     Array,
     Column,
     Columns,
     ColumnType,
     Map,
+    Simple,
     Struct,
     parse_columns,
     quoted,
@@ -25,6 +28,7 @@ RECORD_COLUMNS = parse_columns(", ".join(f"{name} {kind}" for name, kind in COLU
 PLACE = tuple(column for column in RECORD_COLUMNS if column.name != "value")
 """All of a record but its value."""
 KAFKA_COLUMN = Column(KAFKA, Struct(PLACE))
+DATE_COLUMN = Column(KAFKA_DATE, Simple("date"))
 BAD_COLUMNS = (
     KAFKA_COLUMN,
     *parse_columns(
@@ -39,6 +43,7 @@ class Layout:
     """The columns of one kind of table, in order of creation."""
 
     required: Columns  # a table without one of them is refused
+    partitions: Columns = ()  # by which it is created, behind those
     added: Columns = ()  # a table without one of them gets it
     statistics: tuple[str, ...] = tuple(f"{KAFKA}.{name}" for name in STATISTICS)
 
@@ -47,9 +52,12 @@ RAW = Layout(required=RECORD_COLUMNS, statistics=STATISTICS)
 BAD = Layout(required=BAD_COLUMNS)
 
 
-def layout_of(columns: Columns | None) -> Layout:
+def layout_of(columns: Columns | None, *, by_date: bool = False) -> Layout:
     """Return the layout of a topic's table whose values have these columns; None: raw records."""
-    return RAW if columns is None else Layout(required=(KAFKA_COLUMN,), added=columns)
+    if columns is None:
+        return RAW
+    partitions = (DATE_COLUMN,) if by_date else ()
+    return Layout(required=(KAFKA_COLUMN,), partitions=partitions, added=columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,18 @@ class Difference:
 
     def __str__(self) -> str:
         return f"{self.name} {self.wanted} (there: {self.actual or 'none'})"
+
+    @property
+    def widens(self) -> bool:
+        """Whether Delta can give the table's column the type that is wanted."""
+        there = type_there(self.actual)
+        return there is not None and widens(there, self.wanted)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the table's column holds all values of the type that is wanted."""
+        there = type_there(self.actual)
+        return there is not None and widens(self.wanted, there)
 
 
 def differences(columns: Columns, there: StructType, prefix: str = "") -> Iterator[Difference]:
@@ -120,13 +140,21 @@ def check_layout(path: str, layout: Layout, there: StructType) -> None:
         )
 
 
-def missing_columns(path: str, columns: Columns, there: StructType) -> tuple[Difference, ...]:
-    """Return what a table lacks of these columns; raise `TableRefused` if a type differs."""
-    found = tuple(differences(columns, there))
-    if others := [each for each in found if each.actual is not None]:
+def missing_columns(
+    path: str, columns: Columns, there: StructType, *, widen: bool = False
+) -> tuple[Difference, ...]:
+    """Return what a table lacks of these columns, and what is to be widened.
+
+    Raises:
+        TableRefused: A type differs, and may not be widened.
+    """
+    found = tuple(each for each in differences(columns, there) if not (widen and each.fits))
+    wrong = [e for e in found if e.actual is not None and not (widen and e.widens)]
+    if wrong:
+        hint = "set `widen`, or " if not widen and all(each.widens for each in wrong) else ""
         raise TableRefused(
-            f"the table at {path} has columns of other types: {'; '.join(map(str, others))}. "
-            "Values are not converted: name the table's types in `tables`, or other columns, or "
-            "move the table away"
+            f"the table at {path} has columns of other types: {'; '.join(map(str, wrong))}. "
+            f"Values are not converted: {hint}name the table's types in `tables`, or other "
+            "columns, or move the table away"
         )
     return found

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from binwright.consumer.decoding.arrow_types import BAD, row_type
-from binwright.protocol.columns import Columns, columns_text, parse_columns
+from binwright.protocol.columns import Columns, columns_text, parse_row
 from binwright.protocol.fields import LATEST_MS, checked_offset
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
@@ -142,13 +142,15 @@ def decoded_schema(columns: Columns) -> pa.Schema:
 
 
 def decoded(table: pa.Table, decoder: ValueDecoder) -> pa.Table:
-    """Return the rows with their values decoded."""
+    """Return the rows with their values decoded, without those that are skipped."""
     schema, batches = decoded_schema(decoder.columns), []
     for batch in table.combine_chunks().to_batches():
-        row, bad = decoder.decode(batch["value"], batch["headers"])
+        row, bad = decoder.decode(batch["value"], batch["headers"], batch["key"])
         rows = [row] if decoder.columns else []
         arrays: list[pa.Array[Any]] = [*batch.drop_columns(["value"]).columns, *rows, bad]
-        batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+        made = pa.RecordBatch.from_arrays(arrays, schema=schema)
+        is_kept = pc.or_(pc.is_valid(row), pc.is_valid(bad))
+        batches.append(made if pc.all(is_kept).as_py() else made.filter(is_kept))
     return pa.Table.from_batches(batches, schema=schema)
 
 
@@ -174,9 +176,12 @@ def encode(
 
     Columns and bad values are those of `decoder`, whatever `footer` says of them.
     """
-    table, columns, bad, fault = to_arrow(rows), None, 0, ""
+    table, columns, bad, skipped, fault = to_arrow(rows), None, 0, 0, ""
+    newest_ms = _newest_ms(table)
     if decoder is not None:
+        records = len(table)
         table, columns = decoded(table, decoder), decoder.columns
+        skipped = records - len(table)
         bad = len(table) - table["bad"].null_count
         fault = _first_fault(table) if bad else ""
     entry = {
@@ -184,9 +189,10 @@ def encode(
         "ranges": [[p, first, end] for p, (first, end) in sorted(footer.ranges.items())],
         "columns": None if columns is None else columns_text(columns),
         "bad": bad,
+        "skipped": skipped,
         "fault": fault,
         "decoded_by": "" if decoder is None else decoder.settings,
-        "newest_ms": _newest_ms(table),
+        "newest_ms": newest_ms,
     }
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(
@@ -237,14 +243,25 @@ def decode_footer(tail: bytes) -> Footer | None:
             for p, first, end in ranges
         }
         bad = checked_offset("bad", entry.get("bad", 0))
+        skipped = checked_offset("skipped", entry.get("skipped", 0))
         text = entry.get("columns")  # not there: the file is of an older version
         fault = str(entry.get("fault", ""))[:MOST_FAULT]
         decoded_by = str(entry.get("decoded_by", ""))
-        columns = parse_columns(text) if text else (None if text is None else ())
+        columns = parse_row(text) if text else (None if text is None else ())
         newest_ms = entry.get("newest_ms")
         newest_ms = None if newest_ms is None else checked_offset("newest_ms", newest_ms)
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError):
         return None
     if topic_id is not None and not isinstance(topic_id, str):
         return None
-    return Footer(topic_id, metadata.num_rows, found, columns, bad, fault, decoded_by, newest_ms)
+    return Footer(
+        topic_id=topic_id,
+        rows=metadata.num_rows,
+        ranges=found,
+        columns=columns,
+        bad=bad,
+        skipped=skipped,
+        fault=fault,
+        decoded_by=decoded_by,
+        newest_ms=newest_ms,
+    )

@@ -4,7 +4,7 @@ They run one at a time, and each has one outcome.
 """
 
 import asyncio
-from collections.abc import Awaitable, Collection, Mapping
+from collections.abc import Awaitable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -148,7 +148,8 @@ class RequestRunner:
         if isinstance(outcome, Committed):
             self._bad_ends = bad_ends  # else its bad records may have landed alone: look again (†)
             self._share = share
-            return Committed(batch.bad, _newest_ms(footers))
+            skipped = sum(footer.skipped for footer in footers.values())
+            return Committed(batch.bad, skipped, _newest_ms(footers))
         return outcome
 
     async def _land(self, batch: Batch, request: Append) -> Outcome:
@@ -204,7 +205,20 @@ class RequestRunner:
                 once = columns_text(columns or ()) if of_registry else None
                 return await self._read_again(batch, unfit, reason, once)
             self._known.add(columns)
+        try:
+            self._together(footers.values())
+        except ValueError as exc:  # the table holds both types, and neither holds the other
+            last = footers[batch.files[-1]].columns
+            unfit = frozenset(file for file in footers if footers[file].columns != last)
+            return await self._read_again(batch, unfit, str(exc), None)
         return None
+
+    def _together(self, footers: Iterable[Footer]) -> Columns:
+        """Return the columns of all files; raise `ValueError` if one has two types."""
+        columns: Columns = ()
+        for footer in footers:
+            columns = united(columns, footer.columns or (), widen=self.config.table.widen)
+        return columns
 
     async def _too_many_bad(
         self, batch: Batch, footers: Mapping[str, Footer], share: BadShare
@@ -275,16 +289,14 @@ class RequestRunner:
         """Return the batch with what the files' footers say of its rows."""
         found = [footers[file] for file in batch.files]
         topic_id = next((footer.topic_id for footer in found), None)
-        columns: Columns = ()
-        for footer in found:
-            columns = united(columns, footer.columns or ())
         if self._bad_ends is None or self._bad_ends[0] != topic_id:
             self._bad_ends = topic_id, await self.lake.highest_bad_offsets(self.topic, topic_id)
         highest = self._bad_ends[1]
         return replace(
             batch,
             topic_id=topic_id,
-            columns=columns,
+            columns=self._together(found),
+            rows=sum(footer.rows for footer in found),  # without what was skipped (†)
             bad=sum(footer.bad for footer in found),
             landed_in_part=any(
                 first <= highest.get(p, -1)

@@ -382,6 +382,7 @@ def _report(writer: Writer, fault: str, now: float, *, refused: bool) -> TableRe
         pending_bytes=chain.pending_bytes,
         rows=landing.rows,
         bad=landing.bad,
+        skipped=landing.skipped,
         commits=landing.commits,
         newest_ms=landing.newest_ms,
         fault=landing.fault or fault or (landing.paused and f"paused {landing.paused}"),

@@ -216,8 +216,9 @@ def committed(state: Landing, config: WriterConfig, now: float, outcome: Committ
         late=late if flight.batch.slices else state.late,
         full_at=now if flight.stamp.full else state.full_at,
         fault="",
-        rows=state.rows + flight.batch.rows,
+        rows=state.rows + flight.batch.rows - outcome.skipped,
         bad=state.bad + outcome.bad,
+        skipped=state.skipped + outcome.skipped,
         newest_ms=newest(state.newest_ms, outcome.newest_ms),
         commits=state.commits + 1,
     )

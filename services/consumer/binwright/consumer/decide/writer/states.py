@@ -144,6 +144,7 @@ class Committed:
     """The commit is in the table."""
 
     bad: int = 0  # of its rows: bad records, which are in their own table
+    skipped: int = 0  # records that are in no table, as the settings want
     newest_ms: int | None = None  # the highest timestamp of its records; None: not known
 
 
@@ -308,6 +309,7 @@ class Landing:
     late: bool = False  # commits take longer than `freshness_s`
     rows: int = 0  # landed under this claim
     bad: int = 0  # of them: bad records
+    skipped: int = 0  # records that are in no table, under this claim
     newest_ms: int | None = None  # the highest timestamp of records that landed under this claim
     commits: int = 0  # under this claim
 
