@@ -5,7 +5,6 @@ The settings files in them are checked by the names and bounds of the models tha
 
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,11 @@ LEFT_OUT = frozenset({"title", "default", "description", "pattern"})
 
 Schema = dict[str, Any]
 
-TEXT, FLAG, OBJECT = {"type": "string"}, {"type": "boolean"}, {"type": "object"}
-NAME = {"type": "string", "minLength": 1}
-QUANTITY = {"type": "string", "pattern": r"^([0-9]+[kMGTPE]i?)?$"}
+TEXT: Schema = {"type": "string"}
+FLAG: Schema = {"type": "boolean"}
+OBJECT: Schema = {"type": "object"}
+NAME: Schema = {"type": "string", "minLength": 1}
+QUANTITY: Schema = {"type": "string", "pattern": r"^([0-9]+[kMGTPE]i?)?$"}
 
 
 def list_of(item: Schema) -> Schema:
@@ -34,19 +35,19 @@ def closed(**properties: Schema) -> Schema:
     return {"type": "object", "additionalProperties": False, "properties": properties}
 
 
-POD: Mapping[str, Schema] = {
+POD: dict[str, Schema] = {
     "resources": OBJECT,
     "nodeSelector": {"type": "object", "additionalProperties": TEXT},
     "tolerations": list_of(OBJECT),
 }
-REPLICAS = {"type": "integer", "minimum": 1}
+REPLICAS: Schema = {"type": "integer", "minimum": 1}
 
 
 def schema() -> Schema:
     """Return the schema of the chart's values."""
     settings, definitions = settings_schema()
     own = {"$ref": "#/$defs/Settings"}
-    program = {"enabled": FLAG, "replicas": REPLICAS, "settings": own, **POD}
+    program: dict[str, Schema] = {"enabled": FLAG, "replicas": REPLICAS, "settings": own, **POD}
     values = closed(
         settings=own,
         lake=closed(

@@ -47,9 +47,10 @@ def build(output: Path, source: Path = ROOT) -> None:
     for earlier in (*output.glob("binwright-*"), *output.glob(SUMS)):
         earlier.unlink()
     with TemporaryDirectory(prefix="binwright-dist-") as place:
-        tree = Path(place)
-        with tarfile.open(fileobj=io.BytesIO(_run("git", "archive", "HEAD", cwd=source))) as packed:
-            packed.extractall(tree, filter="data")
+        tree, packed = Path(place, "tree"), Path(place, "tree.tar")
+        tree.mkdir()
+        _run("git", "archive", "HEAD", f"--output={packed}", cwd=source)
+        _run("tar", "-xf", str(packed), "-C", str(tree))
         hatch = ("hatchling", "build", "-t", "sdist", "-t", "wheel", "-d", str(output.absolute()))
         _run(sys.executable, "-m", *hatch, cwd=tree, environment={"SOURCE_DATE_EPOCH": str(epoch)})
         described = project(tree)["project"]

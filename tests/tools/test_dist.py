@@ -104,8 +104,7 @@ def test_the_wheel_has_every_file_of_every_package(checkout: Path, built: Path) 
 
 def test_the_source_builds_the_same_wheel(built: Path, tmp_path: Path) -> None:
     (source,) = built.glob("*.tar.gz")
-    with tarfile.open(source) as packed:
-        packed.extractall(tmp_path, filter="data")
+    subprocess.run(("tar", "-xf", str(source), "-C", str(tmp_path)), check=True, timeout=60)
     (tree,) = tmp_path.iterdir()
     subprocess.run(
         (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "out")),
