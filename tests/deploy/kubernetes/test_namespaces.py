@@ -191,7 +191,8 @@ async def test_rights_are_bound_to_the_controller_in_its_own_namespace(
 ) -> None:
     overlay(tmp_path, sandbox.namespace, what, where)
     built = await sandbox.plane.kubectl("kustomize", str(tmp_path))
-    (binding,) = [o for o in yaml.safe_load_all(built) if o["kind"].endswith("Binding")]
+    kinds = ("RoleBinding", "ClusterRoleBinding")
+    (binding,) = [o for o in yaml.safe_load_all(built) if o["kind"] in kinds]
     assert [s["namespace"] for s in binding["subjects"]] == ["binwright"]
     await sandbox.plane.kubectl(
         "apply", "-k", str(tmp_path), "--dry-run=server", "--validate=strict"
