@@ -7,8 +7,8 @@ from binwright.lab.savings import LATE, LEAST, GroupLoad, best_change, changes, 
 from binwright.lab.simulation.run import run
 from binwright.lab.simulation.scenario import Timing
 from binwright.lab.simulation.sources import Recorded
-from binwright.protocol.messages import SimulatedCost
 from binwright.protocol.model import BytesPerSecond, PerSlot, TopicPartition
+from binwright.protocol.savings import SimulatedCost
 from binwright.runtime.settings import Settings, load_settings
 
 MINUTES, EVERY_S = 30, 5.0

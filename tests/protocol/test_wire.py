@@ -25,8 +25,6 @@ from binwright.protocol.messages import (
     MeasuredCapacity,
     OffsetRange,
     Planned,
-    Savings,
-    SimulatedCost,
     Staged,
     StartReading,
     StateQuery,
@@ -36,6 +34,7 @@ from binwright.protocol.messages import (
     TableReport,
 )
 from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.savings import Savings, SimulatedCost
 from binwright.protocol.wire import (
     PartialMessages,
     is_part,

@@ -1,6 +1,6 @@
 """What a group saves, in sentences."""
 
-from binwright.protocol.messages import Savings, SimulatedCost
+from binwright.protocol.savings import Savings, SimulatedCost
 from binwright.views.savings_text import savings_text, share_text
 
 HOUR_MS = 3_600_000

@@ -22,10 +22,10 @@ from binwright.protocol.messages import (
     Inbound,
     MeasuredCapacity,
     OffsetRange,
-    SimulatedCost,
     TableMessage,
     TableReport,
 )
+from binwright.protocol.savings import SimulatedCost
 from binwright.protocol.wire import Part
 
 HEAD = """\

@@ -9,8 +9,8 @@ from binwright.lab.simulation.run import PRODUCT, Run
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 from binwright.lab.simulation.sources import Recorded
 from binwright.packing.sticky.policy import PRICE
-from binwright.protocol.messages import Savings, SimulatedCost
 from binwright.protocol.model import PerSlot
+from binwright.protocol.savings import Savings, SimulatedCost
 from binwright.runtime.settings import ControllerSettings, Settings
 
 PEAK, LAG = "peak", "lag"

@@ -34,13 +34,13 @@ from binwright.protocol.messages import (
     Planned,
     Proposed,
     Report,
-    Savings,
     Started,
     Stopped,
     Withdrawn,
 )
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.protocol.monitors import Monitors, accept_measurement
+from binwright.protocol.savings import Savings
 from binwright.views.plan_history import PlanHistory
 from binwright.views.table_view import TableViews
 

@@ -5,8 +5,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from binwright.protocol.group_orders import GroupOrder, describe, subject
-from binwright.protocol.messages import MeasuredCapacity, Report, Savings
+from binwright.protocol.messages import MeasuredCapacity, Report
 from binwright.protocol.model import PerSlot, Slot, TopicPartition
+from binwright.protocol.savings import Savings
 from binwright.protocol.selection import Selection
 from binwright.views.group_view import GroupView
 from binwright.views.table_status import TableStatus, table_statuses

@@ -14,7 +14,7 @@ from binwright.controller.decide.budgets import (
     uncount_moves,
 )
 from binwright.controller.decide.controls import Controls
-from binwright.controller.decide.group import Group
+from binwright.controller.decide.group import ControllerConfig, Group
 from binwright.packing.rules import Rules
 from binwright.protocol.model import Slot, TopicPartition
 
@@ -117,3 +117,8 @@ def test_what_a_consumer_reads_that_is_asked_to_end_does_not_wait() -> None:
     assert movable_now(leaving, P[:4]) == [P[1], P[2], P[3]]
     gone = replace(seen, partitions=seen.partitions.changed({P[0]: released()}))
     assert movable_now(replace(gone, config=CONFIG), P[:2]) == P[:2]
+
+
+def test_the_configuration_has_no_budget_unless_it_is_given() -> None:
+    config = ControllerConfig(limits=CONFIG.limits, capacity=CONFIG.capacity)
+    assert (config.moves_per_hour, config.moves_at_a_time, config.moving_bytes_per_s) == (None,) * 3

@@ -14,14 +14,8 @@ from tests.controller.decide.driver import (
 )
 
 from binwright.controller.decide.events import Action, Log, Pack, Packed, Reconcile
-from binwright.controller.decide.group import ControllerConfig
 from binwright.controller.decide.states import Manage, Reassign, Sentinel
-from binwright.protocol.group_orders import (
-    CordonOrder,
-    FreezeOrder,
-    PinOrder,
-    ScaleOrder,
-)
+from binwright.protocol.group_orders import CordonOrder, FreezeOrder, PinOrder, ScaleOrder
 from binwright.protocol.messages import (
     Accepted,
     Approved,
@@ -400,8 +394,3 @@ def test_a_group_that_observes_ends_no_drained_consumer() -> None:
     ready(driver, B)
     driver.read(drain(B))
     assert not any(isinstance(a, Reconcile) for a in driver.tick(3))
-
-
-def test_the_configuration_has_no_budget_unless_it_is_given() -> None:
-    config = ControllerConfig(limits=CONFIG.limits, capacity=CONFIG.capacity)
-    assert (config.moves_per_hour, config.moves_at_a_time, config.moving_bytes_per_s) == (None,) * 3

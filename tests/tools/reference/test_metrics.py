@@ -8,14 +8,9 @@ from binwright.consumer.timings import Timings
 from binwright.controller.group_objects.admission import NamespaceLimits
 from binwright.controller.settings import ControllerProgramSettings
 from binwright.fleets.reconcile import samples
-from binwright.protocol.messages import (
-    MeasuredCapacity,
-    Report,
-    Savings,
-    SimulatedCost,
-    TableReport,
-)
+from binwright.protocol.messages import MeasuredCapacity, Report, TableReport
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
+from binwright.protocol.savings import Savings, SimulatedCost
 from binwright.runtime.health import Health
 from binwright.runtime.metrics import METRICS, Distribution, Sample
 from binwright.views.page.server import group_samples

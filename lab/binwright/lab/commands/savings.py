@@ -28,8 +28,8 @@ from binwright.lab.simulation.scenario import Timing
 from binwright.lab.simulation.sources import Passes
 from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError, StreamError
-from binwright.protocol.messages import Savings, SimulatedCost
 from binwright.protocol.model import PerSlot
+from binwright.protocol.savings import Savings, SimulatedCost
 from binwright.protocol.selection import METADATA_SUFFIX, Selection
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings

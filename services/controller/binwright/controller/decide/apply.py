@@ -44,13 +44,13 @@ from binwright.protocol.messages import (
     Planned,
     Proposed,
     Report,
-    Savings,
     Started,
     Stopped,
     Withdrawn,
 )
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.monitors import accept_measurement, drop_silent
+from binwright.protocol.savings import Savings
 
 
 def later_claim(group: Group, event: RecordRead) -> int | None:
