@@ -123,8 +123,8 @@ def is_message(record_key: bytes | None, value: bytes | None) -> bool:
     match found:
         case {"kind": str(kind), **others}:
             kind_name, _, version = kind.partition("/")
-            keys = (kind_name, f"{kind_name}/{others.get('slot')}")
-            own = name in (*keys, others.get("topic"), others.get("group")) or is_part(record_key)
+            own = name in (kind_name, others.get("topic"), others.get("group"))
+            own = own or name.startswith(f"{kind_name}/") or is_part(record_key)
             return own and version.isdigit()
         case _:
             return False
