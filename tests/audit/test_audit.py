@@ -19,7 +19,9 @@ CLEAN = partition_audit()
 
 
 def table_of(*partitions: PartitionAudit, exists: bool = True) -> TableAudit:
-    return TableAudit(topic="orders", path="/lake/orders", exists=exists, partitions=partitions)
+    return TableAudit(
+        topic="orders", name="orders", path="/lake/orders", exists=exists, partitions=partitions
+    )
 
 
 # --- verdicts ----------------------------------------------------------------------------------

@@ -45,8 +45,10 @@ def moving() -> Status:
         moves=(MoveStatus(PARTS[3], None, Slot(1), "waiting"),),
         plan=PlanStatus(61.0, ("consumer 0 is overloaded",), 2, 1, 0.25),
         tables=(
-            TableStatus("orders", Slot(0), "refused", 7.5, 3_000_000, 1_200, 99, 4, "a constraint"),
-            TableStatus("clicks", None, "unwritten", 0.0, 0, 0),
+            TableStatus(
+                "orders", "orders", Slot(0), "refused", 7.5, 3_000_000, 1_200, 99, 4, "a constraint"
+            ),
+            TableStatus("clicks", "clicks", None, "unwritten", 0.0, 0, 0),
         ),
     )
 
@@ -64,7 +66,7 @@ def test_limits_and_what_consumers_could_read_are_shown() -> None:
 
 
 def test_a_full_sink_is_distinguished_from_full_consumers() -> None:
-    late = TableStatus("orders", Slot(0), "landing", 61.0, 3_000_000, 1_200)
+    late = TableStatus("orders", "orders", Slot(0), "landing", 61.0, 3_000_000, 1_200)
     text = "table orders lands 61 s late: Spark is the limit, more consumers would land no more"
     assert text in drawn(replace(moving(), tables=(late,)))
     for other in (

@@ -266,7 +266,7 @@ def test_a_table_without_a_writer() -> None:
 
 
 def test_what_does_not_exist_is_refused_with_what_does() -> None:
-    with pytest.raises(UserError, match=r"payments: no topic, .* of group eu; its topics: orders"):
+    with pytest.raises(UserError, match=r"payments: no table, .* of group eu; its tables: orders"):
         ask(two_consumers(), "payments")
 
 

@@ -162,9 +162,10 @@ async def _registry(seen: Awaitable[Seen | Finding], settings: Settings) -> Sequ
     found = await seen
     landed = settings.topics if isinstance(found, Finding) else found.names.data
     subjects = {
-        table.subject_of(topic)
+        target.decoded.subject_of(topic)
         for topic in landed
-        if (table := settings.table(topic)) and table.by_subject
+        for target in settings.targets(topic)
+        if target.decoded and target.decoded.by_subject
     }
     async with SchemaRegistry(settings.registry) as registry:
         versions = await within("registry", _versions(registry, subjects))

@@ -52,6 +52,7 @@ CHECKPOINT_INTERVALS = range(40, 60)
 Tables differ, or those that began together would all write theirs together."""
 STATISTICS = "delta.dataSkippingStatsColumns"
 GROUP, CLUSTER, WRITER = "binwright.group", "binwright.cluster", "binwright.writer"
+TOPIC = "binwright.topic"  # whose records it takes; tables of their topic's name have none
 CREATION_S = 10.0  # another process may take so long to create the table
 CREATION_PAUSE_S = 0.2
 
@@ -136,7 +137,7 @@ def add_columns(spark: SparkSession, path: str, columns: Columns) -> None:
 
 
 def check_owner(spark: SparkSession, path: str, table: Table) -> Mapping[str, str]:
-    """Own a table that has no owner; raise `TableRefused` if another group owns it.
+    """Own a table that has no owner; raise `TableRefused` if another group or topic owns it.
 
     Returns:
         The table's properties.
@@ -151,6 +152,12 @@ def check_owner(spark: SparkSession, path: str, table: Table) -> Mapping[str, st
             f"the table at {path} belongs to group {owner[0]} of Kafka cluster {owner[1]}; this is "
             f"group {table.group} of cluster {table.cluster}. Two groups would land every row "
             f"twice: name another lake (--lake, or lake.path){_renamed(owner[1], table)}"
+        )
+    if (topic := actual.get(TOPIC, table.name)) != table.topic:
+        raise TableRefused(
+            f"the table at {path} takes the records of topic {topic}; by the settings it would "
+            f"take those of {table.topic}, too, whose offsets are others: give it another `name` "
+            "in `tables`, or name another lake"
         )
     return actual
 
@@ -173,7 +180,8 @@ def checkpoint_interval(name: str) -> int:
 
 
 def _owner(table: Table) -> Mapping[str, str]:
-    return {GROUP: table.group, CLUSTER: table.cluster}
+    topic = {} if table.name == table.topic else {TOPIC: table.topic}
+    return {GROUP: table.group, CLUSTER: table.cluster, **topic}
 
 
 def _property_list(given: Mapping[str, str]) -> str:
