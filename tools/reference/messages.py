@@ -22,6 +22,7 @@ from binwright.protocol.messages import (
     Inbound,
     MeasuredCapacity,
     OffsetRange,
+    SimulatedCost,
     TableMessage,
     TableReport,
 )
@@ -109,7 +110,7 @@ def page() -> str:
     lines.append("## Parts\n\nA message above 900 kB is sent as several records of this kind.\n")
     lines.append(_message(Part, "part/KEY/NUMBER"))
     lines.append("## Inside other messages\n")
-    for each in (TableReport, MeasuredCapacity, OffsetRange, PartitionRate):
+    for each in (TableReport, MeasuredCapacity, SimulatedCost, OffsetRange, PartitionRate):
         lines.append(f"### {each.__name__}\n\n{_text(each)}\n\n{_table(each)}")
     lines.append(f"`quality` is one of:\n\n{_qualities()}")
     return "\n".join(lines)

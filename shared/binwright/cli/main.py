@@ -35,6 +35,7 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "table": "binwright.views.commands.table:app",
         "brokers": "binwright.balancer.commands:app",
         "calibrate": "binwright.lab.commands.calibrate:command",
+        "savings": "binwright.lab.commands.savings:command",
     },
     "Run one service": {
         "monitor": "binwright.cli.services:monitor",

@@ -10,8 +10,10 @@
 - `hasten_first_fetches`: a fetch waits until the broker has `fetch_min_bytes`, which a consumer has
   for all its fetches alike; a partition that has just been started should not wait for them.
 - `AuthenticatedConnection`: a client keeps the password that it was made with. Where that is a
-  function, each connection calls it, so that a password in a file may change. And a refused token
+  function, each connection calls it, so that a password in a file may change. A refused token
   counts as accepted until the broker hangs up, because its reason has to be asked for (RFC 7628).
+  And a broker hangs up where a session has ended, whatever is sent (KIP-368): a request that comes
+  later than `SESSION_SHARE` of it goes over another connection.
 - `_Protocol`: why a connection was lost is an exception of a future that nobody awaits. Where the
   garbage collector frees it before its protocol, asyncio reports it with a traceback.
 - `inner_client`, `known_topics`: a consumer's connections and metadata have no public name, as a
@@ -19,8 +21,10 @@
 """
 
 import asyncio
+import math
 import random
-from collections.abc import Collection
+import time
+from collections.abc import Awaitable, Collection
 from contextlib import suppress
 from typing import Any
 
@@ -30,7 +34,12 @@ from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.client import AIOKafkaClient
 from aiokafka.cluster import ClusterMetadata
 from aiokafka.errors import KafkaError
+from aiokafka.protocol.admin import SaslAuthenticateRequest
+from aiokafka.protocol.api import Request
 from aiokafka.protocol.metadata import MetadataRequest
+
+SESSION_SHARE = 0.85
+"""How much of a session is used: what is sent last needs its time to arrive."""
 
 
 class _TokenAuthenticator(aiokafka.conn.OAuthAuthenticator):  # type: ignore[misc]  # no types
@@ -44,10 +53,41 @@ class _TokenAuthenticator(aiokafka.conn.OAuthAuthenticator):  # type: ignore[mis
 
 
 class AuthenticatedConnection(aiokafka.conn.AIOKafkaConnection):  # type: ignore[misc]  # has no types
-    """What every client opens: its password may be a function, its refused token has a reason."""
+    """What every client opens: its password may be a function, its refused token has a reason.
+
+    It counts as lost before its session ends, and closes once all requests have their responses.
+    """
 
     _sasl_plain_password: Any
     _sasl_oauth_token_provider: Any
+    _renewed_at = math.inf  # s, monotonic
+
+    def connected(self) -> bool:
+        """Whether the next request may be sent here; clients ask before each one."""
+        if not super().connected():
+            return False
+        if time.monotonic() < self._renewed_at:
+            return True
+        if self._requests:
+            *_, (_, _, last) = self._requests
+            last.add_done_callback(self._retire)
+        else:
+            self._retire()
+        return False
+
+    def _retire(self, _last: object = None) -> None:
+        self.close(reason=aiokafka.conn.CloseReason.SHUTDOWN)
+
+    def send(self, request: Request[Any], expect_response: bool = True) -> Awaitable[Any]:
+        """Fit `AIOKafkaConnection`; the response to a login has the length of the session."""
+        sent: Awaitable[Any] = super().send(request, expect_response)
+        return self._note_session(sent) if isinstance(request, SaslAuthenticateRequest) else sent
+
+    async def _note_session(self, sent: Awaitable[Any]) -> Any:
+        response = await sent
+        if lifetime_ms := getattr(response, "session_lifetime_ms", 0):  # brokers before 2.2: none
+            self._renewed_at = time.monotonic() + SESSION_SHARE * lifetime_ms / 1000
+        return response
 
     async def _do_sasl_handshake(self) -> None:
         if callable(self._sasl_plain_password):

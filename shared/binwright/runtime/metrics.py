@@ -85,6 +85,12 @@ METRICS: Mapping[str, Metric] = {
     "binwright_group_lost_offsets_total": Metric(
         "Lost offsets of all consumers, ended ones too.", GROUP, "group"
     ),
+    "binwright_group_simulated_minutes": Metric(
+        "Replica-minutes of the group's load by the last `binwright savings --publish`: of its "
+        "settings (binwright), for the peak all the time (peak), by KEDA's rule (lag).",
+        (*GROUP, "rule"),
+        "group",
+    ),
     "binwright_consumer_ready": Metric(
         "1 while the consumer can stage, so that it may get partitions.", SLOT, "consumer, group"
     ),

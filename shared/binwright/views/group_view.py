@@ -23,6 +23,7 @@ from binwright.protocol.messages import (
     Planned,
     Proposed,
     Report,
+    Savings,
     Started,
     Stopped,
     Withdrawn,
@@ -84,6 +85,7 @@ class GroupView:
     monitors: Monitors = field(default_factory=Monitors)
     plan: Planned | None = None  # the last one
     history: PlanHistory = field(default_factory=PlanHistory)
+    savings: Savings | None = None  # the last ones
     rscores: list[float] = field(default_factory=list)  # of each plan
     moves: list[Move] = field(default_factory=list)
     on_move: Callable[[Move], None] | None = None  # called with each further one
@@ -147,6 +149,8 @@ class GroupView:
                 self._log_event(at_ms, "a controller took the lead")
             case LimitsMeasured():
                 self._apply_limits(at_ms, message)
+            case Savings():
+                self.savings = message
 
     def _apply_limits(self, at_ms: int, message: LimitsMeasured) -> None:
         self._measured_limits = limits = _limits(message)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from binwright.protocol.messages import MeasuredCapacity, Report
+from binwright.protocol.messages import MeasuredCapacity, Report, Savings
 from binwright.protocol.model import PerSlot, Slot, TopicPartition
 from binwright.protocol.selection import Selection
 from binwright.views.group_view import GroupView
@@ -117,6 +117,7 @@ class Status:
     limits: PerSlot | None = None  # bytes/s that consumers sustain; None: no controller ever led
     limits_measured: bool = False  # by the consumers; else they are given
     hot: tuple[HotPartition, ...] = ()
+    savings: Savings | None = None  # of a past time, as `binwright savings` published them
 
     def limit(self, slot: Slot) -> float | None:
         """Return what a consumer sustains, bytes/s, as the group's controller says."""
@@ -171,6 +172,7 @@ def status(group: str, view: GroupView, now_ms: int, topics: Selection | None = 
         limits=leader.limits if leader else None,
         limits_measured=leader.measured if leader else False,
         hot=_hot(view, parts, leader.limits if leader else None),
+        savings=view.savings,
         lag_bytes=sum(view.partition_lag(p) * view.record_bytes.get(p, 0.0) for p in parts),
     )
 

@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,16 @@ pytestmark = pytest.mark.integration
 
 
 # --- tables that refuse ------------------------------------------------------------------------
+
+
+async def test_the_name_of_a_group_may_read_like_a_secret(lake: Path, spark_url: str) -> None:
+    """Spark hides such values where it shows a table's properties."""
+    named = replace(TABLE, topic="tokens", group="password-resets")
+    async with new_lake(lake, spark_url) as first, new_lake(lake, spark_url) as second:
+        await first.open(named)
+        await second.open(named)
+        with pytest.raises(TableRefused, match="belongs to group password-resets"):
+            await second.open(replace(named, group="secret-gardens"))
 
 
 async def test_rows_that_break_a_constraint_are_refused_while_another_table_takes_its_own(

@@ -16,7 +16,7 @@ from confluent_kafka.admin import (
 from tests.integration.security.certificates import Authority
 from tests.integration.security.issuer import Issuer
 
-from binwright.local.kafka import run_broker
+from binwright.local.kafka import EmbeddedBroker, run_broker
 from binwright.local.server import HOST, reserve_port
 from binwright.runtime.settings import KafkaSettings
 
@@ -42,6 +42,7 @@ WAYS = ("TLS", "MUTUAL", *MECHANISMS, "OAUTHBEARER")
 class SecuredBroker:
     """Where it listens, and the certificates that it and its clients have."""
 
+    broker: EmbeddedBroker
     ports: Mapping[str, int]
     authority: Authority
     untrusted: Authority
@@ -83,19 +84,29 @@ def _of(listener: str, settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _settings(
-    ports: Mapping[str, int], controller: int, authority: Authority, issuer: Issuer
+    ports: Mapping[str, int],
+    controller: int,
+    authority: Authority,
+    issuer: Issuer,
+    session_s: float,
 ) -> dict[str, str]:
     plain, scram = f"{SECURITY}.plain.PlainLoginModule", f"{SECURITY}.scram.ScramLoginModule"
     own = [f"{name}://{HOST}:{port}" for name, port in ports.items()]
     protocols = {"CONTROLLER": "PLAINTEXT", **LISTENERS}
-    logins = {"sasl.enabled.mechanisms": ",".join(MECHANISMS)} | {
-        f"{name}.sasl.jaas.config": text
-        for name, text in (
-            ("plain", f'{plain} required user_{USER}="{PASSWORD}";'),
-            ("scram-sha-256", f"{scram} required;"),
-            ("scram-sha-512", f"{scram} required;"),
-        )
-    }
+    # Or a connection outlives its token.
+    session = {"connections.max.reauth.ms": str(round(1000 * session_s))}
+    logins = (
+        session
+        | {"sasl.enabled.mechanisms": ",".join(MECHANISMS)}
+        | {
+            f"{name}.sasl.jaas.config": text
+            for name, text in (
+                ("plain", f'{plain} required user_{USER}="{PASSWORD}";'),
+                ("scram-sha-256", f"{scram} required;"),
+                ("scram-sha-512", f"{scram} required;"),
+            )
+        }
+    )
     certificate = authority.broker(HOST)
     return {
         "controller.quorum.voters": f"1@{HOST}:{controller}",
@@ -105,7 +116,7 @@ def _settings(
         **_of("TLS", certificate),
         **_of("MUTUAL", certificate | authority.truststore() | {"ssl.client.auth": "required"}),
         **_of("PASSWORDS", certificate | logins),
-        **_of("TOKENS", certificate | _tokens(issuer)),
+        **_of("TOKENS", certificate | session | _tokens(issuer)),
         **_of("MISNAMED", authority.broker("kafka.example.com")),
         **_of("EXPIRED", authority.broker(HOST, expired=True)),
     }
@@ -122,33 +133,35 @@ def _tokens(issuer: Issuer) -> dict[str, str]:
         "sasl.oauthbearer.expected.audience": "kafka",
         "sasl.oauthbearer.expected.issuer": issuer.name,
         "sasl.oauthbearer.clock.skew.seconds": "0",
-        "connections.max.reauth.ms": "60000",  # or a connection outlives its token
     }
 
 
-def _add_user(bootstrap_servers: str) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+def change_password(bootstrap_servers: str, password: str) -> None:
+    """Give the user another password for SCRAM, or its first."""
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 2})
     for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
         # One request each: Kafka takes a user once in a request.
         info = ScramCredentialInfo(mechanism, 4096)
-        added = UserScramCredentialUpsertion(USER, info, PASSWORD.encode())
+        added = UserScramCredentialUpsertion(USER, info, password.encode())
         for done in admin.alter_user_scram_credentials([added]).values():
             done.result(DEADLINE_S)
 
 
 @asynccontextmanager
-async def run_secured_broker(directory: Path) -> AsyncIterator[SecuredBroker]:
-    """Run it while the body runs."""
+async def run_secured_broker(
+    directory: Path, *, session_s: float = 60.0
+) -> AsyncIterator[SecuredBroker]:
+    """Run it while the body runs; a connection with a token or password lasts `session_s`."""
     authority, untrusted = Authority(directory / "ours"), Authority(directory / "untrusted")
     issuer = Issuer(directory / "jwks.json")
     allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={issuer.file.as_uri()}"
     with ExitStack() as reserved:
         ports = {name: reserved.enter_context(reserve_port()) for name in LISTENERS}
         controller = reserved.enter_context(reserve_port())
-    settings = _settings(ports, controller, authority, issuer)
+    settings = _settings(ports, controller, authority, issuer, session_s)
     place = directory / "broker"
     async with run_broker(
         place, port=ports["PLAINTEXT"], settings=settings, java_options=[allowed]
     ) as broker:
-        await asyncio.to_thread(_add_user, broker.bootstrap_servers)
-        yield SecuredBroker(ports, authority, untrusted, issuer)
+        await asyncio.to_thread(change_password, broker.bootstrap_servers, PASSWORD)
+        yield SecuredBroker(broker, ports, authority, untrusted, issuer)

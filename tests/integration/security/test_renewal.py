@@ -7,17 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from tests.integration.security.commands import status
 from tests.integration.security.secured_broker import PASSWORD, USER, SecuredBroker
+from tests.integration.topics import create_topic
 
 from binwright.kafka.aiokafka_patches import inner_client, keep_to_own_topics
 from binwright.kafka.client import ClusterClient, client_options
+from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import KafkaSettings
 
 pytestmark = pytest.mark.integration
 
 DEADLINE_S = 30.0
+SESSION_S, SESSIONS = 3.0, 4
 KEY_PASSWORD = "of the key"  # noqa: S105 - of keys that live as long as a test
 
 
@@ -84,6 +87,35 @@ async def test_a_new_connection_takes_renewed_files(
 async def answered(producer: AIOKafkaProducer) -> bool:
     """Return whether the broker answers, on the connection there is or on a new one."""
     return bool(await inner_client(producer).force_metadata_update())
+
+
+async def test_requests_go_on_from_one_session_to_the_next(
+    secured: SecuredBroker, tmp_path: Path
+) -> None:
+    """A broker hangs up where a token has expired; clients move to another connection before."""
+    file = tmp_path / "token"
+
+    async def renew() -> None:
+        while True:
+            file.write_text(secured.issuer.token(USER, valid_s=SESSION_S))
+            await asyncio.sleep(SESSION_S / 3)
+
+    file.write_text(secured.issuer.token(USER, valid_s=SESSION_S))
+    kafka = secured.connection("OAUTHBEARER", sasl_token_file=file)
+    topic, sent = "sessions", 0
+    await create_topic(secured.owner(), topic, 1)
+    options = client_options(kafka)
+    connections: set[object] = set()
+    async with asyncio.timeout(DEADLINE_S), background_tasks(renew()):
+        producer = AIOKafkaProducer(**options, retry_backoff_ms=60_000)
+        consumer = AIOKafkaConsumer(topic, **options, auto_offset_reset="earliest")
+        async with producer, consumer:
+            while len(connections) < SESSIONS:
+                assert await answered(producer)
+                connections |= set(inner_client(producer)._conns.values())
+                await producer.send_and_wait(topic, b"%d" % sent)
+                assert (await consumer.getone()).value == b"%d" % sent
+                sent += 1
 
 
 async def hang_up(producer: AIOKafkaProducer) -> None:

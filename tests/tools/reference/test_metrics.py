@@ -6,7 +6,13 @@ from binwright.consumer.decoding.decoders import DecodingTotals
 from binwright.consumer.report_metrics import consumer_samples
 from binwright.consumer.timings import Timings
 from binwright.fleets.reconcile import samples
-from binwright.protocol.messages import MeasuredCapacity, Report, TableReport
+from binwright.protocol.messages import (
+    MeasuredCapacity,
+    Report,
+    Savings,
+    SimulatedCost,
+    TableReport,
+)
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.runtime.health import Health
 from binwright.runtime.metrics import METRICS, Distribution, Sample
@@ -51,6 +57,12 @@ STATUS = Status(
     moves=(),
     plan=None,
     tables=(TableStatus("orders", "orders", SLOT, "landing", 0.0, 0, 0, freshness_s=1.0),),
+    savings=Savings(
+        from_ms=0,
+        until_ms=1,
+        sla_s=5.0,
+        own=SimulatedCost(rule="binwright", replica_minutes=1.0, within_sla=1.0),
+    ),
 )
 
 

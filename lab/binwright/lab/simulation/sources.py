@@ -63,8 +63,7 @@ class Recorded:
 def recorded(measurements: Iterable[Measurement], every_s: float = 0.0) -> Recorded:
     """Read a recording once, measurement by measurement.
 
-    Of two monitors one is followed, as by a controller. A partition that is not measured any more
-    is not written any more.
+    A partition that is not measured any more is not written any more.
 
     Args:
         measurements: In the order in which they were published.
@@ -73,21 +72,22 @@ def recorded(measurements: Iterable[Measurement], every_s: float = 0.0) -> Recor
     Raises:
         StreamError: There are fewer than two passes, or no rate.
     """
-    passes = _Passes(every_s)
-    monitors = Monitors()
+    passes = Passes(every_s)
     for measurement in measurements:
-        at_s = measurement.at_ms / 1000
-        monitors, accepted, _ = accept_measurement(monitors, at_s, measurement)
-        if accepted:
-            passes.add(at_s, measurement)
+        passes.add(measurement)
     return passes.finish()
 
 
-class _Passes:
-    """Collects passes; a partition that appears later was not written before."""
+class Passes:
+    """Collects passes; a partition that appears later was not written before.
 
-    def __init__(self, every_s: float) -> None:
+    Of two monitors one is followed, as by a controller.
+    """
+
+    def __init__(self, every_s: float = 0.0) -> None:
+        """Leave out passes that follow the last one by less than `every_s` seconds."""
         self._every_s = every_s
+        self._monitors = Monitors()
         self._times = array("d")
         self._rows: list[tuple[array[float], array[float]]] = []
         self._index: dict[TopicPartition, int] = {}
@@ -96,7 +96,14 @@ class _Passes:
         self._at_s: float | None = None
         self._windows: list[float] = []
 
-    def add(self, at_s: float, measurement: Measurement) -> None:
+    def add(self, measurement: Measurement) -> None:
+        """Add a measurement, in the order in which they were published."""
+        at_s = measurement.at_ms / 1000
+        self._monitors, accepted, _ = accept_measurement(self._monitors, at_s, measurement)
+        if accepted:
+            self._add(at_s, measurement)
+
+    def _add(self, at_s: float, measurement: Measurement) -> None:
         if self._at_s is not None and at_s != self._at_s:
             self._end_pass()
         self._at_s = at_s
@@ -127,6 +134,7 @@ class _Passes:
         self._rows.append((self._rates[:], self._written[:]))
 
     def finish(self) -> Recorded:
+        """Return all passes; raise `StreamError` for fewer than two, or for no rate."""
         if self._at_s is not None:
             self._end_pass()
         if len(self._rows) < 2 or not self._windows:  # noqa: PLR2004 - a beginning and an end

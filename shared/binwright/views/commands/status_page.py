@@ -19,6 +19,7 @@ from binwright.runtime.settings import Settings
 from binwright.runtime.settings.programs import LATE_S
 from binwright.views.follower import GroupFollower, group_topic
 from binwright.views.group_view import GroupView
+from binwright.views.savings_text import savings_text
 from binwright.views.status import ProposalStatus, Status, status
 
 READ_S, REFRESH_S, CATCH_UP_S = 0.2, 1.0, 30.0
@@ -172,6 +173,8 @@ def _group(status: Status, width: int) -> list[RenderableType]:
     if plan := status.plan:
         reasons = "; ".join(plan.reasons) or "no reason given"
         parts.append(Text(f"last plan {plan.age_s:,.0f} s ago: {reasons}{_moved(plan.rscore)}"))
+    if status.savings:
+        parts.append(Text("; ".join(savings_text(status.savings, wall_ms()))))
     if status.proposal:
         parts.extend(_proposal(status.group, status.proposal))
     return parts

@@ -15,6 +15,7 @@ from binwright.views.explain.answers import (
     plan_name,
     some,
 )
+from binwright.views.savings_text import savings_text
 from binwright.views.status import ConsumerStatus
 
 
@@ -27,6 +28,9 @@ def explain_group(group: Group) -> Explanation:
     lines += [Line("why", text) for text in _last_plan(group)]
     if group.limits is not None and group.rates:
         lines += [Line("otherwise", text) for text in _other_sizes(group)]
+    if group.view.savings:
+        found = savings_text(group.view.savings, group.now_ms)
+        lines += [Line("otherwise", text) for text in found]
     lines += held(group)
     lines += [Line("change", text) for text in _next_change(group)]
     return Explanation(f"group {status.group}", tuple(lines))

@@ -252,6 +252,10 @@ def group_samples(status: Status, pauses: Distribution) -> Iterator[Sample]:
     yield Sample("binwright_group_moves_in_flight", len(status.moves), labels)
     yield Sample("binwright_move_pause_seconds", pauses, labels)
     yield Sample("binwright_group_lost_offsets_total", status.lost_offsets, labels)
+    if status.savings:
+        for cost in (status.savings.own, *status.savings.others):
+            by_rule = {**labels, "rule": cost.rule}
+            yield Sample("binwright_group_simulated_minutes", cost.replica_minutes, by_rule)
     for consumer in status.consumers:
         yield from _consumer(status.group, consumer)
     for table in status.tables:

@@ -36,6 +36,7 @@ from binwright.protocol.messages import (
     Planned,
     Proposed,
     Report,
+    Savings,
     Started,
     Stopped,
     Withdrawn,
@@ -63,7 +64,7 @@ def apply_record(group: Group, event: RecordRead) -> Update:
             return _apply_hello(group, message, event)
         case Dead() as message:
             return _apply_dead(group, message)
-        case Claim():
+        case Claim() | Savings():
             return group, ()
         case LimitsMeasured() as message:
             return (adopt_limits(group, message) if group.term is None else group), ()

@@ -1,0 +1,1 @@
+"""Load, while certificates, tokens and passwords are renewed and the broker restarts."""
