@@ -2,14 +2,15 @@
 
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
 from binwright.consumer.decide.table_facts import CommitFacts, Facts
 from binwright.consumer.lake.table_reading import Details
 from binwright.consumer.table_describe import Description, drawn, entry_of
 from binwright.consumer.table_list import drawn as drawn_list
-from binwright.consumer.table_lookup import listed
-from binwright.protocol.errors import LakeUnavailable
+from binwright.consumer.table_lookup import known_targets, listed, target_named
+from binwright.protocol.errors import LakeUnavailable, UserError
 from binwright.protocol.model import Slot
 from binwright.runtime.settings import Settings, Target, load_settings
 from binwright.views.table_status import PartitionStatus, TableStatus
@@ -62,6 +63,40 @@ def test_a_list_has_a_line_for_each_table_and_why_it_waits() -> None:
     lines = text(drawn_list([waiting, absent], 200))
     assert lines[1] == f"orders avro waiting 1,200.0 s 7,000 2 9 /lake/orders {AWAY}"
     assert lines[2] == "raw raw absent /lake/raw"
+
+
+def test_a_list_has_the_tables_that_the_group_writes_else_those_of_the_settings() -> None:
+    settings = load_settings(
+        topics=["orders", "clicks"],
+        tables=[{"topics": ["orders"], "name": "{topic}_typed", "format": "string"}],
+    )
+    assert {t.name: t.format for t in known_targets(settings, ()).values()} == {
+        "clicks": "raw",
+        "orders_typed": "string",
+    }
+    written = [replace(REPORTED, name=name) for name in ("orders_typed", "orders_old")]
+    found = known_targets(settings, written)
+    assert {t.name: (t.topic, t.format) for t in found.values()} == {
+        "clicks": ("clicks", "raw"),
+        "orders_old": ("orders", "raw"),
+        "orders_typed": ("orders", "string"),
+    }
+    unwritten = replace(REPORTED, state="unwritten")
+    assert sorted(known_targets(settings, [unwritten])) == ["clicks", "orders_typed"]
+    lines = text(drawn_list([listed(settings, t, None, None) for t in found.values()], 200))
+    assert "topic" in lines[0]
+    line = lines[-1].replace(settings.lake.path, "LAKE")
+    assert line == "orders_typed orders string absent LAKE/orders_typed"
+
+
+async def test_a_table_is_found_by_its_name_or_by_that_of_a_topic() -> None:
+    settings = load_settings(
+        topics=["orders"], tables=[{"topics": ["orders"], "name": "typed", "format": "string"}]
+    )
+    assert (await target_named(settings, "typed")).topic == "orders"
+    assert (await target_named(settings, "of_another_group")).topic == "of_another_group"
+    with pytest.raises(UserError, match="topic orders has other tables: name one of typed"):
+        await target_named(settings, "orders")
 
 
 def test_a_table_that_cannot_be_read_has_the_reason_in_its_line() -> None:

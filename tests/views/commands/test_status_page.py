@@ -53,6 +53,14 @@ def moving() -> Status:
     )
 
 
+def test_the_topic_of_a_table_is_shown_where_it_has_another_name() -> None:
+    assert "topic" not in drawn(moving())
+    raw = TableStatus("orders", "orders_raw", Slot(0), "refused", 0.0, 0, 0, fault="a constraint")
+    page = drawn(replace(moving(), tables=(raw,)))
+    assert "topic" in page
+    assert "table orders_raw is refused: a constraint" in page
+
+
 def test_limits_and_what_consumers_could_read_are_shown() -> None:
     limits = PerSlot(BytesPerSecond(12e6))
     page = drawn(replace(moving(), limits=limits))
