@@ -124,7 +124,7 @@ async def test_a_table_that_refuses_rows_holds_no_other(
         await produce(broker, topic, values(0, 20))
         await until(lambda: len(rows(lake, typed)) == 18)
         table = f"delta.`{lake}/{typed}`"
-        spark.sql(f"ALTER TABLE {table} ADD CONSTRAINT small CHECK (id < 25)").collect()
+        spark.sql(f"ALTER TABLE {table} ADD CONSTRAINT small CHECK (id < 20)").collect()
         await produce(broker, topic, values(20, 40))
         await until(lambda: len(rows(lake, topic)) == 40)
         await kill(stack)
