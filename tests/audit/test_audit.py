@@ -19,10 +19,19 @@ CLEAN = partition_audit()
 
 
 def table_of(*partitions: PartitionAudit, exists: bool = True) -> TableAudit:
-    return TableAudit(topic="orders", path="/lake/orders", exists=exists, partitions=partitions)
+    return TableAudit(
+        topic="orders", name="orders", path="/lake/orders", exists=exists, partitions=partitions
+    )
 
 
 # --- verdicts ----------------------------------------------------------------------------------
+
+
+def test_faults_of_a_table_with_a_name_of_its_own_have_it() -> None:
+    lost = partition_audit(lost=1, lost_ranges=(Range(4, 4),))
+    named = replace(table_of(lost), name="orders_raw")
+    assert named.faults() == ("orders_raw: orders-3: 1 missing (4)",)
+    assert table_of(lost).faults() == ("orders-3: 1 missing (4)",)
 
 
 def test_every_record_once_and_nothing_else_is_clean() -> None:

@@ -41,14 +41,14 @@ def _of_table(system: System, topic: str) -> set[TopicPartition]:
 async def refuse_table(system: System, fault: Fault) -> FaultResult:
     """Rename a column, as a person might: rows that have it by its old name are refused."""
     topic = pick_topic(fault)
-    struct = "" if system.settings.table(topic) is None else f"{KAFKA}."
+    struct = "" if system.settings.targets(topic)[0].decoded is None else f"{KAFKA}."
     await pick_writer(system, fault)
     async with _session(system, topic) as session:
         await _alter(session, system, topic, BY_NAME)
         await _alter(session, system, topic, f"RENAME COLUMN {struct}headers TO renamed")
         try:
             await until(
-                lambda: system.view.tables.by_topic[topic].report.state == "refused",
+                lambda: system.view.tables.by_name[topic].report.state == "refused",
                 VICTIM_TIMEOUT_S,
                 f"the table {topic} refuses rows",
             )

@@ -128,7 +128,7 @@ class System:
 
     def writer_epoch(self, topic: str) -> int | None:
         """Return the epoch of the consumer that lands the table; None: nobody does."""
-        view = self.view.tables.by_topic.get(topic)
+        view = self.view.tables.by_name.get(topic)
         lands = view is not None and view.writer is not None and view.report.state == "landing"
         return view.epoch if view and lands else None
 
@@ -136,7 +136,7 @@ class System:
         """Return slot and youngest process of the consumer that lands the table."""
         if self.writer_epoch(topic) is None:
             return None
-        slot = self.view.tables.by_topic[topic].writer
+        slot = self.view.tables.by_name[topic].writer
         assert slot is not None
         running = process_fleet(self.settings).running().get(slot, ())
         youngest = max(running, key=lambda process: process.create_time(), default=None)

@@ -15,7 +15,11 @@ PARTITION = partition_audit(partition=0, rows=9, lost=1, lost_ranges=(Range(4, 4
 
 def audited(partition: PartitionAudit) -> AuditResult:
     return AuditResult(
-        tables=(TableAudit(topic="orders", path="", exists=True, partitions=(partition,)),)
+        tables=(
+            TableAudit(
+                topic="orders", name="orders", path="", exists=True, partitions=(partition,)
+            ),
+        )
     )
 
 

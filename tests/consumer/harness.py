@@ -9,6 +9,7 @@ from binwright.consumer.decide.buffer import BatchConfig
 from binwright.consumer.ingest import Ingest, IngestConfig
 from binwright.consumer.mailbox import open_mailbox
 from binwright.consumer.timings import Timings
+from binwright.kafka.control_records import landing_partition
 from binwright.protocol import wire
 from binwright.protocol.messages import (
     Command,
@@ -59,7 +60,7 @@ class FakeTables:
     def stop(self, topics: Collection[str]) -> None:
         self.calls.append(("stop", tuple(topics)))
 
-    def reports(self) -> Mapping[str, TableReport]:
+    def reports(self) -> Mapping[str, Mapping[str, TableReport]]:
         return {}
 
     async def run(self) -> None:
@@ -183,6 +184,7 @@ __all__ = [
     "Staged",
     "Started",
     "harness",
+    "landing_partition",
     "numbered",
     "until",
 ]

@@ -10,6 +10,7 @@ from binwright.consumer.backlog import Backlog
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.ports.lake import Footer
 from binwright.runtime.run import background_tasks, must_not_end
+from binwright.runtime.settings import Target
 from binwright.testing.staging import FakeStaging
 
 pytestmark = pytest.mark.looptime
@@ -24,9 +25,10 @@ class Place:
         self.staging = FakeStaging()
         self.backlog = Backlog(self.staging, 1_000, FRESHNESS_S, INTERVAL_S)
 
-    async def add(self, topic: str, name: str, size: int = 10) -> None:
-        await self.staging.write(topic, name, {}, Footer(None, 0, {}))
-        self.backlog.add(topic, name, size)
+    async def add(self, topic: str, name: str, size: int = 10, *, table: str | None = None) -> None:
+        target = Target(topic, table or topic)
+        await self.staging.write(target.name, name, {}, Footer(None, 0, {}))
+        self.backlog.add(target, name, size)
 
 
 @asynccontextmanager
@@ -62,6 +64,28 @@ async def test_a_topic_is_as_late_as_its_oldest_file() -> None:
         await found.staging.delete("orders", [f"{n}.parquet" for n in range(95, 100)])
         await asyncio.sleep(19)
         assert "orders" not in found.backlog.late_s
+
+
+async def test_a_topic_is_as_late_as_the_table_that_is_the_least_late() -> None:
+    async with place() as found:
+        for second in range(40):
+            for table in ("raw", "typed"):
+                await found.add("orders", f"{second}.parquet", 1, table=table)
+            if second >= 4:
+                await found.staging.delete("raw", [f"{second - 4}.parquet"])
+            await asyncio.sleep(1)
+            assert not found.backlog.late_s, "one that is refused has the other staged as before"
+        assert found.backlog.over_share(["orders", "clicks"]) == frozenset()
+        await asyncio.sleep(60)
+        assert 40 < found.backlog.late_s["orders"] < 100
+
+
+async def test_files_of_all_tables_count_for_their_topic() -> None:
+    async with place() as found:
+        await found.add("orders", "1.parquet", 300, table="raw")
+        assert found.backlog.over_share(["orders", "clicks"]) == frozenset()
+        await found.add("orders", "1.parquet", 300, table="typed")
+        assert found.backlog.over_share(["orders", "clicks"]) == {"orders"}
 
 
 async def test_what_has_landed_no_longer_counts() -> None:

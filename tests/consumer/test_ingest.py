@@ -84,13 +84,22 @@ async def test_gaps_are_merged_into_one_message() -> None:
         await until(lambda: b.sent(Report))
         await b.bus.go_down()
         for offset in range(100):
-            b.ingest.apply_event(RowsMissing({P: offset}))
+            b.ingest.apply_event(RowsMissing("orders", {P: offset}))
         await asyncio.sleep(2)
         await b.bus.come_up()
         await until(lambda: b.sent(Gap))
         await asyncio.sleep(5)
         assert len(b.sent(Gap)) <= 2
         assert b.sent(Gap)[-1].committed == {P: 99}
+
+
+async def test_of_gaps_of_two_tables_the_lower_offset_is_read_again() -> None:
+    async with harness({"orders": 2}) as b:
+        await until(lambda: b.sent(Report))
+        b.ingest.apply_event(RowsMissing("typed", {P: 7, Q: 1}))
+        b.ingest.apply_event(RowsMissing("raw", {P: 9}))
+        await until(lambda: b.sent(Gap))
+        assert b.sent(Gap)[-1].committed == {P: 7, Q: 1}
 
 
 async def test_a_leaving_consumer_without_commands_sends_goodbye() -> None:

@@ -6,8 +6,10 @@ from binwright.consumer.timings import Timings
 from binwright.protocol.messages import MeasuredCapacity, Report, TableReport
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.runtime.metrics import METRICS
+from binwright.runtime.settings import Target
 
 P = TopicPartition("orders", 0)
+TYPED = Target("orders", "orders_typed")
 
 
 def test_a_consumer_reports_metrics_of_itself_and_of_the_tables_it_writes() -> None:
@@ -27,9 +29,9 @@ def test_a_consumer_reports_metrics_of_itself_and_of_the_tables_it_writes() -> N
         faults={"orders": "stands"},
     )
     totals = DecodingTotals(
-        seconds={"orders": 0.5},
-        bad={("orders", "malformed"): 2, ("orders", "incompatible"): 1},
-        versions={"orders": 4},
+        seconds={TYPED: 0.5},
+        bad={(TYPED, "malformed"): 2, (TYPED, "incompatible"): 1},
+        versions={TYPED: 4},
         requests={"failed": 3},
     )
     samples = list(consumer_samples("eu", report, 12_000, totals, Timings()))
@@ -47,6 +49,9 @@ def test_a_consumer_reports_metrics_of_itself_and_of_the_tables_it_writes() -> N
     assert found["binwright_table_freshness_seconds", "orders"] == 2.0
     assert found["binwright_table_refused", "orders"] == 1
     assert found["binwright_table_landing", "orders"] == 0
+    tables = {s.name: s.labels["table"] for s in samples if "table" in s.labels}
+    assert tables["binwright_consumer_decoding_seconds_total"] == "orders_typed"
+    assert tables["binwright_table_refused"] == "orders"
     assert {s.name for s in samples} <= METRICS.keys()
 
 

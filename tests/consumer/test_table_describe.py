@@ -2,16 +2,17 @@
 
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
 from binwright.consumer.decide.table_facts import CommitFacts, Facts
 from binwright.consumer.lake.table_reading import Details
 from binwright.consumer.table_describe import Description, drawn, entry_of
 from binwright.consumer.table_list import drawn as drawn_list
-from binwright.consumer.table_lookup import listed
-from binwright.protocol.errors import LakeUnavailable
+from binwright.consumer.table_lookup import known_targets, listed, target_named
+from binwright.protocol.errors import LakeUnavailable, UserError
 from binwright.protocol.model import Slot
-from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.settings import Settings, Target, load_settings
 from binwright.views.table_status import PartitionStatus, TableStatus
 
 SETTINGS: Settings = load_settings(
@@ -26,7 +27,9 @@ SETTINGS: Settings = load_settings(
     ],
 )
 AWAY = "https://registry does not give schema 3: refused"
-REPORTED = TableStatus("orders", Slot(0), "landing", 0.0, 0, 2, fault=AWAY, freshness_s=1_200.0)
+REPORTED = TableStatus(
+    "orders", "orders", Slot(0), "landing", 0.0, 0, 2, fault=AWAY, freshness_s=1_200.0
+)
 DETAILS = Details(
     columns={"_kafka": "struct<offset:bigint>", "ID": "int"},
     files=2,
@@ -42,6 +45,11 @@ DETAILS = Details(
 )
 
 
+def target(topic: str) -> Target:
+    (found,) = SETTINGS.targets(topic)
+    return found
+
+
 def text(page: object) -> list[str]:
     console = Console(width=200)
     with console.capture() as captured:
@@ -50,34 +58,68 @@ def text(page: object) -> list[str]:
 
 
 def test_a_list_has_a_line_for_each_table_and_why_it_waits() -> None:
-    waiting = listed(SETTINGS, "orders", REPORTED, Facts(9, 7_000, 2))
-    absent = listed(SETTINGS, "raw", None, None)
+    waiting = listed(SETTINGS, target("orders"), REPORTED, Facts(9, 7_000, 2))
+    absent = listed(SETTINGS, target("raw"), None, None)
     lines = text(drawn_list([waiting, absent], 200))
     assert lines[1] == f"orders avro waiting 1,200.0 s 7,000 2 9 /lake/orders {AWAY}"
-    assert lines[2] == "raw bytes absent /lake/raw"
+    assert lines[2] == "raw raw absent /lake/raw"
+
+
+def test_a_list_has_the_tables_that_the_group_writes_else_those_of_the_settings() -> None:
+    settings = load_settings(
+        topics=["orders", "clicks"],
+        tables=[{"topics": ["orders"], "name": "{topic}_typed", "format": "string"}],
+    )
+    assert {t.name: t.format for t in known_targets(settings, ()).values()} == {
+        "clicks": "raw",
+        "orders_typed": "string",
+    }
+    written = [replace(REPORTED, name=name) for name in ("orders_typed", "orders_old")]
+    found = known_targets(settings, written)
+    assert {t.name: (t.topic, t.format) for t in found.values()} == {
+        "clicks": ("clicks", "raw"),
+        "orders_old": ("orders", "raw"),
+        "orders_typed": ("orders", "string"),
+    }
+    unwritten = replace(REPORTED, state="unwritten")
+    assert sorted(known_targets(settings, [unwritten])) == ["clicks", "orders_typed"]
+    lines = text(drawn_list([listed(settings, t, None, None) for t in found.values()], 200))
+    assert "topic" in lines[0]
+    line = lines[-1].replace(settings.lake.path, "LAKE")
+    assert line == "orders_typed orders string absent LAKE/orders_typed"
+
+
+async def test_a_table_is_found_by_its_name_or_by_that_of_a_topic() -> None:
+    settings = load_settings(
+        topics=["orders"], tables=[{"topics": ["orders"], "name": "typed", "format": "string"}]
+    )
+    assert (await target_named(settings, "typed")).topic == "orders"
+    assert (await target_named(settings, "of_another_group")).topic == "of_another_group"
+    with pytest.raises(UserError, match="topic orders has other tables: name one of typed"):
+        await target_named(settings, "orders")
 
 
 def test_a_table_that_cannot_be_read_has_the_reason_in_its_line() -> None:
     away = LakeUnavailable("no Spark Connect server at sc://b")
     landing = replace(REPORTED, fault="")
-    known, new = (listed(SETTINGS, "orders", each, away) for each in (landing, None))
+    known, new = (listed(SETTINGS, target("orders"), each, away) for each in (landing, None))
     assert (known.state, known.rows, known.reason) == ("landing", None, str(away))
     assert (new.state, new.reason) == ("unwritten", str(away))
-    assert listed(SETTINGS, "orders", REPORTED, away).reason == f"{AWAY}; {away}"
+    assert listed(SETTINGS, target("orders"), REPORTED, away).reason == f"{AWAY}; {away}"
 
 
 def test_columns_of_a_registry_are_those_of_its_subject() -> None:
-    assert entry_of(SETTINGS, "orders").schema_source == (
+    assert entry_of(SETTINGS, target("orders")).schema_source == (
         "all versions of orders-value, https://registry"
     )
-    assert entry_of(SETTINGS, "events").columns == {"value": "variant"}
-    assert entry_of(SETTINGS, "lines").delimiter == ","
+    assert entry_of(SETTINGS, target("events")).columns == {"value": "variant"}
+    assert entry_of(SETTINGS, target("lines")).delimiter == ","
 
 
 def test_a_description_has_what_the_settings_and_the_table_have() -> None:
-    table = listed(SETTINGS, "lines", REPORTED, Facts(9, 7, 2))
+    table = listed(SETTINGS, target("lines"), REPORTED, Facts(9, 7, 2))
     partitions = (PartitionStatus(0, None, None, 40, 42, 2),)
-    found = Description(table, entry_of(SETTINGS, "lines"), partitions, DETAILS)
+    found = Description(table, entry_of(SETTINGS, target("lines")), partitions, DETAILS)
     lines = text(drawn(found, 200))
     for line in (
         f"state: waiting: {AWAY}",
@@ -97,7 +139,9 @@ def test_a_description_has_what_the_settings_and_the_table_have() -> None:
 
 
 def test_a_table_that_is_not_there_is_described_by_its_settings() -> None:
-    found = Description(listed(SETTINGS, "raw", None, None), entry_of(SETTINGS, "raw"), (), None)
+    found = Description(
+        listed(SETTINGS, target("raw"), None, None), entry_of(SETTINGS, target("raw")), (), None
+    )
     lines = text(drawn(found, 200))
     assert "schema from: none: records land as they are" in lines
     assert not [line for line in lines if line.startswith("bad")]

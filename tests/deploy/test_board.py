@@ -46,7 +46,7 @@ def test_panels_do_not_overlap_and_have_ids_of_their_own() -> None:
     assert len(set(cells)) == len(cells)
 
 
-@pytest.mark.parametrize("legend", ["group", "topic"])
+@pytest.mark.parametrize("legend", ["group", "table"])
 def test_a_legend_names_labels_that_the_query_keeps(legend: str) -> None:
     for panel in panels():
         for target in panel["targets"]:

@@ -21,6 +21,7 @@ from binwright.consumer.doctor.lake_checks import Server, probe_file
 from binwright.consumer.events import Event, RowsMissing, TableLost
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.staging.stager import one_raw_table
 from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
@@ -32,7 +33,7 @@ from binwright.protocol.errors import StagedUnreadable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import is_lease
 from binwright.protocol.ports.lake import Batch, FileSlice, Lake, Table
-from binwright.runtime.settings import LakeSettings
+from binwright.runtime.settings import LakeSettings, Target
 from binwright.testing.data_topics import FakeDataReader
 
 pytestmark = [
@@ -115,8 +116,8 @@ class Bucket:
         async def open_lake() -> Lake:
             return tables
 
-        def config(topic: str) -> WriterConfig:
-            table = Table(topic, GROUP, CLUSTER)
+        def config(target: Target) -> WriterConfig:
+            table = Table(target.topic, GROUP, CLUSTER)
             return WriterConfig(
                 table=table,
                 writer=uuid5(NAMESPACE_OID, name).hex,
@@ -133,6 +134,7 @@ class Bucket:
 
         context = WriterContext(
             lake=SharedLake(open_lake),
+            targets=one_raw_table,
             server=self.lake.server,
             append_limit_s=60.0,
             bus=self.scene.bus,

@@ -18,6 +18,7 @@ from binwright.consumer.__main__ import lake_opener
 from binwright.consumer.decide.writer.states import WriterConfig
 from binwright.consumer.events import Event, RowsMissing
 from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.staging.stager import one_raw_table
 from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
@@ -26,7 +27,7 @@ from binwright.protocol.columns import parse_columns
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.lake import Table
-from binwright.runtime.settings import LakeSettings
+from binwright.runtime.settings import LakeSettings, Target
 from binwright.testing.data_topics import FakeDataReader
 
 pytestmark = pytest.mark.integration
@@ -69,7 +70,8 @@ class Ground:
         """Wait until a writer says so."""
 
         def landed() -> bool:
-            result = {p: o for r in writers.reports().values() for p, o in r.committed.items()}
+            every = (r for tables in writers.reports().values() for r in tables.values())
+            result = {p: o for report in every for p, o in report.committed.items()}
             return all(result.get(p, 0) >= end for p, end in expected.items())
 
         await self.until(landed)
@@ -84,6 +86,7 @@ class Ground:
             open_lake = lake_opener(stack, settings, str(self.lake / "_staging"), 60.0)
             context = WriterContext(
                 lake=SharedLake(open_lake),
+                targets=one_raw_table,
                 server=settings.server,
                 append_limit_s=60.0,
                 bus=self.scene.bus,
@@ -107,9 +110,9 @@ class Ground:
         if isinstance(event, RowsMissing):
             self.gaps.append(dict(event.committed))
 
-    def _rules(self, topic: str) -> WriterConfig:
+    def _rules(self, target: Target) -> WriterConfig:
         return WriterConfig(
-            table=Table(topic, GROUP, CLUSTER, self.scene.columns),
+            table=Table(target.topic, GROUP, CLUSTER, self.scene.columns),
             writer=uuid5(NAMESPACE_OID, f"w{next(self.writers)}").hex,
             freshness_s=1.0,
         )
@@ -213,8 +216,8 @@ async def test_a_refusing_table_and_a_compacted_one_both_land_every_row(
         for n in range(1, 6):
             await scene.land({CLICKS: (n * 10, n * 10 + 10)})
             await ground.until_landed({CLICKS: n * 10 + 10}, writers)
-        await ground.until(lambda: writers.reports()["orders"].state == "refused")
-        assert "CHECK constraint small" in writers.reports()["orders"].fault
+        await ground.until(lambda: writers.reports()["orders"]["orders"].state == "refused")
+        assert "CHECK constraint small" in writers.reports()["orders"]["orders"].fault
         ground.spark.sql(f"ALTER TABLE {table} DROP CONSTRAINT small").collect()
         await ground.until_landed({P: 20}, writers)
 

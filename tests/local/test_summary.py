@@ -45,7 +45,9 @@ def test_three_lines_explain_in_plain_words_what_the_figures_mean() -> None:
     assert landed == "Every record that was written to Kafka is in the Delta tables, once."
     assert sized == "1 to 2 consumers ran, as many as the load needed at the time."
     assert moved.startswith("A partition that changed its consumer paused for 0.25 s (median);")
-    unchecked = TableAudit(topic="a", path="a", exists=True, partitions=(), unchecked="why")
+    unchecked = TableAudit(
+        topic="a", name="a", path="a", exists=True, partitions=(), unchecked="why"
+    )
     lost = replace(result(), audit=AuditResult(tables=(unchecked,)))
     assert explain(lost).startswith("Not every record is in the Delta tables once")
 

@@ -1,5 +1,7 @@
 """Messages as bytes, and the names of partitions."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -31,6 +33,7 @@ from binwright.protocol.messages import (
     Stopped,
     StopReading,
     StopWriting,
+    TableOrder,
     TableReport,
     Withdrawn,
 )
@@ -116,6 +119,34 @@ def test_an_announcement_decodes_to_itself() -> None:
     )
     assert wire.decode_table_message(wire.encode(staged)) == staged
     assert wire.key(staged) == b"or-ders"
+    named = replace(staged, table="or-ders_raw")
+    assert wire.decode_table_message(wire.encode(named)) == named
+    assert (named.target, wire.key(named)) == ("or-ders_raw", b"or-ders_raw")
+
+
+def test_an_announcement_of_an_older_version_is_to_the_table_of_its_topics_name() -> None:
+    payload = (
+        b'{"kind": "staged/1", "topic": "orders", "topic_id": "x", "file": "a.parquet", "rows": 1,'
+        b' "bytes": 9, "ranges": {"orders-0": [0, 1]}, "slot": 0, "epoch": 1, "age_s": 0.5,'
+        b' "cut": []}'
+    )
+    staged = wire.decode_table_message(payload)
+    assert isinstance(staged, Staged)
+    assert (staged.table, staged.target) == (None, "orders")
+
+
+def test_an_order_is_to_the_table_that_it_names() -> None:
+    order = TableOrder(topic="orders_raw", paused=True, by="ann")
+    assert wire.decode_table_message(wire.encode(order)) == order
+    assert (order.target, wire.key(order)) == ("orders_raw", b"orders_raw")
+
+
+def test_a_report_has_the_topics_whose_tables_it_lists() -> None:
+    landing = TableReport(state="landing", committed={})
+    of_orders = replace(landing, topic="orders")
+    tables = {"clicks": landing, "a": of_orders, "b": of_orders}
+    report = Report(slot=S, epoch=1, term=0, ready=True, reading={}, writing=tables)
+    assert report.written_topics == {"clicks", "orders"}
 
 
 @given(some.dictionaries(some.integers(0, 99), some.integers(0, 2**62), min_size=1))

@@ -16,6 +16,7 @@ from binwright.protocol.names import (
     is_topic_name,
     lease_name,
     mark_name,
+    table_name,
 )
 
 BAD = ["", ".", "..", "../../finance/pay", "a/b", "x' LOCATION 's3a://other' --", "a" * 256, "ä"]
@@ -96,3 +97,10 @@ def test_a_directory_that_kafka_cannot_have_as_a_topic_is_none(name: str) -> Non
 @pytest.mark.parametrize(("name", "valid"), [("a.b_C-9", True), ("..", False), ("x" * 250, False)])
 def test_names_of_topics_differ_from_others(name: str, valid: bool) -> None:
     assert is_topic_name(name) == valid
+
+
+@pytest.mark.parametrize("name", [*BAD, "_staging", "_delta_log", "a__bad", "x" * 245])
+def test_a_table_has_no_name_of_a_directory_of_ours_or_of_bad_records(name: str) -> None:
+    with pytest.raises(ValueError, match=r"name"):
+        table_name(name)
+    assert table_name("orders_raw.v-2") == "orders_raw.v-2"

@@ -68,3 +68,12 @@ def test_patterns_that_are_large_together_are_refused() -> None:
     assert len(compile_patterns(texts)) == 10
     with pytest.raises(ValueError, match=rf"too large together: \d+ steps, {ALL_STEPS} at most"):
         compile_patterns([*texts, *(text + "y" for text in texts)])
+
+
+def test_groups_of_a_pattern_have_what_they_match() -> None:
+    pattern = compile_pattern(r"shop\.(?P<region>[a-z]+)\.(?P<kind>orders|returns)?")
+    assert pattern.group_names == {"region", "kind"}
+    assert pattern.groups("shop.eu.orders") == {"region": "eu", "kind": "orders"}
+    assert pattern.groups("shop.eu.") == {"region": "eu", "kind": ""}
+    assert pattern.groups("shop.eu") is None
+    assert compile_pattern("a.*").groups("ab") == {}

@@ -81,6 +81,7 @@ def some_map(values: some.SearchStrategy[Any]) -> some.SearchStrategy[dict[Any, 
 RANGES = some.builds(OffsetRange, NUMBERS, NUMBERS)
 TABLES = some.builds(
     TableReport,
+    topic=some.none() | NAMES,
     state=some.sampled_from(["claiming", "landing", "paused", "refused"]),
     committed=some_map(NUMBERS),
     age_s=AMOUNTS,
@@ -96,6 +97,7 @@ SHARES = dict.fromkeys(["bytes_per_s", "spread", "used", "seconds"], AMOUNTS)
 FIELDS: dict[str, some.SearchStrategy[Any]] = {
     **dict.fromkeys(["controller", "process", "version", "monitor", "by", "reason"], TEXT),
     **dict.fromkeys(["topic", "file"], NAMES),
+    "table": some.none() | NAMES,
     "group": TEXT,
     **dict.fromkeys(["epoch", "term", "revision", "number"], NUMBERS),
     **dict.fromkeys(["stopped_ms", "at_ms", "sent_ms"], NUMBERS),
@@ -205,7 +207,7 @@ def test_any_measurement_decodes_to_itself(message: Measurement) -> None:
 @given(some_message(get_args(TableMessage)))
 def test_any_message_to_a_tables_writer_decodes_to_itself(message: TableMessage) -> None:
     assert wire.decode_table_message(wire.encode(message)) == message
-    assert wire.key(message) == message.topic.encode()
+    assert wire.key(message) == message.target.encode()
 
 
 @given(some_message((Needs,)))

@@ -25,8 +25,9 @@ def test_a_topic_has_the_columns_of_the_table_that_names_it_else_of_the_first_pa
             table("name STRING", topics=["orders"], topic_patterns=[".*s"]),
         ]
     )
-    found = {t: settings.table(t) for t in ("orders", "orderings", "clicks", "tea")}
-    columns = {topic: None if entry is None else entry.parsed for topic, entry in found.items()}
+    found = {t: settings.targets(t) for t in ("orders", "orderings", "clicks", "tea")}
+    assert all([target.name for target in found[topic]] == [topic] for topic in found)
+    columns = {t: target.decoded and target.decoded.parsed for t, (target,) in found.items()}
     assert columns == {"orders": NAME, "orderings": ID, "clicks": NAME, "tea": None}
 
 
@@ -47,7 +48,7 @@ def test_tables_reach_consumers_as_a_variable(monkeypatch: pytest.MonkeyPatch) -
         ([table(topics=["a"]), table(topics=["a"])], "tables: topics named twice: a"),
         (
             [table(topics=["a"], format="xml")],
-            r"tables\[0\]\.format: must be one of 'json', 'variant', 'csv', 'avro', 'protobuf' or",
+            r"tables\[0\]\.format: must be one of 'raw', 'json', 'variant', 'csv', 'avro', 'proto",
         ),
         ([table(topic_patterns=["a["])], r"tables\[0\]\.topic_patterns\[0\]: not a regular exp"),
         ([table('{"a": 1', topics=["a"])], r"tables\[0\]\.columns: a JSON Schema that is no JSON"),
@@ -236,8 +237,9 @@ def test_a_table_keeps_rows_for_its_own_time_or_that_of_the_lake(
     own: float | None, days: float
 ) -> None:
     found = load_settings(lake={"keep_days": 90}, tables=[TEXT | {"keep_days": own}])
-    assert found.keep_days("notes") == days
-    assert found.keep_days("others") == 90
+    (notes,), (others,) = found.targets("notes"), found.targets("others")
+    assert found.keep_days(notes) == days
+    assert found.keep_days(others) == 90
 
 
 def keyed(key: dict[str, Any], **given: Any) -> Any:

@@ -40,7 +40,7 @@ from binwright.protocol.ports.kafka import ControlTopics
 from binwright.protocol.ports.lake import Table
 from binwright.protocol.selection import Selection
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import MonitorSettings
+from binwright.runtime.settings import MonitorSettings, Target
 from binwright.testing.control_topics import FakeControlTopics
 from binwright.testing.data_topics import FakeDataReader, FakeTopics
 from binwright.testing.fleet import FakeFleet
@@ -125,6 +125,7 @@ class Process:
 
         context = WriterContext(
             lake=SharedLake(open_lake),
+            targets=world.targets,
             server=lambda _: "sc://spark",
             append_limit_s=60.0,
             bus=bus,
@@ -141,15 +142,15 @@ class Process:
             staging=staging,
             landing_topic=LANDING,
             writers=partial(Writers, context),
-            config=world.ingest_config,
+            config=replace(world.ingest_config, targets=world.targets),
             wall_ms=loop_ms,
         )
         await self.ingest.run()
 
-    def _writer_config(self, topic: str) -> WriterConfig:
+    def _writer_config(self, target: Target) -> WriterConfig:
         self.grants += 1
         return WriterConfig(
-            table=replace(TABLE, topic=topic),
+            table=replace(TABLE, topic=target.topic, named=target.name),
             writer=uuid5(NAMESPACE_OID, f"{self.name}/{self.grants}").hex,
             from_latest=self.world.ingest_config.from_latest,
             freshness_s=2.0,
@@ -173,7 +174,9 @@ class World:
     storage: FakeStorage = field(default_factory=FakeStorage)
     staging: FakeStaging = field(default_factory=FakeStaging)
     write_s: float = 0.5
-    refusing: set[str] = field(default_factory=set)  # topics whose tables accept no rows
+    refusing: set[str] = field(default_factory=set)  # tables that accept no rows
+    named: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Topic -> its tables; else it has one of its name."""
     ingest_config: IngestConfig = INGEST
     config: ControllerConfig = CONFIG
     fleet: FakeFleet = field(init=False)
@@ -182,6 +185,9 @@ class World:
 
     def __post_init__(self) -> None:
         self.fleet = FakeFleet(lambda slot: Process(self, slot))
+
+    def targets(self, topic: str) -> tuple[Target, ...]:
+        return tuple(Target(topic, name) for name in self.named.get(topic, (topic,)))
 
     def start_controller(self, dies_after: int | None = None) -> asyncio.Task[None]:
         """Start another controller; it dies after `dies_after` records unless that is None."""
@@ -298,17 +304,24 @@ class World:
             self.topics.grow(partition, rate)
 
     def audit(self) -> dict[TopicPartition, tuple[list[int], list[int]]]:
-        """Return lost and duplicated offsets by partition, where there are any."""
+        """Return lost and duplicated offsets by partition, where a table has any."""
         landed = self.storage.landed()
         mismatches = {}
         for partition in self.topics.logs:
             start, end = self.topics.bounds(partition)
-            counts = landed.get(partition, Counter())
-            lost = [offset for offset in range(start, end) if not counts[offset]]
-            duplicated = [offset for offset, times in counts.items() if times > 1]
-            if lost or duplicated:
-                mismatches[partition] = (lost[:5], duplicated[:5])
+            found = [landed.get(partition, Counter())]
+            if names := self.named.get(partition.topic):
+                found = [self._landed_in(name, partition) for name in names]
+            for counts in found:
+                lost = [offset for offset in range(start, end) if not counts[offset]]
+                duplicated = [offset for offset, times in counts.items() if times > 1]
+                if lost or duplicated:
+                    mismatches[partition] = (lost[:5], duplicated[:5])
         return mismatches
+
+    def _landed_in(self, table: str, partition: TopicPartition) -> Counter[int]:
+        found = self.storage.tables.get(table)
+        return Counter(row.offset for row in (found.rows.get(partition, ()) if found else ()))
 
     async def all_landed_once(self, timeout_s: float = 120.0) -> None:
         """Stop the load and wait until all of it has landed exactly once."""

@@ -122,7 +122,7 @@ def test_a_report_of_a_superseded_process_is_ignored() -> None:
 
 def test_a_table_is_as_its_writer_reports_it() -> None:
     view = two_consumers()
-    (table,) = view.tables.by_topic.values()
+    (table,) = view.tables.by_name.values()
     assert (table.writer, table.rows, table.commits, view.landed) == (A, 40, 1, {P: 40})
     view.apply(5, 0, report(A, 1))
     assert table.writer is None
@@ -135,7 +135,7 @@ def test_a_new_writer_counts_from_0_and_the_counts_of_the_table_continue() -> No
     view.apply(6, 0, report(B, 2, writing=writes(0, state="claiming", committed={}, commits=0)))
     view.apply(7, 0, report(B, 2, writing=writes(10, committed={P: 50})))
     view.apply(8, 0, report(B, 2, writing=writes(15, committed={P: 55}, commits=2)))
-    (table,) = view.tables.by_topic.values()
+    (table,) = view.tables.by_name.values()
     assert (table.writer, table.rows, table.commits) == (B, 55, 3)
     assert (view.landed, view.tables.writer_changes) == ({P: 55}, 1)
 
@@ -150,7 +150,7 @@ def test_a_writer_that_gets_its_table_back_is_not_counted_twice() -> None:
 def test_the_tables_of_a_dead_consumer_have_no_writer() -> None:
     view = two_consumers()
     view.apply(5, 0, Dead(slot=A, epoch=1, term=0))
-    assert [table.writer for table in view.tables.by_topic.values()] == [None]
+    assert [table.writer for table in view.tables.by_name.values()] == [None]
 
 
 def test_a_fault_of_a_table_is_one_event() -> None:

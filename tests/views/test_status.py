@@ -229,6 +229,43 @@ def test_topics_without_a_writer_yet_have_a_table() -> None:
     assert [(t.topic, t.state, t.lag) for t in found.tables] == [("orders", "unwritten", 100)]
 
 
+def two_tables(**more: object) -> dict[str, TableReport]:
+    """Return the reports of two tables: one has landed more than the other."""
+    (behind,) = writes(topic="orders", **more).values()
+    ahead = replace(behind, committed={P: 50, Q: 45})
+    return {"raw": ahead, "typed": replace(behind, state="refused", fault="a constraint")}
+
+
+def test_each_table_of_a_topic_is_shown_with_its_own_offsets() -> None:
+    view = two_consumers()
+    view.apply(5, NOW, report(B, writing=two_tables()))
+    raw, typed = now(view).tables
+    assert [(t.topic, t.name, t.state) for t in (raw, typed)] == [
+        ("orders", "raw", "landing"),
+        ("orders", "typed", "refused"),
+    ]
+    assert [[p.committed for p in t.partitions] for t in (raw, typed)] == [[50, 45], [40, 20]]
+    assert (raw.lag, typed.lag, now(view).lag) == (5, 40, 40)
+    assert (raw.fault, typed.fault) == ("", "a constraint")
+    assert view.landed == {P: 40, Q: 20}, "the topic has landed as far as in all of them"
+    view.apply(6, NOW, report(B, writing={"raw": two_tables()["raw"]}))
+    assert [t.name for t in now(view).tables] == ["raw"], "the settings have no other any more"
+
+
+def test_what_is_not_staged_for_a_table_is_its_fault() -> None:
+    view = two_consumers()
+    view.apply(5, NOW, report(B, writing=two_tables(), faults={"raw": "the registry is away"}))
+    assert [t.fault for t in now(view).tables] == ["the registry is away", "a constraint"]
+
+
+def test_of_a_partition_that_is_gone_no_table_has_an_offset() -> None:
+    view = two_consumers()
+    view.apply(5, NOW, report(B, writing=two_tables()))
+    view.tables.remove_partitions("orders", 1)
+    assert view.landed == {P: 40}
+    assert [p.committed for t in now(view).tables for p in t.partitions] == [50, None, 40, None]
+
+
 def test_a_draining_consumer_is_shown_as_leaving() -> None:
     view = two_consumers()
     view.apply(5, NOW, report(B, leaving=True))

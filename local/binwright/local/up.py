@@ -156,7 +156,7 @@ class Up:
     async def _report_tables(self, settings: Settings) -> None:
         """Report how many rows the tables hold, and the command that goes on with them."""
         lake = settings.lake
-        for topic in sorted(self.view.tables.by_topic):
+        for topic in sorted(self.view.tables.by_name):
             table = lake.table_path(topic)
             try:
                 rows = await count_rows(table, server_of(lake, topic))

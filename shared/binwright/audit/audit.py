@@ -27,7 +27,7 @@ clean.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -105,9 +105,10 @@ class PartitionAudit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableAudit:
-    """The audit of one topic and its table."""
+    """The audit of one topic in one of its tables."""
 
     topic: str
+    name: str  # of the table
     path: str
     exists: bool  # False: nothing has landed yet, or the path is wrong
     partitions: tuple[PartitionAudit, ...]
@@ -120,16 +121,21 @@ class TableAudit:
 
     def faults(self) -> tuple[str, ...]:
         """Return a line for each fault."""
-        absent = () if self.exists else (f"{self.topic}: there is no table at {self.path}",)
+        absent = () if self.exists else (f"{self.name}: there is no table at {self.path}",)
         unchecked = (
-            (f"{self.topic}: rows of earlier logs cannot be told apart: {self.unchecked}",)
+            (f"{self.name}: rows of earlier logs cannot be told apart: {self.unchecked}",)
             if self.unchecked
             else ()
         )
         partitions = (
-            f"{self.topic}-{p.partition}: {fault}" for p in self.partitions for fault in p.faults()
+            f"{self.partition(p)}: {fault}" for p in self.partitions for fault in p.faults()
         )
         return (*absent, *unchecked, *partitions)
+
+    def partition(self, part: PartitionAudit) -> str:
+        """Return the name of a partition, with the table's if that is not the topic's."""
+        partition = f"{self.topic}-{part.partition}"
+        return partition if self.name == self.topic else f"{self.name}: {partition}"
 
     def remarks(self) -> tuple[str, ...]:
         """Return a line for each remark: worth knowing, and no fault."""
@@ -149,7 +155,7 @@ class TableAudit:
                 "offsets are gone from the topic and have not landed: staged, or lost",
             ),
         )
-        return tuple(f"{self.topic}: {number} {what}" for number, what in sums if number)
+        return tuple(f"{self.name}: {number} {what}" for number, what in sums if number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,20 +208,21 @@ async def audit(  # noqa: PLR0913 - each is a choice of the caller
     isolation: Isolation = "read_committed",
     check_s: float = CHECK_S,
     strict: bool = False,
+    tables_of: Callable[[str], Iterable[str]] = lambda topic: (topic,),
 ) -> AuditResult:
-    """Compare each topic with its table.
+    """Compare each topic with its tables.
 
     Records written while this runs are not reported as missing; records written before and not yet
     landed are.
 
     Args:
-        topics: By name; the table of a topic is at `lake.path` / topic, and has raw records or
-            columns.
+        topics: By name; their tables have raw records or columns.
         kafka: How to reach the brokers.
         lake: Where the tables are, and which Spark reads them.
         isolation: How the consumers read: which records should have landed.
         check_s: Seconds to read, per partition, the records at offsets without a row.
         strict: Count every offset without a row that the topic no longer keeps as lost.
+        tables_of: The names of a topic's tables, by the settings.
 
     Raises:
         BrokerUnavailable: Kafka does not answer.
@@ -226,12 +233,12 @@ async def audit(  # noqa: PLR0913 - each is a choice of the caller
         extents = await stack.enter_async_context(open_topic_extents(kafka, isolation))
         readers: dict[str, LakeReader] = {}
         tables = []
-        for topic in topics:
-            url = server_of(lake, topic)
+        for topic, name in [(each, name) for each in topics for name in tables_of(each)]:
+            url = server_of(lake, name)
             if url not in readers:
                 readers[url] = await stack.enter_async_context(lake_reader(url))
-            path = lake.table_path(topic)
-            one = _OneTable(topic, path, extents, readers[url], check_s, strict)
+            path = lake.table_path(name)
+            one = _OneTable(topic, name, path, extents, readers[url], check_s, strict)
             tables.append(await one.audit())
     return AuditResult(tables=tuple(tables))
 
@@ -241,6 +248,7 @@ class _OneTable:
     """One topic, its table, and the readers of both."""
 
     topic: str
+    name: str
     path: str
     extents: TopicExtents
     reader: LakeReader
@@ -266,6 +274,7 @@ class _OneTable:
         ]
         return TableAudit(
             topic=self.topic,
+            name=self.name,
             path=self.path,
             exists=table is not None,
             partitions=tuple(partitions),

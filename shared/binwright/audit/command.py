@@ -58,7 +58,12 @@ class Audit:
                 await extents.bounds(topic)
         async with running_lake(self.directory, self.console.log, settings) as lake:
             return await compare(
-                topics, settings.kafka, lake, isolation=isolation, strict=self.strict
+                topics,
+                settings.kafka,
+                lake,
+                isolation=isolation,
+                strict=self.strict,
+                tables_of=lambda topic: [target.name for target in settings.targets(topic)],
             )
 
 
@@ -69,7 +74,7 @@ def table(result: AuditResult) -> RenderableType:
         for part in each.partitions:
             lost = part.lost + part.lost_to_retention
             numbers = (part.start, part.end, part.rows, lost, part.surplus)
-            rows.add_row(f"{each.topic}-{part.partition}", *map(str, numbers), _verdict(each, part))
+            rows.add_row(each.partition(part), *map(str, numbers), _verdict(each, part))
     faults = (Text(fault, style="red") for fault in result.faults())
     return Group(rows, *(Text(remark) for remark in result.remarks()), *faults)
 

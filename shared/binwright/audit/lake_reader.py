@@ -126,14 +126,14 @@ def connection(lake: LakeSettings, server: str) -> str:
         ) from exc
 
 
-def server_of(lake: LakeSettings, topic: str) -> str:
-    """Return the URL of the server of a topic's table; see `connection`."""
-    return connection(lake, lake.server(topic))
+def server_of(lake: LakeSettings, table: str) -> str:
+    """Return the URL of a table's server; see `connection`."""
+    return connection(lake, lake.server(table))
 
 
-def reader_of(lake: LakeSettings, topic: str) -> AbstractAsyncContextManager[LakeReader]:
-    """Open a session on the server of a topic's table; see `lake_reader`."""
-    return lake_reader(server_of(lake, topic))
+def reader_of(lake: LakeSettings, table: str) -> AbstractAsyncContextManager[LakeReader]:
+    """Open a session on a table's server; see `lake_reader`."""
+    return lake_reader(server_of(lake, table))
 
 
 async def count_rows(path: str, url: str) -> int:

@@ -10,6 +10,7 @@ from binwright.runtime.settings import ProgramSettings, Settings, load, load_set
 Program = TypeVar("Program", bound=ProgramSettings)
 
 Topics = Annotated[str, typer.Option(help="Topics, separated by commas; else the settings'.")]
+TableName = Annotated[str, typer.Argument(help="Its name: its topic's, or another.")]
 Lake = Annotated[str | None, typer.Option(help="Where the tables are; else the settings'.")]
 Group = Annotated[str | None, typer.Option(help="The group's name; else the settings'.")]
 Spark = Annotated[

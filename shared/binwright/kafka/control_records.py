@@ -61,9 +61,9 @@ _REPORT = b"report"  # the kind of a report, in the record's key
 T = TypeVar("T")
 
 
-def landing_partition(topic: str) -> int:
-    """Return the partition of the landing topic that is about a data topic's table."""
-    return crc32(topic.encode()) % LANDING_PARTITIONS
+def landing_partition(table: str) -> int:
+    """Return the partition of the landing topic that is about a table."""
+    return crc32(table.encode()) % LANDING_PARTITIONS
 
 
 class HistoryFilter:

@@ -153,6 +153,7 @@ class Hello:
 class TableReport:
     """One table as its writer sees it, in the `Report` of the writer's consumer."""
 
+    topic: TopicName | None = None  # whose records it takes; null: the topic of the table's name
     state: Literal["claiming", "landing", "paused", "refused"]  # refused: it takes no commit
     committed: Offsets  # the next offset to land
     age_s: Amount = 0.0  # age of the oldest staged row that has not landed; 0: none
@@ -184,7 +185,7 @@ class Report:
     term: Term  # the highest that it has seen
     ready: bool  # it can write to its staging directory, and so may be given partitions
     reading: KnownOffsets  # what it reads, with the next offset to stage; null: it looks that up
-    writing: Mapping[TopicName, TableReport]  # by topic: the tables whose writer it is
+    writing: Mapping[TopicName, TableReport]  # by name: all tables of the topics that it writes
     rate: Amount = 0.0  # bytes/s that it stages, keys and values as read
     busy: Amount = 0.0  # share of the time in which fetching waited for staging, 0 to 1
     capacity: MeasuredCapacity | None = None  # null: it has not measured enough
@@ -195,6 +196,11 @@ class Report:
     leaving: bool = False  # asked to end: it works until its partitions and tables have moved
     kind: Literal["report/3"] = "report/3"
 
+    @property
+    def written_topics(self) -> frozenset[str]:
+        """Return the topics whose tables it writes."""
+        return frozenset(table.topic or name for name, table in self.writing.items())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
@@ -204,7 +210,7 @@ class Stopped:
     epoch: Epoch
     revision: Revision
     next: KnownOffsets  # the next offset to stage; null: it did not read this partition
-    tables: tuple[TopicName, ...] = ()  # topics whose table it no longer writes
+    tables: tuple[TopicName, ...] = ()  # topics whose tables it no longer writes
     stopped_ms: Number = 0  # wall clock when fetching stopped, ms since 1970; measures the pause
     kind: Literal["stopped/3"] = "stopped/3"
 
@@ -217,7 +223,7 @@ class Started:
     epoch: Epoch
     revision: Revision
     offsets: Offsets  # where reading begins
-    tables: tuple[TopicName, ...] = ()  # topics whose table it writes now
+    tables: tuple[TopicName, ...] = ()  # topics whose tables it writes now
     kind: Literal["started/2"] = "started/2"
 
 
@@ -323,6 +329,7 @@ class Staged:
     """A staged file is complete and durable. It holds every record of these ranges, once (†)."""
 
     topic: TopicName  # whose records are in it
+    table: TopicName | None = None  # that takes them; null: the table of the topic's name
     topic_id: str | None  # Kafka's id of the topic; null: the brokers have none
     file: FileName  # its name in the table's staging directory
     rows: Number  # in the file
@@ -334,17 +341,27 @@ class Staged:
     cut: tuple[Partition, ...] = ()  # whose log was cut: the range begins at the end it had then
     kind: Literal["staged/1"] = "staged/1"
 
+    @property
+    def target(self) -> str:
+        """Return the table that takes its rows."""
+        return self.table or self.topic
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOrder:
     """A person pauses a table, or lets it land again: its newest order counts."""
 
-    topic: TopicName  # whose table it is
+    topic: TopicName  # the table's name: its topic's, if it has no other one
     paused: bool  # false: it lands again
     by: str  # a name for people; it proves nothing
     reason: str = ""  # for people
     at_ms: Number = 0  # wall clock, ms since 1970
     kind: Literal["table-order/1"] = "table-order/1"
+
+    @property
+    def target(self) -> str:
+        """Return the table that is meant."""
+        return self.topic
 
 
 TableMessage = Staged | TableOrder

@@ -14,6 +14,7 @@ RESERVED = frozenset({"_delta_log", "_staging", "_up"})
 
 BAD_SUFFIX = "__bad"
 """Behind the name of a table of columns: the table of its bad records."""
+TABLE_LENGTH = TOPIC_LENGTH - len(BAD_SUFFIX)
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _MARK = re.compile(r"large-\d{1,10}-\d{1,19}-[0-9a-f]{8}-[12]\.mark")
@@ -24,6 +25,16 @@ _LEASE = re.compile(r"lease-[0-9a-f]{32}-\d{1,9}\.parquet")
 def topic_name(text: str) -> str:
     """Return a topic's name; raise `ValueError` for what Kafka, or a lake, cannot have."""
     return _checked(text, TOPIC_LENGTH, "a topic's name")
+
+
+def table_name(text: str) -> str:
+    """Return a table's name, as its topic's or of another; raise `ValueError` for one it is not."""
+    name = _checked(text, TABLE_LENGTH, "a table's name")
+    if name in RESERVED:
+        raise ValueError(f"a directory in a lake has the name {name}, so no table has it")
+    if name.endswith(BAD_SUFFIX):
+        raise ValueError(f"{name} has the name of a table of bad records")
+    return name
 
 
 def group_name(text: str) -> str:

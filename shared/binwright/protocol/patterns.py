@@ -5,7 +5,7 @@ monitor that others use as well. With backtracking, one pattern could occupy the
 program of RE2 takes a name's characters one by one; its size bounds the time that each takes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -34,6 +34,19 @@ class Pattern:
         """Whether the whole name matches."""
         return topic.isascii() and self._program.fullmatch(topic.encode()) is not None
 
+    @property
+    def group_names(self) -> frozenset[str]:
+        """Return the names of its groups, as in `(?P<region>[a-z]+)`."""
+        return frozenset(_capturing(self.text).groupindex)
+
+    def groups(self, topic: str) -> Mapping[str, str] | None:
+        """Return what its named groups match, empty where one has no part; None: no match."""
+        if not self.matches(topic):
+            return None
+        program = _capturing(self.text)
+        found = program.fullmatch(topic)
+        return {name: found.group(at) or "" for name, at in program.groupindex.items()}
+
 
 def _options() -> Any:
     options = re2.Options()
@@ -42,6 +55,14 @@ def _options() -> Any:
     options.never_capture = True
     options.log_errors = False
     return options
+
+
+@lru_cache(maxsize=1_024)
+def _capturing(text: str) -> Any:
+    """Return the program that finds groups: a slower one, so only names of tables need it."""
+    options = _options()
+    options.encoding, options.never_capture = re2.Options.Encoding.UTF8, False
+    return re2.compile(text, options)
 
 
 @lru_cache(maxsize=4_096)

@@ -96,10 +96,12 @@ def _shallow(message: Measurement) -> dict[str, Any]:
 
 
 def key(message: AnyMessage) -> bytes:
-    """Return the record key: kind and slot, topic, or group; compaction retains the newest."""
+    """Return the record key: kind and slot, topic, table, or group; compaction keeps the newest."""
     name = message.kind.partition("/")[0]
     match message:
-        case Measurement() | Staged() | TableOrder():
+        case Staged() | TableOrder():
+            return message.target.encode()
+        case Measurement():
             return message.topic.encode()
         case Needs() | GroupPlan():
             return message.group.encode()

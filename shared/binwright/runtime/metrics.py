@@ -37,7 +37,7 @@ class Metric:
     bounds: tuple[float, ...] = ()
 
 
-GROUP, SLOT, TABLE = ("group",), ("group", "slot"), ("group", "topic")
+GROUP, SLOT, TABLE = ("group",), ("group", "slot"), ("group", "topic", "table")
 TARGET = ("target", "group")
 SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 7.5, 10.0, 15.0, 30.0, 60.0, 120.0)
 
@@ -146,16 +146,16 @@ METRICS: Mapping[str, Metric] = {
         "Topics of which the consumer cannot read or stage what comes next.", SLOT, "consumer"
     ),
     "binwright_consumer_decoding_seconds_total": Metric(
-        "Time in which values of the topic were decoded.", (*SLOT, "topic"), "consumer"
+        "Time in which values were decoded.", (*SLOT, "topic", "table"), "consumer"
     ),
     "binwright_consumer_bad_records_total": Metric(
         "Records that could not be decoded, as often as they were staged.",
-        (*SLOT, "topic", "kind"),
+        (*SLOT, "topic", "table", "kind"),
         "consumer",
     ),
     "binwright_consumer_schema_version": Metric(
         "Newest version of the subject of a table whose columns are those of its versions.",
-        (*SLOT, "topic"),
+        (*SLOT, "topic", "table"),
         "consumer",
     ),
     "binwright_consumer_registry_requests_total": Metric(

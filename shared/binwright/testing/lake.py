@@ -87,13 +87,13 @@ class FakeLake:
 
     async def open(self, table: Table) -> None:
         """Fit `Lake.open`."""
-        await self._read("open", table.topic)
-        found = self._storage.create(table.topic, table)
+        await self._read("open", table.name)
+        found = self._storage.create(table.name, table)
         found.owner = found.owner or table
         if found.owner != table:
-            raise TableRefused(f"the table of {table.topic} belongs to {found.owner}")
+            raise TableRefused(f"the table {table.name} belongs to {found.owner}")
         if table.columns is not None:
-            self._storage.create(table.topic + BAD_SUFFIX, table)
+            self._storage.create(table.name + BAD_SUFFIX, table)
 
     async def claim(self, topic: str, writer: str, stamp: str) -> None:
         """Fit `Lake.claim`."""

@@ -316,13 +316,13 @@ class GroupView:
 
     @property
     def landed(self) -> dict[TopicPartition, int]:
-        """Partition -> the next offset to land, as its table's writer reports it."""
+        """Partition -> the next offset to land, of its topic's tables the lowest, as reported."""
         return self.tables.committed
 
     @property
     def landed_rows(self) -> int:
         """Rows that the tables' writers have landed."""
-        return sum(view.rows for view in self.tables.by_topic.values())
+        return sum(view.rows for view in self.tables.by_name.values())
 
     @property
     def staging(self) -> float:
@@ -336,8 +336,12 @@ class GroupView:
 
     def partition_lag(self, partition: TopicPartition) -> int:
         """Return how many records of a partition the topic keeps that have not landed."""
+        return self.lag_behind(partition, self.landed.get(partition))
+
+    def lag_behind(self, partition: TopicPartition, committed: int | None) -> int:
+        """Return how many records the topic keeps from an offset on; None: all."""
         start = self.starts.get(partition, 0)
-        return max(0, self.ends.get(partition, 0) - max(self.landed.get(partition, 0), start))
+        return max(0, self.ends.get(partition, 0) - max(committed or 0, start))
 
     def load(self, slot: Slot) -> BytesPerSecond:
         """Return the write rate of the partitions that a consumer reads, bytes/s."""

@@ -36,7 +36,7 @@ class ConsumerStatus:
     staging: float  # bytes/s that it stages
     lag: int  # records of these partitions that have not landed
     silent_s: float  # since its last message
-    tables: tuple[str, ...] = ()  # that it writes, by their topics
+    tables: tuple[str, ...] = ()  # that it writes, by their names
     busy: float = 0.0  # share of the time in which fetching waited for staging, 0 to 1
     capacity: MeasuredCapacity | None = None  # None: it has not measured enough
     staged_bytes: int = 0  # in its files that have not landed

@@ -29,14 +29,15 @@ class PartitionStatus:
 
 @dataclass(frozen=True, slots=True)
 class TableStatus:
-    """One topic's table."""
+    """A table of a topic."""
 
     topic: str
+    name: str
     writer: Slot | None
     state: TableState
     age_s: float  # of the oldest staged row that has not landed; 0: none waits
     pending_bytes: int  # staged and not landed
-    lag: int  # records of the topic that have not landed
+    lag: int  # records of the topic that have not landed in it
     rows: int = 0  # landed since the oldest report in the metadata topic, about
     commits: int = 0
     fault: str = ""  # why it takes no rows, or why its topic's rows are not staged
@@ -52,7 +53,7 @@ def table_statuses(
     live: Collection[Slot],
     now_ms: int,
 ) -> tuple[TableStatus, ...]:
-    """Return the table of each topic, in order.
+    """Return the tables of each topic, in order; a topic that none writes has one of its name.
 
     Args:
         view: Of the group.
@@ -62,35 +63,47 @@ def table_statuses(
     """
     readers = {p: slot for slot, r in sorted(view.reports.items()) for p in r.reading}
     faults = {t: why for _, r in sorted(view.reports.items()) for t, why in r.faults.items()}
+    names: dict[str, list[str]] = {}
+    for name, table in sorted(view.tables.by_name.items()):
+        names.setdefault(table.topic, []).append(name)
     tables = (
-        _table(view, topic, [_partition(view, p, readers.get(p)) for p in group], live, now_ms)
+        _table(view, topic, name, [(p, readers.get(p)) for p in parts], live, now_ms)
         for topic, group in groupby(sorted(partitions), key=lambda p: p.topic)
+        for parts in [list(group)]
+        for name in names.get(topic, [topic])
     )
-    return tuple(replace(t, fault=t.fault or faults.get(t.topic, "")) for t in tables)
+    return tuple(
+        replace(t, fault=t.fault or faults.get(t.name) or faults.get(t.topic, "")) for t in tables
+    )
 
 
-def _partition(view: GroupView, partition: TopicPartition, reader: Slot | None) -> PartitionStatus:
+def _partition(
+    view: GroupView, partition: TopicPartition, reader: Slot | None, committed: int | None
+) -> PartitionStatus:
     return PartitionStatus(
         partition=partition.partition,
         reader=reader,
         staged=None if reader is None else view.reports[reader].reading[partition],
-        committed=view.landed.get(partition),
+        committed=committed,
         end=view.ends.get(partition),
-        lag=view.partition_lag(partition),
+        lag=view.lag_behind(partition, committed),
     )
 
 
-def _table(
+def _table(  # noqa: PLR0913, PLR0917 - what it is of, and the time
     view: GroupView,
     topic: str,
-    partitions: list[PartitionStatus],
+    name: str,
+    read: Collection[tuple[TopicPartition, Slot | None]],
     live: Collection[Slot],
     now_ms: int,
 ) -> TableStatus:
+    table_view = view.tables.by_name.get(name)
+    committed = {} if table_view is None else table_view.committed
+    partitions = tuple(_partition(view, p, reader, committed.get(p)) for p, reader in read)
     lag = sum(partition.lag for partition in partitions)
-    table_view = view.tables.by_topic.get(topic)
     if table_view is None:
-        return TableStatus(topic, None, "unwritten", 0.0, 0, lag, partitions=tuple(partitions))
+        return TableStatus(topic, name, None, "unwritten", 0.0, 0, lag, partitions=partitions)
     report, since_s = table_view.report, max(0, now_ms - table_view.at_ms) / 1000
     newest_ms = table_view.newest_ms
     state: TableState = report.state
@@ -100,6 +113,7 @@ def _table(
         state = "silent"
     return TableStatus(
         topic=topic,
+        name=name,
         writer=table_view.writer,
         state=state,
         age_s=report.age_s + since_s if report.pending_bytes else 0.0,
@@ -111,5 +125,5 @@ def _table(
         skipped=table_view.skipped,
         freshness_s=None if newest_ms is None else max(0, now_ms - newest_ms) / 1000,
         fault=report.fault,
-        partitions=tuple(partitions),
+        partitions=partitions,
     )

@@ -1,6 +1,6 @@
 """A group's tables, folded from the reports of their writers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from binwright.protocol.messages import Report, TableReport
@@ -9,8 +9,9 @@ from binwright.protocol.model import Slot, TopicPartition, newest
 
 @dataclass(slots=True)
 class TableView:
-    """One topic's table."""
+    """One table."""
 
+    topic: str  # whose records it takes
     writer: Slot | None  # the consumer that writes it; None: none does
     epoch: int  # of that consumer, or of the last one
     report: TableReport  # the last one
@@ -20,50 +21,67 @@ class TableView:
     bad: int = 0  # of the rows: bad records
     skipped: int = 0  # records that are in no table, as the settings want
     newest_ms: int | None = None  # the highest timestamp of landed records, by all its writers
+    committed: dict[TopicPartition, int] = field(default_factory=dict)  # next offset to land
 
 
 @dataclass(slots=True)
 class TableViews:
     """All tables that were reported."""
 
-    by_topic: dict[str, TableView] = field(default_factory=dict)
-    committed: dict[TopicPartition, int] = field(default_factory=dict)  # next offset to land
+    by_name: dict[str, TableView] = field(default_factory=dict)
+    committed: dict[TopicPartition, int] = field(default_factory=dict)
+    """Next offset to land: the lowest one of the topic's tables."""
     writer_changes: int = 0  # times a table got another writer
+    _of_topics: dict[str, dict[str, TableView]] = field(default_factory=dict)  # topic, name
     _counted: dict[tuple[Slot, int, str], tuple[int, int, int, int]] = field(default_factory=dict)
 
     def apply_report(self, at_ms: int, report: Report) -> Iterator[str]:
         """Apply a consumer's report; yield the events in words."""
         yield from self._dropped(report)
-        for topic, table in sorted(report.writing.items()):
-            yield from self._table(at_ms, report, topic, table)
+        for name, table in sorted(report.writing.items()):
+            yield from self._table(at_ms, report, name, table)
 
     def _dropped(self, report: Report) -> Iterator[str]:
-        for topic, view in sorted(self.by_topic.items()):
-            if view.writer == report.slot and topic not in report.writing:
+        topics = report.written_topics
+        for name, view in sorted(self.by_name.items()):
+            if name in report.writing:
+                continue
+            if view.writer == report.slot:
                 view.writer = None
-                yield f"consumer {report.slot} no longer writes the table {topic}"
+                yield f"consumer {report.slot} no longer writes the table {name}"
+            if view.topic in topics:  # whoever writes a topic writes all tables of its settings
+                del self.by_name[name], self._of_topics[view.topic][name]
 
-    def _table(self, at_ms: int, report: Report, topic: str, table: TableReport) -> Iterator[str]:
-        before = self.by_topic.get(topic)
+    def _table(self, at_ms: int, report: Report, name: str, table: TableReport) -> Iterator[str]:
+        before, topic = self.by_name.get(name), table.topic or name
+        if before is not None and before.topic != topic:
+            del self._of_topics[before.topic][name]
+            before = None
         state, fault = (before.report.state, before.report.fault) if before else ("", "")
-        view = before or TableView(None, report.epoch, table, at_ms)
-        self.by_topic[topic] = view
+        view = before or TableView(topic, None, report.epoch, table, at_ms)
+        self.by_name[name] = self._of_topics.setdefault(topic, {})[name] = view
         taken = view.writer != report.slot
         # An epoch belongs to one process of one slot.
         self.writer_changes += view.epoch != report.epoch
         view.writer, view.epoch, view.report, view.at_ms = report.slot, report.epoch, table, at_ms
         view.newest_ms = newest(view.newest_ms, table.newest_ms)
-        self._count(report, topic, view)
+        self._count(report, name, view)
         if table.state != "claiming":
-            self.committed.update(table.committed)
+            view.committed.update(table.committed)
+            self._update_committed(topic, table.committed)
         if (taken or state == "claiming") and table.state == "landing":
-            yield f"consumer {report.slot} writes the table {topic}"
+            yield f"consumer {report.slot} writes the table {name}"
         if table.fault and table.fault != fault:
-            yield f"table {topic} takes nothing: {table.fault}"
+            yield f"table {name} takes nothing: {table.fault}"
 
-    def _count(self, report: Report, topic: str, view: TableView) -> None:
+    def _update_committed(self, topic: str, changed: Iterable[TopicPartition]) -> None:
+        tables = [view.committed for view in self._of_topics[topic].values()]
+        for partition in changed:
+            self.committed[partition] = min(t[partition] for t in tables if partition in t)
+
+    def _count(self, report: Report, name: str, view: TableView) -> None:
         """Add the new rows and commits: a writer counts from 0 each time it gets the table."""
-        key, table = (report.slot, report.epoch, topic), view.report
+        key, table = (report.slot, report.epoch, name), view.report
         rows, commits, bad, skipped = self._counted.get(key, (0, 0, 0, 0))
         if table.rows < rows or table.commits < commits:
             rows, commits, bad, skipped = 0, 0, 0, 0
@@ -75,12 +93,13 @@ class TableViews:
 
     def remove_consumer(self, slot: Slot) -> None:
         """Apply that a consumer is gone: its tables have no writer."""
-        for view in self.by_topic.values():
+        for view in self.by_name.values():
             if view.writer == slot:
                 view.writer = None
 
     def remove_partitions(self, topic: str, count: int) -> None:
         """Remove the offsets of partitions that no longer exist; the topic has `count` now."""
-        removed = [p for p in self.committed if p.topic == topic and p.partition >= count]
-        for partition in removed:
-            del self.committed[partition]
+        tables = (view.committed for view in self._of_topics.get(topic, {}).values())
+        for committed in (self.committed, *tables):
+            for partition in [p for p in committed if p.topic == topic and p.partition >= count]:
+                del committed[partition]

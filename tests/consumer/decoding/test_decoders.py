@@ -23,7 +23,7 @@ async def decoded(table: dict[str, Any], value: bytes) -> tuple[str, Any, Any]:
     )
     rows = {TopicPartition("a", 0): [Records.of([Record(0, 0, None, value)])]}
     async with Decoders(settings) as decoders:
-        decoder = await decoders.of("a", rows)
+        decoder = await decoders.of(settings.targets("a")[0], rows)
         assert decoder is not None
         assert decoder.settings == settings.tables[0].decoding
         row, bad = decoder.decode(pa.array([value], pa.binary()))

@@ -58,6 +58,20 @@ async def test_rows_that_are_neither_landed_nor_in_kafka_are_kept() -> None:
         assert b.staging.rows("orders", NAME) is None
 
 
+async def test_files_of_a_table_with_another_name_are_of_the_topic_that_they_name() -> None:
+    async with harness({"orders": 1}, SHORT) as b:
+        b.topics.produce(P, *[b"x"] * 12)
+        b.topics.delete_records(P, 11)
+        rows = in_columns({P: [Record(o, 0, None, b"x") for o in range(10)]})
+        footer = Footer("orders-1", 10, {0: (0, 10)}, topic="orders")
+        await b.staging.write("orders_typed", NAME, rows, footer)
+        await asyncio.sleep(OLD_S + 3_700)
+        assert b.staging.rows("orders_typed", NAME) is not None
+        b.topics.offsets["g"][P] = GroupOffset(10, "orders-1")
+        await asyncio.sleep(3_700)
+        assert b.staging.rows("orders_typed", NAME) is None
+
+
 async def test_an_offset_of_an_earlier_topic_is_not_about_these_rows() -> None:
     async with harness({"orders": 1}, SHORT) as b:
         b.topics.produce(P, *[b"x"] * 12)

@@ -160,6 +160,7 @@ def test_a_footer_of_many_partitions_is_small() -> None:
         b'{"topic_id": null, "ranges": [[0, 0, 9223372036854775808]]}',
         b'{"topic_id": null, "ranges": [[true, 0, 1]]}',
         b'{"topic_id": null, "ranges": [], "columns": 7}',
+        b'{"topic_id": null, "ranges": [], "topic": 7}',
         b'{"topic_id": null, "ranges": [], "columns": "a varchar"}',
         b'{"topic_id": null, "ranges": [], "columns": null, "bad": -1}',
         b'{"topic_id": null, "ranges": [], "columns": null, "bad": null}',

@@ -182,7 +182,8 @@ async def test_a_file_has_what_its_announcement_has() -> None:
         (staged,) = b.staged()
         footers = await b.staging.footers("orders", [staged.file])
         ranges = {p.partition: (found.first, found.next) for p, found in staged.ranges.items()}
-        assert footers == {staged.file: Footer(staged.topic_id, staged.rows, ranges, newest_ms=0)}
+        footer = Footer(staged.topic_id, staged.rows, ranges, newest_ms=0, topic="orders")
+        assert footers == {staged.file: footer}
         assert ranges == {0: (1, 8)}
 
 

@@ -23,6 +23,7 @@ from binwright.protocol.messages import OffsetRange, Staged, TableMessage, Table
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.lake import Footer, Lake, Table
+from binwright.runtime.settings import Target
 from binwright.testing.control_topics import FakeControlTopics
 from binwright.testing.data_topics import FakeDataReader, FakeTopics
 from binwright.testing.lake import FakeLake
@@ -50,6 +51,7 @@ class Scene:
         self.bus = FakeControlTopics()
         self.storage = FakeStorage()
         self.staging = FakeStaging()
+        self.named: dict[str, tuple[str, ...]] = {}  # topic -> its tables; else one of its name
         self._numbers = count(1)
 
     async def prepare(self) -> "Scene":
@@ -67,17 +69,22 @@ class Scene:
         *,
         announce: bool = True,
         cut: bool = False,
+        table: str | None = None,
     ) -> str:
         """Stage these ranges of the data topics as one file; return its name."""
-        staged = await self.write(ranges, cut=cut)
+        staged = await self.write(ranges, cut=cut, table=table)
         if announce:
             await self.announce(staged)
         return staged.file
 
     async def write(
-        self, ranges: Mapping[TopicPartition, tuple[int, int]], *, cut: bool = False
+        self,
+        ranges: Mapping[TopicPartition, tuple[int, int]],
+        *,
+        cut: bool = False,
+        table: str | None = None,
     ) -> Staged:
-        """Write a file; return its announcement."""
+        """Write a file for a table, else for that of the topic's name; return its announcement."""
         topic = next(iter(ranges)).topic
         file = f"0-1-{next(self._numbers)}-0a1b2c3d.parquet"
         now = asyncio.get_running_loop().time()
@@ -93,9 +100,10 @@ class Scene:
         decoder = None if self.columns is None else JsonDecoder(self.columns)
         if decoder:
             decoder.settings = self.decoding
-        size = await self.staging.write(topic, file, in_columns(rows), footer, decoder)
+        size = await self.staging.write(table or topic, file, in_columns(rows), footer, decoder)
         return Staged(
             topic=topic,
+            table=table,
             topic_id=footer.topic_id,
             file=file,
             rows=footer.rows,
@@ -107,7 +115,7 @@ class Scene:
         )
 
     async def announce(self, message: TableMessage) -> None:
-        partition = landing_partition(message.topic)
+        partition = landing_partition(message.target)
         await self.bus.publish(LANDING, partition, wire.key(message), wire.encode(message))
 
     async def order(self, *, paused: bool, topic: str = "orders") -> None:
@@ -178,6 +186,9 @@ class Process:
         }
         self.context = WriterContext(
             lake=SharedLake(self._open_lake),
+            targets=lambda topic: [
+                Target(topic, name) for name in scene.named.get(topic, (topic,))
+            ],
             server=lambda topic: servers.get(topic, "sc://spark"),
             append_limit_s=append_limit_s,
             bus=scene.bus,
@@ -195,9 +206,9 @@ class Process:
         self.opened += 1
         return self.lake
 
-    def _writer_config(self, topic: str) -> WriterConfig:
+    def _writer_config(self, target: Target) -> WriterConfig:
         writer = uuid5(NAMESPACE_OID, f"{self._name}/{next(self._attempts)}").hex
-        table = replace(self._table, topic=topic)
+        table = replace(self._table, topic=target.topic, named=target.name)
         return WriterConfig(table=table, writer=writer, **self._settings)  # type: ignore[arg-type]
 
     def _record_event(self, event: Event) -> None:
@@ -211,8 +222,9 @@ class Process:
             case _:
                 raise AssertionError(f"{event} is not of a writer")
 
-    def report(self, topic: str = "orders") -> TableReport:
-        return self.writers.reports()[topic]
+    def report(self, table: str = "orders") -> TableReport:
+        every = self.writers.reports().values()
+        return next(tables[table] for tables in every if table in tables)
 
     @property
     def claims(self) -> int:

@@ -45,7 +45,9 @@ class Table:
             self.got.set()
 
     def subscription(self, offset: int = 0) -> Subscription:
-        return Subscription(self.topic, offset, self.apply, lambda: self.room, self.lost.append)
+        return Subscription(
+            self.topic, self.topic, offset, self.apply, lambda: self.room, self.lost.append
+        )
 
 
 class CountingTopics(FakeControlTopics):

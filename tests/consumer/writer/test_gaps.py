@@ -8,6 +8,7 @@ from binwright.consumer.decide.writer.states import QueryKafka, Unclear
 from binwright.consumer.writer.actions import RequestRunner
 from binwright.kafka.control_records import LANDING_PARTITIONS, landing_partition
 from binwright.protocol.model import TopicPartition
+from binwright.runtime.settings import Target
 from binwright.testing.lake import Failure
 
 from .scene import LANDING, P, Q, Scene, once, process, seconds, writing
@@ -268,7 +269,9 @@ async def test_kafkas_reply_is_about_one_topic() -> None:
             return await bounds(partitions)
 
         writer.reader.bounds = recreated  # type: ignore[method-assign]
-        runner = RequestRunner(writer.lake, writer.context, writer.context.config("orders"))
+        runner = RequestRunner(
+            writer.lake, writer.context, writer.context.config(Target("orders", "orders"))
+        )
         outcome = await runner.run(QueryKafka(), None)
 
     assert outcome == Unclear("topic orders is being recreated")

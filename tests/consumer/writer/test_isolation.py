@@ -72,7 +72,7 @@ async def test_of_a_backlog_only_what_some_commits_take_is_in_memory() -> None:
         for n in range(backlog):
             await scene.land({P: (n, n + 1)})
         await seconds(30)
-        table: TableWriter = writer.writers._writing["orders"][0]
+        table: TableWriter = writer.writers._writing["orders"][0]._writers["orders"]
         chain = table._writer.chain
         assert chain is not None
         assert MOST_PENDING <= len(chain.pending) <= 2 * MOST_PENDING
@@ -86,7 +86,7 @@ async def test_of_a_backlog_only_what_some_commits_take_is_in_memory() -> None:
 def past(scene: Scene) -> FakeTable:
     """Replace the table by one with the same rows and none of its history, as a clone has."""
     old = scene.storage.tables.pop("orders")
-    new = scene.storage.create("orders", Table("orders", GROUP, CLUSTER))
+    new = scene.storage.create("orders", Table("orders", GROUP, CLUSTER, named="orders"))
     new.rows = {partition: list(rows) for partition, rows in old.rows.items()}
     return new
 

@@ -189,7 +189,7 @@ async def test_an_unexpected_error_ends_neither_that_table_nor_another() -> None
                 raise ZeroDivisionError
             known(event)
 
-        writer.writers._writing["orders"][0]._effects._emit = breaking
+        writer.writers._writing["orders"][0]._writers["orders"]._effects._emit = breaking
         file = await scene.land({P: (0, 10)})
         del scene.staging.files["orders"][file]
         await scene.land({clicks: (0, 10)})
@@ -238,7 +238,7 @@ async def test_a_few_tables_start_at_a_time_so_that_the_first_land_early() -> No
         await seconds(0.5)
         assert [call for call, _ in writer.lake.calls] == ["open"] * STARTS_AT_ONCE
         await seconds(6)
-        states = [report.state for report in writer.writers.reports().values()]
+        states = [writer.report(topic).state for topic in topics]
         assert states.count("landing") >= STARTS_AT_ONCE
         assert {topic for call, topic in writer.lake.calls if call == "append"}, (
             "before the last table starts"

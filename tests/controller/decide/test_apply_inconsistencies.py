@@ -23,7 +23,7 @@ from tests.controller.decide.driver import sent
 from binwright.controller.decide.apply import correct, inconsistency
 from binwright.controller.decide.events import Log
 from binwright.controller.decide.ownership import Starting, State
-from binwright.protocol.messages import Inbound, StartReading, StopReading, StopWriting
+from binwright.protocol.messages import Inbound, StartReading, StopReading, StopWriting, TableReport
 
 BOTH = {S0: alive(1), S1: alive(2)}
 WRITER = {"orders": owned(S0, 1)}
@@ -83,6 +83,17 @@ def test_a_consumer_that_writes_a_table_it_does_not_own_is_stopped(at: State) ->
     assert isinstance(stop, StopWriting)
     assert (slot, stop.epoch, stop.tables) == (S0, 1, ("orders",))
     assert after.writers == known.writers
+
+
+def test_tables_of_other_names_are_of_the_topic_whose_role_it_is() -> None:
+    tables = {name: TableReport(topic="orders", state="landing", committed={}) for name in "ab"}
+    known = group(BOTH, None, {"orders": owned(S0, 1)})
+    assert correct(known, report(S0, 1, writing=tables), NOW) == (known, ())
+    known = group(BOTH, None, {"orders": owned(S1, 2)})
+    _, actions = correct(known, report(S0, 1, writing=tables), NOW)
+    ((_, stop),) = sent(actions)
+    assert isinstance(stop, StopWriting)
+    assert stop.tables == ("orders",)
 
 
 def test_a_writer_that_does_not_list_its_table_has_lost_it() -> None:

@@ -131,6 +131,18 @@ def test_the_need_does_not_grow_while_rows_land_late(late: TableReport) -> None:
     assert need(found) == RATE + 10.0
 
 
+def test_a_topic_of_which_one_table_lands_in_time_may_get_more_consumers() -> None:
+    tables = {
+        "raw": replace(table(), topic="orders"),
+        "typed": replace(table("refused"), topic="orders"),
+    }
+    known = reading({P: 0}, table("refused"))
+    for found, grows in ((tables, True), (tables | {"raw": tables["typed"]}, False)):
+        member = replace(known.member(A), writing=found)
+        group_ = known.with_member(A, member)
+        assert bool(with_backlogs(group_, measured({P: SLACK + 500})).catch_up) is grows
+
+
 def test_another_tables_sink_is_its_own() -> None:
     late = reading({C: 0}, table(age_s=61.0))
     assert with_backlogs(late, measured({C: SLACK + 500})).catch_up

@@ -149,6 +149,14 @@ def test_a_gone_topic_keeps_its_writer_until_all_staged_data_has_landed() -> Non
         ({"orders": table(pending_bytes=9)}, False),
         ({}, False),
         ({"orders": table()}, True),
+        ({"raw": replace(table(), topic="orders")}, True),
+        (
+            {
+                "raw": replace(table(), topic="orders"),
+                "typed": replace(table(pending_bytes=9), topic="orders"),
+            },
+            False,
+        ),
     ):
         members = {S0: alive(1, writing=writing)}
         assert bool(commands(group(members, None, {"orders": owned(S0, 1)}))) is stopped

@@ -164,6 +164,7 @@ def test_an_object_has_every_setting_of_a_key_but_files() -> None:
 def test_tables_of_columns_replace_those_of_the_settings_and_reach_the_consumers() -> None:
     table = {
         "topicPatterns": ["or.*"],
+        "name": "raw_{topic}",
         "format": "json",
         "columns": "id BIGINT",
         "badShare": 0.25,
@@ -172,8 +173,10 @@ def test_tables_of_columns_replace_those_of_the_settings_and_reach_the_consumers
     }
     base = load_settings(tables=[{"topics": ["x"], "format": "json", "columns": "a INT"}])
     found = settings_of(consumer_group(tables=[table]), base)
-    entry = found.table("orders")
+    (target,) = found.targets("orders")
+    entry = target.decoded
     assert entry is not None
+    assert target.name == "raw_orders"
     assert entry.parsed == parse_columns("id BIGINT")
     assert entry.bad_share == 0.25
     assert (entry.cluster_by, entry.statistics) == (("id",), ("_kafka.offset",))

@@ -16,7 +16,7 @@ from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Batch
 
 from .delta import parse_stamp
-from .world import Call, File, ReaderProcess, Row, World, WriterProcess
+from .world import Call, DeltaTable, File, ReaderProcess, Row, World, WriterProcess
 from .writers import TICK_S
 
 
@@ -41,20 +41,16 @@ class _Names:
             if staged is not None:
                 self.files.setdefault(staged.file, len(self.files))
         for reader in world.readers:
-            if reader.unannounced is not None:
-                self.files.setdefault(reader.unannounced.file, len(self.files))
+            for staged in reader.unannounced:
+                self.files.setdefault(staged.file, len(self.files))
 
     def name(self, writer: str) -> int:
         return self.writers.setdefault(writer, len(self.writers))
 
     def world(self, world: World) -> Plain:
-        table = world.table
-        commits = tuple(c.metadata and self.stamp(c.metadata) for c in table.commits)
         return (
-            (commits, table.commits[0].version == 0),
-            tuple(sorted(map(self.lease, world.leases))),
-            _rows(table.landed),
-            _sorted({t * 100 + p: o for (t, p), o in table.begin_offset.items()}),
+            tuple(map(self.table, world.tables)),
+            tuple(sorted((target, self.lease(lease)) for target, lease in world.leases)),
             tuple(self.writer(w, world) for w in world.writers),
             tuple(sorted(self.call(n, c, world) for n, c in world.calls.items())),
             tuple(
@@ -70,6 +66,11 @@ class _Names:
             _sorted(world.reread_from),
             _sorted(world.group),
         )
+
+    def table(self, table: DeltaTable) -> Plain:
+        commits = tuple(c.metadata and self.stamp(c.metadata) for c in table.commits)
+        begins = _sorted({t * 100 + p: o for (t, p), o in table.begin_offset.items()})
+        return (commits, table.commits[0].version == 0), _rows(table.landed), begins
 
     def stamp(self, text: str) -> Plain:
         s = parse_stamp(text)
@@ -96,10 +97,11 @@ class _Names:
     def call(self, name: int, call: Call, world: World) -> Plain:
         awaited = tuple(w is not None and w.call == name for w in world.writers)
         snapshot = call.snapshot
-        began = -1 if snapshot is None else int(snapshot == world.table.metadata_commits)
+        table = world.tables[call.target]
+        began = -1 if snapshot is None else int(snapshot == table.metadata_commits)
         batch = self.batch(call.batch) if call.batch else ()
         rows = () if call.rows is None else (_rows(call.rows),)
-        what = (call.batch is not None, self.lease(call.lease), self.stamp(call.stamp))
+        what = (call.target, call.batch is not None, self.lease(call.lease), self.stamp(call.stamp))
         return awaited, what, batch, began, rows
 
     def staged(self, staged: Staged, world: World) -> Plain:
@@ -107,7 +109,7 @@ class _Names:
         rows = _rows(file.rows) if file is not None and file.readable else 0
         ranges = tuple((p.partition, *r) for p, r in sorted(staged.ranges.items()))
         cut = tuple(p.partition for p in staged.cut)
-        return self.file(staged.file), staged.topic_id, ranges, cut, rows
+        return self.file(staged.file), staged.target, staged.topic_id, ranges, cut, rows
 
     def writer(self, process: WriterProcess | None, world: World) -> Plain:
         if process is None:
@@ -127,7 +129,8 @@ class _Names:
         asked = getattr(process.writer.phase, "asked_from", 0)
         plain_facts = facts and (facts.topic_id, _sorted(facts.bounds), facts.landing_id, asked)
         position = -1 if process.position is None else process.position
-        return name, own, plain_facts, position
+        landed = [(p.partition, o.offset, o.topic_id) for p, o in process.landed.items()]
+        return name, own, plain_facts, position, world.bounds.targets > 1 and tuple(sorted(landed))
 
     def landing(self, phase: Landing, now: float, world: World) -> Plain:
         reread_from = tuple(
@@ -169,7 +172,7 @@ class _Names:
             )
             for p, r in sorted(reader.buffer._rows.items())
         )
-        unannounced = reader.unannounced and self.staged(reader.unannounced, world)
+        unannounced = tuple(self.staged(staged, world) for staged in reader.unannounced)
         staging = tuple(
             (p.partition, end, _same(one.partitions, p, revision))
             for p, (end, revision) in sorted(one.staging.items())

@@ -19,7 +19,7 @@ from binwright.consumer.decide.writer.states import (
 from binwright.protocol.ports.lake import Commit, Ranges
 from binwright.protocol.stamp import Stamp, read_stamp
 
-from .world import TABLE, Call, DeltaTable, Row, World, missing
+from .world import TABLES, Call, DeltaTable, Row, World, missing
 
 _STAMPS: dict[str, Stamp] = {}
 
@@ -27,7 +27,7 @@ _STAMPS: dict[str, Stamp] = {}
 def parse_stamp(text: str) -> Stamp:
     """Return a stamp; each is parsed once."""
     if text not in _STAMPS:
-        found = read_stamp(text, TABLE)
+        found = read_stamp(text, TABLES[0])
         assert isinstance(found, Stamp)
         _STAMPS[text] = found
     return _STAMPS[text]
@@ -35,18 +35,19 @@ def parse_stamp(text: str) -> Stamp:
 
 def can_commit(world: World, call: Call) -> bool:
     """Whether a call may still be committed."""
-    if call.snapshot not in {None, world.table.metadata_commits}:
+    if call.snapshot not in {None, world.tables[call.target].metadata_commits}:
         return False
     return call.batch is None or call.rows is not None or _has_lease(world, call)
 
 
 def _has_lease(world: World, call: Call) -> bool:
-    return not call.lease or call.lease in world.leases  # a mutated writer reads none
+    # A mutated writer reads none.
+    return not call.lease or (call.target, call.lease) in world.leases
 
 
 def begin(world: World, call: Call) -> Call:
     """Take the snapshot of a call."""
-    return replace(call, snapshot=world.table.metadata_commits)
+    return replace(call, snapshot=world.tables[call.target].metadata_commits)
 
 
 def read(world: World, call: Call) -> tuple[Call, Outcome | None]:
@@ -62,11 +63,11 @@ def read(world: World, call: Call) -> tuple[Call, Outcome | None]:
 
 def end(world: World, call: Call) -> tuple[World, Outcome]:
     """End a call that has read all that it reads."""
-    table = world.table
+    table = world.tables[call.target]
     if call.snapshot != table.metadata_commits:
         return world, Conflict("metadata were committed")
     if call.batch is None:
-        return replace(world, table=with_metadata(table, call.stamp)), Committed()
+        return world.table(call.target, with_metadata(table, call.stamp)), Committed()
     rows = frozenset(call.rows or ())
     if (twice := rows & table.landed) or len(rows) < len(call.rows or ()):
         raise InvariantViolation(f"rows land twice: {sorted(twice or rows)}")
@@ -82,10 +83,10 @@ def end(world: World, call: Call) -> tuple[World, Outcome]:
         landed=table.landed | rows,
         begin_offset=begin_offset,
     )
-    world = replace(world, table=table)
+    world = world.table(call.target, table)
     if topic == world.topic:
         for partition, offset in stamp.committed.items():
-            if lost := missing(world, partition, offset):
+            if lost := missing(world, call.target, partition, offset):
                 raise InvariantViolation(
                     f"a stamp has {partition} up to {offset}, without {sorted(lost)}"
                 )

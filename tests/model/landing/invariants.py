@@ -15,14 +15,14 @@ from binwright.consumer.decide.writer.states import Landing
 from .delta import topic_number
 from .steps import run_immediate_steps, steps
 from .world import World, missing, rows_between
-from .writers import NEVER_S
+from .writers import NEVER_S, named
 
 PATIENCE = 600  # steps
 MANY = 1_000
 
 
 def check(world: World) -> None:
-    """Raise if a writer's chain is ahead of the table, except for begins that it has decided."""
+    """Raise if a writer's chain is ahead of its table, except for begins that it has decided."""
     for index, process in enumerate(world.writers):
         phase = process and process.writer.phase
         if not isinstance(phase, Landing) or topic_number(phase.chain.topic_id) != world.topic:
@@ -30,9 +30,9 @@ def check(world: World) -> None:
         if world.bounds.from_latest and phase.stamp_due:
             continue  # it has decided where to begin, and not stamped that yet
         for partition, offset in phase.chain.committed.items():
-            if lost := missing(world, partition, offset):
+            if lost := missing(world, world.target_of(index), partition, offset):
                 raise InvariantViolation(
-                    f"writer {index} is at {offset} of {partition}, without {sorted(lost)}"
+                    f"{named(world, index)} is at {offset} of {partition}, without {sorted(lost)}"
                 )
 
 
@@ -52,16 +52,21 @@ def check_liveness(world: World) -> None:
 
 
 def _landed(world: World) -> bool:
-    return not world.produce and not any(_unlanded(world, p) for p in range(len(world.logs)))
+    return not world.produce and not any(
+        _unlanded(world, target, p)
+        for target in range(world.bounds.targets)
+        for p in range(len(world.logs))
+    )
 
 
-def _unlanded(world: World, partition: int) -> bool:
+def _unlanded(world: World, target: int, partition: int) -> bool:
     log = world.logs[partition]
-    if missing(world, partition, log.end):
+    if missing(world, target, partition, log.end):
         return True
     if log.resumes_at is None or world.bounds.kinds & {"file lost", "announcement lost"}:
         return False
-    return bool(rows_between(world, partition, log.resumes_at, log.end) - world.table.landed)
+    rows = rows_between(world, partition, log.resumes_at, log.end)
+    return bool(rows - world.tables[target].landed)
 
 
 def _time_passes(world: World) -> World:

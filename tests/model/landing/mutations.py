@@ -9,9 +9,10 @@ from binwright.consumer.decide import buffer as buffers
 from binwright.consumer.decide.buffer import Buffer, BufferedRange
 from binwright.consumer.decide.writer import chain as chains
 from binwright.consumer.decide.writer import commits as table_commits
-from binwright.consumer.decide.writer import landing, machine
+from binwright.consumer.decide.writer import landed_offsets, landing, machine
 from binwright.consumer.decide.writer.chain import Announcement, Chain
 from binwright.consumer.decide.writer.commits import Resolved
+from binwright.consumer.decide.writer.landed_offsets import Offsets
 from binwright.consumer.decide.writer.states import (
     Append,
     Claiming,
@@ -28,9 +29,9 @@ from binwright.consumer.decide.writer.states import (
     Unclear,
     Writer,
 )
-from binwright.protocol.messages import OffsetRange
+from binwright.protocol.messages import OffsetRange, Staged
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import Records
+from binwright.protocol.ports.kafka import GroupOffset, Records
 from binwright.protocol.ports.lake import Commit, Ranges
 from binwright.protocol.stamp import read_stamp
 
@@ -305,7 +306,31 @@ def _loses_record(self: Buffer, partition: TopicPartition, records: Records, now
 _add = Buffer.add
 
 
+# --- several tables ------------------------------------------------------------------------------
+
+
+def _highest_landed(tables: Collection[Offsets]) -> dict[TopicPartition, GroupOffset]:
+    known = set.intersection(*(set(offsets) for offsets in tables))
+    return {p: max((t[p] for t in tables), key=lambda offset: offset.offset) for p in known}
+
+
+def _of_those_that_know(tables: Collection[Offsets]) -> dict[TopicPartition, GroupOffset]:
+    known = {p for offsets in tables for p in offsets}
+    return {
+        p: min((t[p] for t in tables if p in t), key=lambda offset: offset.offset) for p in known
+    }
+
+
+_of_the_topics_table = property(lambda staged: staged.topic)
+
+
 MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
+    # several tables
+    "one table's offsets are committed": ((landed_offsets, "least_landed", _highest_landed),),
+    "offsets of a table are committed that others do not know": (
+        (landed_offsets, "least_landed", _of_those_that_know),
+    ),
+    "announcements of another table are taken": ((Staged, "target", _of_the_topics_table),),
     # chain
     "a range lands across a gap": ((chains._BatchBuilder, "_joining", _skips_gaps),),
     "landed offsets are not cut off": ((chains._BatchBuilder, "_joining", _keeps_landed_offsets),),

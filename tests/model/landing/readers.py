@@ -12,7 +12,7 @@ from binwright.protocol.messages import Command, Staged, StartReading, StopReadi
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.kafka import Record, Records
 
-from .world import NOTHING, TOPIC, File, ReaderProcess, Row, World
+from .world import NOTHING, TABLES, TOPIC, File, ReaderProcess, Row, World
 
 CONFIG = BatchConfig()
 
@@ -39,8 +39,8 @@ def steps(world: World, index: int) -> Iterator[Step[World]]:
         if _can_fetch(world, reader, partition.partition):
             label = (actor, "fetches", partition)
             yield Step(label, lambda p=partition.partition: fetch(world, index, p))  # type: ignore[misc]
-    if reader.unannounced is not None:
-        yield Step((actor, "announces", reader.unannounced.file), lambda: announce(world, index))
+    if reader.unannounced:
+        yield Step((actor, "announces", reader.unannounced[0].file), lambda: announce(world, index))
     elif reader.buffer.oldest_at(TOPIC) is not None:
         yield Step((actor, "stages what it has"), lambda: stage(world, index))
 
@@ -105,50 +105,57 @@ def _renew(world: World, index: int) -> World:
 
 
 def stage(world: World, index: int) -> World:
-    """Write a file, unless the topic was recreated."""
+    """Write a file for each table, unless the topic was recreated."""
     if world.readers[index].topic != world.topic:
         return _renew(world, index)
     reader = world.readers[index]
     buffer = copied(reader.buffer)
     taken = buffer.take_ranges(TOPIC)
-    name = f"f{world.counter}"
     rows = frozenset(
         Row(world.topic, p.partition, offset, int(value or b""))
         for p, taken_range in taken.items()
         for records in taken_range.records
         for offset, value in zip(records.offsets, records.values, strict=True)
     )
-    staged = Staged(
-        topic=TOPIC,
-        topic_id=f"t{world.topic}",
-        file=name,
-        rows=len(rows),
-        bytes=1,
-        ranges={p: taken_range.range for p, taken_range in taken.items()},
-        slot=reader.consumer.slot,
-        epoch=reader.consumer.epoch,
-        cut=tuple(p for p, taken_range in taken.items() if taken_range.cut),
-    )
+    staged: list[Staged] = []
+    for target in range(world.bounds.targets):
+        name = f"f{world.counter}"
+        staged.append(
+            Staged(
+                topic=TOPIC,
+                table=TABLES[target].named,
+                topic_id=f"t{world.topic}",
+                file=name,
+                rows=len(rows),
+                bytes=1,
+                ranges={p: taken_range.range for p, taken_range in taken.items()},
+                slot=reader.consumer.slot,
+                epoch=reader.consumer.epoch,
+                cut=tuple(p for p, taken_range in taken.items() if taken_range.cut),
+            )
+        )
+        files = {**world.files, name: File(rows, target)}
+        world = replace(world, files=files, counter=world.counter + 1)
     consumer = machine.staging_started(reader.consumer, {p: s.range.next for p, s in taken.items()})
-    world = replace(world, files={**world.files, name: File(rows)}, counter=world.counter + 1)
-    reader = replace(reader, buffer=buffer, consumer=consumer, unannounced=staged)
+    reader = replace(reader, buffer=buffer, consumer=consumer, unannounced=tuple(staged))
     return world.reader(index, reader)
 
 
 def announce(world: World, index: int) -> World:
-    """Announce the staged file."""
+    """Announce the next staged file; once all are, its rows count as staged."""
     reader = world.readers[index]
-    staged = reader.unannounced
-    assert staged is not None
-    consumer, _ = machine.file_announced(reader.consumer, staged.ranges)
+    staged, *left = reader.unannounced
     world = replace(world, landing=(*world.landing, staged))
+    if left:
+        return world.reader(index, replace(reader, unannounced=tuple(left)))
+    consumer, _ = machine.file_announced(reader.consumer, staged.ranges)
     cuts = dict(reader.cuts)
     for row in world.files[staged.file].rows:
         log, (first, cut) = world.logs[row.partition], cuts.get(row.partition, (0, -1))
         if row.cut == cut == log.cuts:
             del cuts[row.partition]
             world = world.log(row.partition, replace(log, resumes_at=first))
-    return world.reader(index, replace(reader, consumer=consumer, unannounced=None, cuts=cuts))
+    return world.reader(index, replace(reader, consumer=consumer, unannounced=(), cuts=cuts))
 
 
 # --- commands ------------------------------------------------------------------------------------

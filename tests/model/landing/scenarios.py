@@ -8,8 +8,8 @@ from tests.model.landing.canonical_form import canonical
 
 from .invariants import check, check_liveness
 from .readers import new_reader
-from .steps import first_logs, system_steps
-from .world import Bounds, World
+from .steps import PROCESSES, first_logs, system_steps
+from .world import Bounds, DeltaTable, World
 
 CLAIMED = (
     "writer 0 is granted",
@@ -31,6 +31,27 @@ STARTED = ("partition 0 is started",)
 ANNOUNCED = ("reader 0 fetches", "reader 0 stages", "reader 0 announces")
 ONE_FILE = (*STAMPED, *STARTED, *ANNOUNCED)
 TWO_FILES = (*ONE_FILE, *ANNOUNCED)
+TWO_STAMPED = (
+    "writer 0 is granted",
+    *(
+        step
+        for n in (0, 1)
+        for step in (
+            f"writer 0 of table {n} WriteLease",
+            f"writer 0 of table {n} DeleteOtherLeases",
+            f"writer 0 of table {n} claims",
+            f"Spark begins {n}.0",
+            f"Spark ends {n}.0",
+            f"writer 0 of table {n} QueryKafka",
+            f"writer 0 of table {n} appends a stamp",
+            f"Spark begins {n}.1",
+            f"Spark reads {n}.1",
+            f"Spark ends {n}.1",
+        )
+    ),
+)
+"""As `STAMPED`, of a topic with two tables."""
+TWO_ANNOUNCED = (*STARTED, *ANNOUNCED, "reader 0 announces")
 LANDED = ("writer 0 appends", "Spark begins", "Spark reads", "Spark ends")
 
 
@@ -69,6 +90,8 @@ def first_world(bounds: Bounds) -> World:
         faults=bounds.faults,
         produce=bounds.produce,
         rereads=bounds.rereads,
+        tables=(DeltaTable(),) * bounds.targets,
+        writers=(None,) * (PROCESSES * bounds.targets),
     )
 
 
@@ -151,6 +174,26 @@ CORRECT_SCENARIOS: Mapping[str, Scenario] = {
     ),
     "logs cut, small batches": scenario(
         "log cut", 20_000, 20, after=STAMPED, faults=2, produce=3, batch_bytes=1, fetch_singly=True
+    ),
+    "two tables": scenario(EVERY, targets=2),
+    "two tables, small batches": scenario(
+        "crash,twice,unclear,refused,reader crash,file lost,announcement lost,history cut",
+        30_000,
+        after=TWO_STAMPED,
+        faults=2,
+        targets=2,
+        fetch_singly=True,
+        batch_bytes=1,
+    ),
+    "two tables, recreated": scenario(
+        "recreated,log cut,history cut,crash",
+        after=(*TWO_STAMPED, *TWO_ANNOUNCED),
+        faults=2,
+        targets=2,
+        produce=1,
+    ),
+    "two tables from the latest": scenario(
+        "crash,unclear,history cut", from_latest=True, targets=2, produce=2
     ),
     "recreated and cleaned up": scenario("recreated,history cut,crash", faults=3, produce=1),
 }
@@ -282,6 +325,9 @@ DETECTED_MUTATIONS: Mapping[str, Scenario] = {
         broken("log cut", (*ONE_FILE, *LANDED), 1, produce=1), mutated_setup=True
     ),
     "a record is left out": broken("", faults=0),
+    "one table's offsets are committed": broken("", TWO_STAMPED, faults=0, targets=2),
+    "offsets of a table are committed that others do not know": broken("", faults=0, targets=2),
+    "announcements of another table are taken": broken("", TWO_STAMPED, faults=0, targets=2),
 }
 """Mutation -> a scenario in which it must lead to a violation."""
 

@@ -12,6 +12,7 @@ from binwright.protocol.ports.lake import Commit
 from . import delta, readers, writers
 from .world import Log, World, append_entry
 
+PROCESSES = 2  # that may have the role of the writer
 KINDS = frozenset(
     {
         "crash",  # a writer ends; its call continues
@@ -122,8 +123,8 @@ def _delete(world: World) -> World:
 
 def _controller(world: World) -> Iterator[Step[World]]:
     if world.grants and not any(world.writers):
-        for index in range(len(world.writers)):
-            yield Step(("writer", index, "is granted"), partial(writers.grant, world, index))
+        for number in range(PROCESSES):
+            yield Step(("writer", number, "is granted"), partial(writers.grant, world, number))
     for number, owner in enumerate(world.owners):
         if owner is None:
             label = ("partition", number, "is started at", world.start_offsets[number])
@@ -142,6 +143,9 @@ def _reread(world: World, number: int, owner: int) -> World:
     offset = world.reread_from[number]
     reread_from = {p: o for p, o in world.reread_from.items() if p != number}
     world = replace(world, reread_from=reread_from, rereads=world.rereads - 1)
+    position = world.readers[owner].consumer.partitions[world.partition(number)].next
+    if position is None or position <= offset:
+        return world  # it will get there
     return readers.start(world, owner, number, offset)
 
 
@@ -167,22 +171,23 @@ def _faults(world: World) -> Iterator[Fault]:
 
 def _writers_faults(world: World) -> Iterator[Fault]:
     label: Label
+    for number in range(PROCESSES):
+        if any(world.writers[index] is not None for index in world.process(number)):
+            yield "crash", ("writer", number, "crashes"), partial(world.without_process, number)
+        elif world.grants and any(world.writers):
+            label = ("writer", number, "is granted, too")
+            yield "twice", label, partial(writers.grant, world, number)
     for index, process in enumerate(world.writers):
-        if process is None:
-            if world.grants and any(world.writers):
-                label = ("writer", index, "is granted, too")
-                yield "twice", label, partial(writers.grant, world, index)
-            continue
-        yield "crash", ("writer", index, "crashes"), partial(world.writer, index, None)
-        if process.call is not None:
-            label = ("writer", index, "gets no reply")
+        if process is not None and process.call is not None:
+            actor = writers.named(world, index)
+            label = (actor, "gets no reply")
             yield (
                 "unclear",
                 label,
                 partial(writers.deliver_outcome, world, index, Unclear("no reply")),
             )
             if world.calls[process.call].snapshot is None:
-                label = ("writer", index, "is refused")
+                label = (actor, "is refused")
                 yield "refused", label, partial(_ended, world, process.call, Refused("no"))
 
 
@@ -246,19 +251,20 @@ def _lose_file(world: World, name: str) -> World:
 
 def _table_faults(world: World) -> Iterator[Fault]:
     label: Label
-    table = world.table
-    compacted = Commit(table.next_version, None)
-    after = replace(table, commits=(*table.commits, compacted), next_version=table.next_version + 1)
-    yield "compact", ("the table is compacted",), partial(replace, world, table=after)
-    altered = replace(world, table=delta.with_metadata(table, None))
-    yield "altered", ("the table is altered",), lambda: altered
     for lease in sorted(world.leases):
-        label = (lease, "is lost")
+        label = (lease[1], "is lost")
         yield "lease lost", label, partial(replace, world, leases=world.leases - {lease})
-    for kept in range(1, len(table.commits)):
-        cut = replace(table, commits=table.commits[-kept:])
-        label = ("all but", kept, "commits are cleaned up")
-        yield "history cut", label, partial(replace, world, table=cut)
+    for target, table in enumerate(world.tables):
+        what = "the table" if world.bounds.targets == 1 else f"table {target}"
+        compacted = (*table.commits, Commit(table.next_version, None))
+        after = replace(table, commits=compacted, next_version=table.next_version + 1)
+        yield "compact", (what, "is compacted"), partial(world.table, target, after)
+        altered = delta.with_metadata(table, None)
+        yield "altered", (what, "is altered"), partial(world.table, target, altered)
+        for kept in range(1, len(table.commits)):
+            cut = replace(table, commits=table.commits[-kept:])
+            label = ("all but", kept, "commits of", what, "are cleaned up")
+            yield "history cut", label, partial(world.table, target, cut)
 
 
 def _topics_faults(world: World) -> Iterator[Fault]:

@@ -1,4 +1,4 @@
-"""The world as a value: Kafka, the staged files, a table, and the processes."""
+"""The world as a value: Kafka, the staged files, tables of one topic, and the processes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -9,10 +9,12 @@ from binwright.consumer.decide.machine import Consumer
 from binwright.consumer.decide.writer.states import TopicState, Writer
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import GroupOffset
 from binwright.protocol.ports.lake import Batch, Commit, Table
 
 TOPIC = "t"
-TABLE = Table(topic=TOPIC, group="g", cluster="c")
+TABLES = tuple(Table(TOPIC, "g", "c", named=name) for name in (None, "u"))
+"""The topic's tables: a world has the first of them, or both."""
 NOTHING = -1  # the entry of an offset that readers skip, such as a control record
 
 
@@ -40,6 +42,7 @@ class Bounds:
     from_latest: bool = False
     batch_bytes: int = 1_000_000
     full_stamp_every: int = 32
+    targets: int = 1  # tables of the topic
     rereads: int = 2  # how often partitions are read again for gaps; unbounded for liveness
 
 
@@ -63,6 +66,7 @@ class File:
     """A staged file."""
 
     rows: frozenset[Row]
+    target: int = 0  # the number of its table
     readable: bool = True
 
 
@@ -73,6 +77,7 @@ class Call:
     by: int  # index of the writer's process
     number: int  # of the commit under its claim; 0: the claim
     stamp: str
+    target: int = 0  # the number of its table
     lease: str = ""  # that it reads; a claim reads none
     batch: Batch | None = None  # None: a claim
     snapshot: int | None = None  # how many metadata commits there were, once it began
@@ -93,9 +98,11 @@ class DeltaTable:
 
 @dataclass(frozen=True, slots=True)
 class WriterProcess:
-    """A process with the role of the table's writer."""
+    """The writer of one table, in a process that has the role for all of them."""
 
     writer: Writer
+    landed: Mapping[TopicPartition, GroupOffset] = field(default_factory=dict)
+    """What it passes on to be committed to Kafka."""
     now: float = 0.0
     position: int | None = None  # in the landing topic; None: it does not read it yet
     call: int | None = None  # the call that it waits for
@@ -109,7 +116,7 @@ class ReaderProcess:
     consumer: Consumer
     topic: int  # the topic that it assumes to read
     buffer: Buffer  # copied on each change
-    unannounced: Staged | None = None  # a staged file that is not announced yet
+    unannounced: tuple[Staged, ...] = ()  # staged files that are not announced yet
     cuts: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     """Cuts that it has detected and not announced: partition -> (new offset, number of the cut)."""
 
@@ -125,10 +132,11 @@ class World:
     landing_id: int = 0
     files: Mapping[str, File] = field(default_factory=dict)
     files_to_delete: frozenset[str] = frozenset()
-    leases: frozenset[str] = frozenset()
-    table: DeltaTable = DeltaTable()
+    leases: frozenset[tuple[int, str]] = frozenset()  # with the number of their table
+    tables: tuple[DeltaTable, ...] = (DeltaTable(),)
     calls: Mapping[int, Call] = field(default_factory=dict)
     writers: tuple[WriterProcess | None, ...] = (None, None)
+    """Those of the first process, one for each table, then those of the second."""
     readers: tuple[ReaderProcess, ...] = ()
     owners: tuple[int | None, ...] = ()  # partition -> reader, by the controller
     start_offsets: tuple[int | None, ...] = ()  # partition -> where its next reader begins
@@ -156,6 +164,26 @@ class World:
         writers = (*self.writers[:index], writer, *self.writers[index + 1 :])
         return replace(self, writers=writers)
 
+    def table(self, target: int, table: DeltaTable) -> "World":
+        tables = (*self.tables[:target], table, *self.tables[target + 1 :])
+        return replace(self, tables=tables)
+
+    def target_of(self, index: int) -> int:
+        """Return the number of a writer's table."""
+        return index % self.bounds.targets
+
+    def process(self, number: int) -> range:
+        """Return the indices of a process's writers."""
+        targets = self.bounds.targets
+        return range(number * targets, (number + 1) * targets)
+
+    def without_process(self, number: int) -> "World":
+        """Return the world in which this process writes no table."""
+        world = self
+        for index in self.process(number):
+            world = world.writer(index, None)
+        return world
+
 
 def append_entry(log: Log, entry: str) -> Log:
     """Return the log with one more record, or one more offset without a record."""
@@ -172,10 +200,11 @@ def rows_between(world: World, partition: int, first: int, end: int) -> frozense
     )
 
 
-def missing(world: World, partition: int, committed: int) -> frozenset[Row]:
-    """Return the records below `committed` that are missing in the table."""
+def missing(world: World, target: int, partition: int, committed: int) -> frozenset[Row]:
+    """Return the records below `committed` that are missing in a table."""
+    table = world.tables[target]
     first = world.logs[partition].uncertain_below
     if world.bounds.from_latest:
-        begin_offset = world.table.begin_offset.get((world.topic, partition), committed)
+        begin_offset = table.begin_offset.get((world.topic, partition), committed)
         first = max(first, begin_offset)
-    return rows_between(world, partition, first, committed) - world.table.landed
+    return rows_between(world, partition, first, committed) - table.landed

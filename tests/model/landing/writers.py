@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tests.model.explore import InvariantViolation, Step
 
-from binwright.consumer.decide.writer import machine
+from binwright.consumer.decide.writer import landed_offsets, machine
 from binwright.consumer.decide.writer.states import (
     Append,
     ClaimTable,
@@ -31,20 +31,21 @@ from binwright.consumer.decide.writer.states import (
     Writer,
     WriterConfig,
 )
+from binwright.protocol.ports.kafka import GroupOffset
 from binwright.protocol.ports.lake import Commit
 
 from .delta import topic_number
-from .world import TABLE, TOPIC, Call, Row, World, WriterProcess, missing
+from .world import TABLES, Call, Row, World, WriterProcess, missing
 
 TICK_S = 1.0  # not less than any time-out below
 NEVER_S = 1e12
 
 
-def config(world: World) -> WriterConfig:
+def config(world: World, index: int) -> WriterConfig:
     """Return the configuration of a writer that commits at once and asks Kafka at each tick."""
     bounds = world.bounds
     return WriterConfig(
-        table=TABLE,
+        table=TABLES[world.target_of(index)],
         writer=f"w{world.counter}",
         from_latest=bounds.from_latest,
         freshness_s=0.0,
@@ -57,11 +58,19 @@ def config(world: World) -> WriterConfig:
     )
 
 
-def grant(world: World, index: int) -> World:
-    """Grant the role to a process."""
-    process = WriterProcess(Writer(config(world)))
-    world = replace(world, counter=world.counter + 1, grants=world.grants - 1)
-    return world.writer(index, process)
+def grant(world: World, number: int) -> World:
+    """Grant the role to a process: it writes all tables of the topic."""
+    world = replace(world, grants=world.grants - 1)
+    for index in world.process(number):
+        process = WriterProcess(Writer(config(world, index)))
+        world = replace(world, counter=world.counter + 1).writer(index, process)
+    return world
+
+
+def named(world: World, index: int) -> str:
+    """Return the name of a writer in traces."""
+    number, target = divmod(index, world.bounds.targets)
+    return f"writer {number}" + (f" of table {target}" if world.bounds.targets > 1 else "")
 
 
 def steps(world: World, index: int) -> Iterator[Step[World]]:
@@ -69,7 +78,7 @@ def steps(world: World, index: int) -> Iterator[Step[World]]:
     process = world.writers[index]
     if process is None:
         return
-    actor = f"writer {index}"
+    actor = named(world, index)
     if process.facts is not None:
         yield Step((actor, "gets Kafka's reply"), lambda: _deliver_facts(world, index))
     elif process.call is None:
@@ -116,16 +125,18 @@ def act(world: World, index: int, now: float) -> World:
             case ClaimTable() | Append():
                 return _send(world, index, wanted)
             case WriteLease(lease=lease):
-                world = replace(world, leases=world.leases | {lease})
+                world = replace(world, leases=world.leases | {(world.target_of(index), lease)})
                 return deliver_outcome(world, index, Done())
             case DeleteOtherLeases(lease=lease):
-                world = replace(world, leases=world.leases & {lease})
+                target = world.target_of(index)
+                kept = {each for each in world.leases if each[0] != target or each[1] == lease}
+                world = replace(world, leases=frozenset(kept))
                 return deliver_outcome(world, index, Done())
             case QueryKafka() if isinstance(phase, Landing):
                 world = world.writer(index, replace(process, writer=writer, facts=_facts(world)))
                 return world if world.bounds.slow_facts else _deliver_facts(world, index)
             case _:
-                world = deliver_outcome(world, index, _read(world, wanted))
+                world = deliver_outcome(world, index, _read(world, index, wanted))
         after = world.writers[index]
         if after is None or isinstance(after.writer.phase, Landing):
             return world
@@ -134,24 +145,26 @@ def act(world: World, index: int, now: float) -> World:
 def _send(world: World, index: int, wanted: ClaimTable | Append) -> World:
     process = world.writers[index]
     assert process is not None
+    target = world.target_of(index)
     if isinstance(wanted, Append):
-        call = Call(index, wanted.number, wanted.stamp, wanted.lease, wanted.batch)
+        call = Call(index, wanted.number, wanted.stamp, target, wanted.lease, wanted.batch)
     else:
-        call = Call(index, 0, wanted.stamp)
+        call = Call(index, 0, wanted.stamp, target)
     world = replace(world, calls={**world.calls, world.counter: call}, counter=world.counter + 1)
     return world.writer(index, replace(process, call=world.counter - 1))
 
 
-def _read(world: World, wanted: Request) -> Outcome:
+def _read(world: World, index: int, wanted: Request) -> Outcome:
+    table = world.tables[world.target_of(index)]
     match wanted:
         case ReadHistory(limit=limit):
-            commits: tuple[Commit, ...] = world.table.commits[::-1]
+            commits: tuple[Commit, ...] = table.commits[::-1]
             return HistoryRead(commits[:limit], complete=limit >= len(commits))
         case QueryKafka():
             return _facts(world)
         case ReadLandedOffsets():
             newest: dict[int, int] = {}
-            for row in world.table.landed:
+            for row in table.landed:
                 newest[row.partition] = max(row.offset, newest.get(row.partition, 0))
             group = {p: o for p, (topic, o) in world.group.items() if topic == world.topic}
             return LandedOffsets(newest, group)
@@ -172,14 +185,14 @@ def _deliver_facts(world: World, index: int) -> World:
 
 
 def deliver_outcome(world: World, index: int, outcome: Outcome) -> World:
-    """Deliver an outcome to a writer, which ends if it has lost the table."""
+    """Deliver an outcome to a writer; if it has lost the table, its process gives up the role."""
     process = world.writers[index]
     assert process is not None
     writer, effects = machine.apply_outcome(process.writer, outcome, process.now)
     world = world.writer(index, replace(process, writer=writer, call=None))
     world = _carry_out(world, index, effects)
     ended = isinstance(writer.phase, Lost | Contradicted)
-    return world.writer(index, None) if ended else world
+    return world.without_process(index // world.bounds.targets) if ended else world
 
 
 def _has_unread(world: World, process: WriterProcess) -> bool:
@@ -224,7 +237,8 @@ def _carry_out(world: World, index: int, effects: tuple[Effect, ...]) -> World:
             case CommitOffsets(committed=committed):
                 world = _commit_offsets(world, index, dict(committed))
             case RereadPartitions(committed=committed):
-                world = replace(world, reread_from={**world.reread_from, **committed})
+                lowest = {p: min(o, world.reread_from.get(p, o)) for p, o in committed.items()}
+                world = replace(world, reread_from={**world.reread_from, **lowest})
             case _:
                 pass
     return world
@@ -235,7 +249,8 @@ def _delete(world: World, index: int, names: tuple[str, ...]) -> World:
         file = world.files.get(name)
         if file is None or not file.readable:
             continue
-        unlanded = {r for r in file.rows - world.table.landed if _is_wanted(world, index, r)}
+        landed = world.tables[file.target].landed
+        unlanded = {r for r in file.rows - landed if _is_wanted(world, index, r)}
         if unlanded:
             raise InvariantViolation(
                 f"{name} is to be deleted with {sorted(unlanded)}, which are not in the table"
@@ -256,7 +271,8 @@ def _is_wanted(world: World, index: int, row: Row) -> bool:
         return True
     process = world.writers[index]
     chain = process and process.writer.chain
-    begin_offset = world.table.begin_offset.get((world.topic, row.partition))
+    table = world.tables[world.target_of(index)]
+    begin_offset = table.begin_offset.get((world.topic, row.partition))
     if begin_offset is None and chain:
         begin_offset = chain.committed.get(row.partition)
     return row.offset >= (begin_offset or 0)
@@ -266,13 +282,21 @@ def _commit_offsets(world: World, index: int, offsets: dict[int, int]) -> World:
     process = world.writers[index]
     assert process is not None
     chain = process.writer.chain
-    topic = topic_number(chain.topic_id) if chain else -1
-    if topic != world.topic:
-        return world  # offsets of a topic that no longer exists
-    for partition, offset in offsets.items():
-        if lost := missing(world, partition, offset):
-            raise InvariantViolation(
-                f"{TOPIC}-{partition} is committed up to {offset}, without {sorted(lost)}"
-            )
-    committed_offsets = {p: (topic, offset) for p, offset in offsets.items()}
-    return replace(world, group={**world.group, **committed_offsets})
+    topic_id = chain.topic_id if chain else None
+    new = {world.partition(p): GroupOffset(offset, topic_id) for p, offset in offsets.items()}
+    known = {p: o for p, o in process.landed.items() if o.topic_id == topic_id}
+    world = world.writer(index, replace(process, landed={**known, **new}))
+    together = [world.writers[i] for i in world.process(index // world.bounds.targets)]
+    least = landed_offsets.least_landed([w.landed for w in together if w is not None])
+    for partition in least.keys() & new.keys():
+        offset, topic = least[partition].offset, topic_number(least[partition].topic_id)
+        if topic != world.topic:
+            continue  # offsets of a topic that no longer exists
+        for target in range(world.bounds.targets):
+            if lost := missing(world, target, partition.partition, offset):
+                raise InvariantViolation(
+                    f"{partition} is committed up to {offset}, and table {target} lacks "
+                    f"{sorted(lost)}"
+                )
+        world = replace(world, group={**world.group, partition.partition: (topic, offset)})
+    return world

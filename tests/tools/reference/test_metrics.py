@@ -13,6 +13,7 @@ from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.savings import Savings, SimulatedCost
 from binwright.runtime.health import Health
 from binwright.runtime.metrics import METRICS, Distribution, Sample
+from binwright.runtime.settings import Target
 from binwright.views.page.server import group_samples
 from binwright.views.status import ConsumerStatus, Status
 from binwright.views.table_status import TableStatus
@@ -20,6 +21,7 @@ from binwright.views.table_status import TableStatus
 P = TopicPartition("orders", 0)
 SLOT = Slot(0)
 
+TARGET = Target("orders", "orders")
 CAPACITY = MeasuredCapacity(bytes_per_s=BytesPerSecond(1.0), spread=0.0, used=1.0, seconds=30.0)
 REPORT = Report(
     slot=SLOT,
@@ -32,9 +34,9 @@ REPORT = Report(
 )
 
 TOTALS = DecodingTotals(
-    seconds={"orders": 1.0},
-    bad={("orders", "malformed"): 1},
-    versions={"orders": 1},
+    seconds={TARGET: 1.0},
+    bad={(TARGET, "malformed"): 1},
+    versions={TARGET: 1},
     requests={"failed": 1},
 )
 
@@ -51,7 +53,7 @@ STATUS = Status(
     lag=0,
     moves=(),
     plan=None,
-    tables=(TableStatus("orders", SLOT, "landing", 0.0, 0, 0, freshness_s=1.0),),
+    tables=(TableStatus("orders", "orders", SLOT, "landing", 0.0, 0, 0, freshness_s=1.0),),
     savings=Savings(
         from_ms=0,
         until_ms=1,
@@ -70,7 +72,7 @@ def _limited() -> NamespaceLimits:
 
 def reported() -> dict[str, list[Sample]]:
     timings = Timings()
-    timings.committed("orders", 0.5, 4.0)
+    timings.committed(TARGET, 0.5, 4.0)
     return {
         "service": [s for s in Health(120.0, Path("client.pem")).samples() if not s.labels],
         "fleet": [

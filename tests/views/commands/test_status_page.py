@@ -47,8 +47,10 @@ def moving() -> Status:
         moves=(MoveStatus(PARTS[3], None, Slot(1), "waiting"),),
         plan=PlanStatus(61.0, ("consumer 0 is overloaded",), 2, 1, 0.25),
         tables=(
-            TableStatus("orders", Slot(0), "refused", 7.5, 3_000_000, 1_200, 99, 4, "a constraint"),
-            TableStatus("clicks", None, "unwritten", 0.0, 0, 0),
+            TableStatus(
+                "orders", "orders", Slot(0), "refused", 7.5, 3_000_000, 1_200, 99, 4, "a constraint"
+            ),
+            TableStatus("clicks", "clicks", None, "unwritten", 0.0, 0, 0),
         ),
     )
 
@@ -64,6 +66,14 @@ def test_orders_and_what_is_held_back_are_shown() -> None:
     assert order_text(endless) == "moves are frozen, by alice, 1970-01-01 00:01 UTC"
 
 
+def test_the_topic_of_a_table_is_shown_where_it_has_another_name() -> None:
+    assert "topic" not in drawn(moving())
+    raw = TableStatus("orders", "orders_raw", Slot(0), "refused", 0.0, 0, 0, fault="a constraint")
+    page = drawn(replace(moving(), tables=(raw,)))
+    assert "topic" in page
+    assert "table orders_raw is refused: a constraint" in page
+
+
 def test_limits_and_what_consumers_could_read_are_shown() -> None:
     limits = PerSlot(BytesPerSecond(12e6))
     page = drawn(replace(moving(), limits=limits))
@@ -77,7 +87,7 @@ def test_limits_and_what_consumers_could_read_are_shown() -> None:
 
 
 def test_a_full_sink_is_distinguished_from_full_consumers() -> None:
-    late = TableStatus("orders", Slot(0), "landing", 61.0, 3_000_000, 1_200)
+    late = TableStatus("orders", "orders", Slot(0), "landing", 61.0, 3_000_000, 1_200)
     text = "table orders lands 61 s late: Spark is the limit, more consumers would land no more"
     assert text in drawn(replace(moving(), tables=(late,)))
     for other in (

@@ -297,8 +297,22 @@ def test_a_table_without_a_writer() -> None:
     assert "no consumer is its writer" in lines(ask(view, "orders"), "why")
 
 
+def test_a_topic_with_several_tables_is_asked_about_by_their_names() -> None:
+    view = two_consumers()
+    (landing,) = table().values()
+    named = replace(landing, topic="orders")
+    view.apply(50, NOW, report(A, P[:3], writing={"raw": named, "typed": named}))
+    with pytest.raises(UserError, match=r"has several tables: name one of raw, typed"):
+        ask(view, "orders")
+    found = ask(view, "typed")
+    assert found.about == "table typed"
+    assert "landing; it takes topic orders; consumer 0 writes it" in lines(found, "is")
+    view.apply(51, NOW, report(A, P[:3], writing={"raw": named}))
+    assert ask(view, "orders").about == "table raw"
+
+
 def test_what_does_not_exist_is_refused_with_what_does() -> None:
-    with pytest.raises(UserError, match=r"payments: no topic, .* of group eu; its topics: orders"):
+    with pytest.raises(UserError, match=r"payments: no table, .* of group eu; its tables: orders"):
         ask(two_consumers(), "payments")
 
 

@@ -145,7 +145,7 @@ async def test_questions_are_typed_and_wrong_ones_are_refused(browser: str) -> N
         await shown.tab.value(
             f"{what}.dispatchEvent(new KeyboardEvent('keydown', {{key: 'Enter'}}))"
         )
-        await shown.tab.until(f"{answer}.includes('no topic, partition, consumer or plan')")
+        await shown.tab.until(f"{answer}.includes('no table, topic, partition, consumer or plan')")
         assert not await shown.tab.value("window.hacked === 1")
 
 

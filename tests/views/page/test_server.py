@@ -52,8 +52,8 @@ async def test_programs_get_the_status_and_prometheus_the_numbers() -> None:
     async with following(group, shown):
         assert body(shown.status_json())["controller"] == "c1"
         reply = shown.metrics().body.decode()
-    assert '\nbinwright_table_pending_bytes{group="eu",topic="orders"} 9\n' in reply
-    assert '\nbinwright_table_refused{group="eu",topic="orders"} 0\n' in reply
+    assert '\nbinwright_table_pending_bytes{group="eu",topic="orders",table="orders"} 9\n' in reply
+    assert '\nbinwright_table_refused{group="eu",topic="orders",table="orders"} 0\n' in reply
     assert '\nbinwright_consumer_staged_bytes{group="eu",slot="0"} 9\n' in reply
     assert "# TYPE binwright_table_commits_total counter\n" in reply
 

@@ -38,7 +38,7 @@ from binwright.runtime.clock import wall_ms
 from binwright.runtime.health import serve_health
 from binwright.runtime.run import background_tasks
 from binwright.runtime.serve import serve
-from binwright.runtime.settings import LakeSettings, Settings
+from binwright.runtime.settings import LakeSettings, Settings, Target
 
 log = structlog.get_logger()
 
@@ -78,6 +78,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
         timings = Timings()
         context = WriterContext(
             lake=SharedLake(open_lake),
+            targets=settings.targets,
             server=settings.lake.server,
             append_limit_s=config.write_timeout_s,
             bus=bus,
@@ -145,6 +146,7 @@ def _ingest_config(settings: Settings, decoders: Decoders) -> IngestConfig:
             config.batch_cap_bytes,
             time.time() - time.monotonic(),
         ),
+        targets=settings.targets,
         decoder_of=decoders.of,
         from_latest=config.start == "latest",
         freshness_s=settings.lake.freshness_s,
@@ -155,18 +157,18 @@ def _ingest_config(settings: Settings, decoders: Decoders) -> IngestConfig:
     )
 
 
-def _writer_config(settings: Settings, cluster: str) -> Callable[[str], WriterConfig]:
-    def config(topic: str) -> WriterConfig:
-        owner = topic, settings.group, cluster
+def _writer_config(settings: Settings, cluster: str) -> Callable[[Target], WriterConfig]:
+    def config(target: Target) -> WriterConfig:
+        owner, keep_s = (target.topic, settings.group, cluster), DAY_S * settings.keep_days(target)
         found = WriterConfig(
-            table=Table(*owner, keep_s=DAY_S * settings.keep_days(topic)),
+            table=Table(*owner, keep_s=keep_s, named=target.name),
             writer=uuid4().hex,
             from_latest=settings.consumer.start == "latest",
             freshness_s=settings.lake.freshness_s,
             staging_s=settings.staging_interval_s,
             batch_bytes=settings.lake.batch_bytes,
         )
-        if (entry := settings.table(topic)) is None:
+        if (entry := target.decoded) is None:
             return found
         return replace(
             found,

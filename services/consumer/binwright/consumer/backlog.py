@@ -1,6 +1,7 @@
 """A consumer's own staged files that have not landed: a limit on their bytes, and their age."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from binwright.consumer.decide.buffer import over_share
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.ports.lake import Staging
 from binwright.runtime.clock import loop_s
+from binwright.runtime.settings import Target
 
 log = structlog.get_logger()
 
@@ -31,12 +33,12 @@ class _File:
 
 
 class Backlog:
-    """Announced files of each topic; the table's writer deletes them once they have landed.
+    """Announced files of each table; its writer deletes them once they have landed.
 
     Attributes:
         bytes: The size of those that have not landed, as far as it is known.
-        late_s: Topic -> how much older than wanted its oldest file was when it was last seen; only
-            topics that are late.
+        late_s: Topic -> how much older than wanted the oldest file of the table that is the least
+            late was when it was last seen; only topics of which all tables are late.
     """
 
     def __init__(
@@ -54,9 +56,10 @@ class Backlog:
         self._staging, self._max_bytes = staging, max_bytes
         self._freshness_s = freshness_s
         self._check_age_s = min(freshness_s + LATE_INTERVALS * interval_s, LONG_INTERVAL_S)
-        self._files: dict[str, dict[str, _File]] = {}  # topic -> name, in order of announcement
-        self._sizes: dict[str, int] = {}  # topic -> bytes
-        self._check_at: dict[str, float] = {}  # topic -> when it is checked next
+        self._files: dict[Target, dict[str, _File]] = {}  # name -> file, as they were announced
+        self._sizes: dict[Target, int] = {}  # bytes
+        self._check_at: dict[Target, float] = {}  # when it is checked next
+        self._late: dict[str, dict[Target, float]] = {}  # topic -> how late each of its tables is
         self._stopped: frozenset[str] = frozenset()
 
     @property
@@ -66,70 +69,84 @@ class Backlog:
 
     def over_share(self, topics: Collection[str]) -> frozenset[str]:
         """Return those of the topics that are read whose files take too much; log changes."""
-        sizes = dict.fromkeys(topics, 0) | self._sizes
+        sizes = dict.fromkeys(topics, 0) | self._topic_sizes()
         over = topics if self.full else over_share(self._max_bytes, sizes)
         stopped = frozenset(over).intersection(topics)
         for topic in sorted(stopped - self._stopped):
             log.error(
                 "staging.full",
                 topic=topic,
-                bytes=self._sizes.get(topic, 0),
-                files=len(self._files.get(topic, ())),
-                then="the topic is fetched again when its table's writer has landed some",
+                bytes=sizes[topic],
+                files=sum(len(files) for t, files in self._files.items() if t.topic == topic),
+                then="the topic is fetched again when its tables' writer has landed some",
             )
         for topic in sorted(self._stopped.intersection(topics) - stopped):
-            log.info("staging.resumed", topic=topic, bytes=self._sizes.get(topic, 0))
+            log.info("staging.resumed", topic=topic, bytes=sizes[topic])
         self._stopped = stopped
         return stopped
 
-    def add(self, topic: str, name: str, size: int) -> None:
+    def _topic_sizes(self) -> Counter[str]:
+        sizes = Counter[str]()
+        for target, size in self._sizes.items():
+            sizes[target.topic] += size
+        return sizes
+
+    def add(self, target: Target, name: str, size: int) -> None:
         """Record an announced file of `size` bytes."""
         now = loop_s()
-        self._files.setdefault(topic, {})[name] = _File(size, now)
-        self._check_at.setdefault(topic, now + self._check_age_s)
-        self._count(topic, size)
+        self._files.setdefault(target, {})[name] = _File(size, now)
+        self._check_at.setdefault(target, now + self._check_age_s)
+        self._late.setdefault(target.topic, {}).setdefault(target, 0.0)
+        self._count(target, size)
 
-    def _count(self, topic: str, size: int) -> None:
-        self._sizes[topic] = self._sizes.get(topic, 0) + size
+    def _count(self, target: Target, size: int) -> None:
+        self._sizes[target] = self._sizes.get(target, 0) + size
         self.bytes += size
 
     async def run(self) -> None:
         """Drop files that were deleted, until cancelled."""
-        rests_until: dict[str, float] = {}
+        rests_until: dict[Target, float] = {}
         while True:
             await asyncio.sleep(SHORT_INTERVAL_S)
             often = self._stopped or 4 * self.bytes >= self._max_bytes
-            for topic in sorted(self._files):
+            for target in sorted(self._files, key=lambda each: each.name):
                 began = loop_s()
-                if began >= rests_until.get(topic, 0.0) and (
-                    often or began >= self._check_at[topic]
+                if began >= rests_until.get(target, 0.0) and (
+                    often or began >= self._check_at[target]
                 ):
-                    await self._check(topic)
-                    rests_until[topic] = loop_s() + REST * (loop_s() - began)
+                    await self._check(target)
+                    rests_until[target] = loop_s() + REST * (loop_s() - began)
             rests_until = {t: at for t, at in rests_until.items() if t in self._files}
 
-    async def _check(self, topic: str) -> None:
-        """Look at all files of a topic: those that land may lie behind others that never do."""
-        files = self._files[topic]
+    async def _check(self, target: Target) -> None:
+        """Look at all files of a table: those that land may lie behind others that never do."""
+        files = self._files[target]
         names = list(files)
         try:
-            existing = frozenset(await self._staging.existing(topic, names))
+            existing = frozenset(await self._staging.existing(target.name, names))
         except StagingUnavailable as exc:
-            log.warning("staging.list_failed", topic=topic, reason=str(exc))
+            log.warning("staging.list_failed", topic=target.topic, reason=str(exc))
             return
         for name in names:
             if name not in existing:
-                self._count(topic, -files.pop(name).bytes)
-        self.late_s.pop(topic, None)
+                self._count(target, -files.pop(name).bytes)
         if not files:
-            del self._files[topic], self._sizes[topic], self._check_at[topic]
+            del self._files[target], self._sizes[target], self._check_at[target]
+            self._set_late(target, 0.0)
             return
         age_s = loop_s() - next(iter(files.values())).since
-        if (late_s := age_s - self._freshness_s) > 0:
-            self.late_s[topic] = late_s
+        self._set_late(target, max(age_s - self._freshness_s, 0.0))
         again_s = (
             self._check_age_s - age_s
             if age_s < self._check_age_s
             else min(age_s, LONGEST_INTERVAL_S)
         )
-        self._check_at[topic] = loop_s() + again_s
+        self._check_at[target] = loop_s() + again_s
+
+    def _set_late(self, target: Target, late_s: float) -> None:
+        """Set how late a table is; rows wait for fewer files only where no table gains by more."""
+        late = self._late[target.topic]
+        late[target] = late_s
+        self.late_s.pop(target.topic, None)
+        if least_s := min(late.values()):
+            self.late_s[target.topic] = least_s

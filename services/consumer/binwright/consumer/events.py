@@ -38,14 +38,14 @@ class FileDropped:
 
 @dataclass(frozen=True, slots=True)
 class TableLost:
-    """Another writer has claimed this table."""
+    """Another writer has claimed a table of this topic."""
 
     topic: str
 
 
 @dataclass(frozen=True, slots=True)
 class WritingStopped:
-    """This table is no longer written, as commanded."""
+    """The tables of this topic are no longer written, as commanded."""
 
     topic: str
 
@@ -54,6 +54,7 @@ class WritingStopped:
 class RowsMissing:
     """A table's writer needs these partitions read again, from these offsets on."""
 
+    table: str
     committed: Mapping[TopicPartition, int]
 
 

@@ -42,7 +42,7 @@ from binwright.consumer.events import (
 from binwright.consumer.mailbox import Mailbox, Outbox
 from binwright.consumer.partitions import AssignedPartitions
 from binwright.consumer.staging.collection import collect_regularly
-from binwright.consumer.staging.stager import Origin, Stager
+from binwright.consumer.staging.stager import Origin, Stager, one_raw_table
 from binwright.consumer.timings import Timings
 from binwright.kafka.control_records import commands
 from binwright.protocol.errors import StagingUnavailable, Superseded
@@ -52,6 +52,7 @@ from binwright.protocol.ports.lake import Staging
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
 from binwright.runtime.run import must_not_end
+from binwright.runtime.settings import Target
 
 log = structlog.get_logger()
 
@@ -64,6 +65,7 @@ class IngestConfig:
     """The settings of one consumer."""
 
     batch: BatchConfig = field(default_factory=BatchConfig)
+    targets: Callable[[str], Collection[Target]] = one_raw_table
     decoder_of: DecoderOf = no_decoder
     from_latest: bool = False
     freshness_s: float = 5.0  # age of rows when they land, as wanted
@@ -74,16 +76,16 @@ class IngestConfig:
 
 
 class TableWriters(Protocol):
-    """The writers of this consumer's tables; see `consumer.writer.writers.Writers`."""
+    """The writers of topics' tables; see `consumer.writer.writers.Writers`."""
 
     def start(self, topics: Collection[str]) -> None:
-        """Start writing these tables."""
+        """Start writing the tables of these topics."""
 
     def stop(self, topics: Collection[str]) -> None:
-        """Stop writing these tables after the commit in flight."""
+        """Stop writing the tables of these topics after the commits in flight."""
 
-    def reports(self) -> Mapping[str, TableReport]:
-        """Return the report of each table."""
+    def reports(self) -> Mapping[str, Mapping[str, TableReport]]:
+        """Return the reports of each topic's tables, by their names."""
 
     async def run(self) -> None:
         """Write tables until cancelled."""
@@ -141,6 +143,7 @@ class Ingest:
             backlog=self._backlog,
             emit=self.apply_event,
             timings=timings or Timings(),
+            targets=config.targets,
             decoder_of=config.decoder_of,
             beat=beat,
         )
@@ -201,8 +204,8 @@ class Ingest:
                 self._apply(machine.table_lost(consumer, topic))
             case WritingStopped(topic=topic):
                 self._apply(machine.writing_stopped(consumer, {topic}))
-            case RowsMissing(committed=committed):
-                self._outbox.gap(committed)
+            case RowsMissing(table=table, committed=committed):
+                self._outbox.gap(table, committed)
 
     def _apply(self, step: Step) -> None:
         self.consumer, actions = step
@@ -279,10 +282,11 @@ class Ingest:
 
     def _writing(self) -> dict[str, TableReport]:
         """Return the tables written here, including those whose last commit has not ended."""
-        reports = self._writers.reports()
-        new = TableReport(state="claiming", committed={})
-        topics = sorted({*self.consumer.tables, *self.consumer.closing})
-        return {topic: reports.get(topic, new) for topic in topics}
+        reports, found = self._writers.reports(), dict[str, TableReport]()
+        for topic in sorted({*self.consumer.tables, *self.consumer.closing}):
+            new = {topic: TableReport(topic=topic, state="claiming", committed={})}
+            found |= reports.get(topic, new)
+        return found
 
     async def _collect(self) -> None:
         await collect_regularly(self._staging, self._reader, self._config.staged_retention_s)

@@ -71,7 +71,8 @@ class Outbox:
     """Publishes replies in the order of their events, and behind them at most one report.
 
     A report describes the current state, so it is never sent before a reply that is due. Reports
-    do not pile up while Kafka is unavailable. Gaps are merged: the last one of a partition counts.
+    do not pile up while Kafka is unavailable. Gaps are merged: the last one of a table counts,
+    and of a topic's tables the lowest offset.
     """
 
     def __init__(self, mailbox: Mailbox, state: Callable[[], Report]) -> None:
@@ -80,7 +81,7 @@ class Outbox:
         self._publisher = Publisher(mailbox.bus, mailbox.topic, CONTROLLER_PARTITION)
         self._replies: deque[Reply | Exit] = deque()
         self._report_due = False
-        self._gaps: dict[TopicPartition, int] = {}
+        self._gaps: dict[str, dict[TopicPartition, int]] = {}  # by table
         self._wake = asyncio.Event()
 
     def reply(self, action: Reply | Exit) -> None:
@@ -93,9 +94,9 @@ class Outbox:
         self._report_due = True
         self._wake.set()
 
-    def gap(self, committed: Mapping[TopicPartition, int]) -> None:
-        """Ask for partitions to be read again from these offsets."""
-        self._gaps.update(committed)
+    def gap(self, table: str, committed: Mapping[TopicPartition, int]) -> None:
+        """Ask for partitions to be read again for a table from these offsets."""
+        self._gaps.setdefault(table, {}).update(committed)
         self._wake.set()
 
     async def run(self) -> str:
@@ -124,7 +125,10 @@ class Outbox:
 
     async def _publish_gaps(self) -> None:
         """Publish once: if that fails, the tables' writers ask again."""
-        committed, self._gaps = self._gaps, {}
+        committed: dict[TopicPartition, int] = {}
+        for partition, offset in (each for gaps in self._gaps.values() for each in gaps.items()):
+            committed[partition] = min(offset, committed.get(partition, offset))
+        self._gaps = {}
         gap = Gap(slot=self._mailbox.slot, epoch=self._mailbox.epoch, committed=committed)
         if await self._publisher.attempt(gap):
             log.info("gap.sent", partitions={str(p): offset for p, offset in committed.items()})

@@ -4,11 +4,15 @@
 """
 
 from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 from binwright.consumer.decoding.decoders import DecodingTotals
 from binwright.consumer.timings import Timings
 from binwright.protocol.messages import Report, TableReport
 from binwright.runtime.metrics import Sample
+from binwright.runtime.settings import Target
+
+T = TypeVar("T")
 
 
 def consumer_samples(
@@ -36,31 +40,40 @@ def consumer_samples(
     yield Sample("binwright_consumer_lost_offsets_total", report.lost_offsets, labels)
     yield Sample("binwright_consumer_stuck_topics", len(report.faults), labels)
     yield Sample("binwright_staging_seconds", timings.staging, labels)
-    for topic, took in sorted(timings.commits.items()):
-        yield Sample("binwright_commit_seconds", took, {"group": group, "topic": topic})
-    for topic, ages in sorted(timings.oldest_rows.items()):
-        yield Sample("binwright_oldest_row_age_seconds", ages, {"group": group, "topic": topic})
+    for target, took in _by_name(timings.commits):
+        yield Sample("binwright_commit_seconds", took, {"group": group, **_labels(target)})
+    for target, ages in _by_name(timings.oldest_rows):
+        yield Sample("binwright_oldest_row_age_seconds", ages, {"group": group, **_labels(target)})
     yield from _decoding(labels, decoding)
-    for topic, table in sorted(report.writing.items()):
-        yield from _table(group, topic, table, now_ms)
+    for name, table in sorted(report.writing.items()):
+        yield from _table(
+            {"group": group, "topic": table.topic or name, "table": name}, table, now_ms
+        )
+
+
+def _by_name(found: Mapping[Target, T]) -> list[tuple[Target, T]]:
+    return sorted(found.items(), key=lambda each: each[0].name)
+
+
+def _labels(target: Target) -> dict[str, str]:
+    return {"topic": target.topic, "table": target.name}
 
 
 def _decoding(labels: Mapping[str, str], totals: DecodingTotals) -> Iterator[Sample]:
     for outcome, count in sorted(totals.requests.items()):
         name = "binwright_consumer_registry_requests_total"
         yield Sample(name, count, {**labels, "outcome": outcome})
-    for topic, seconds in sorted(totals.seconds.items()):
+    for target, seconds in _by_name(totals.seconds):
         name = "binwright_consumer_decoding_seconds_total"
-        yield Sample(name, seconds, {**labels, "topic": topic})
-    for (topic, kind), count in sorted(totals.bad.items()):
+        yield Sample(name, seconds, {**labels, **_labels(target)})
+    for (target, kind), count in sorted(totals.bad.items(), key=lambda e: (e[0][0].name, e[0][1])):
         name = "binwright_consumer_bad_records_total"
-        yield Sample(name, count, {**labels, "topic": topic, "kind": kind})
-    for topic, version in sorted(totals.versions.items()):
-        yield Sample("binwright_consumer_schema_version", version, {**labels, "topic": topic})
+        yield Sample(name, count, {**labels, **_labels(target), "kind": kind})
+    for target, version in _by_name(totals.versions):
+        yield Sample("binwright_consumer_schema_version", version, {**labels, **_labels(target)})
 
 
-def _table(group: str, topic: str, table: TableReport, now_ms: int) -> Iterator[Sample]:
-    labels = {"group": group, "topic": topic}
+def _table(labels: Mapping[str, str], table: TableReport, now_ms: int) -> Iterator[Sample]:
     yield Sample("binwright_table_age_seconds", table.age_s, labels)
     if table.newest_ms is not None:
         age_s = max(0, now_ms - table.newest_ms) / 1000

@@ -14,7 +14,7 @@ from rich.table import Table as RichTable
 
 from binwright.audit.lake_reader import delta_table, is_of_columns, reader_of
 from binwright.cli.embedded_spark import running_lake
-from binwright.cli.options import Json, Lake, Spark, settings_at
+from binwright.cli.options import Json, Lake, Spark, TableName, settings_at
 from binwright.cli.runner import progress_console, run_for_result, working_directory
 from binwright.cli.terminal import print_page
 from binwright.consumer.decide.table_facts import SHUT_OUT
@@ -118,7 +118,7 @@ class Check:
 
     console: Console
     directory: Path
-    topic: str
+    table: str
     columns: Columns
     by_value: bool  # see `changes`
     spark: str | None
@@ -132,11 +132,13 @@ class Check:
             ExternalError: Spark does not answer.
         """
         settings = settings_at(None, lake=self.lake, spark=self.spark)
-        path, entry = settings.lake.table_path(self.topic), settings.table(self.topic)
-        widen = entry is not None and entry.widen
+        path = settings.lake.table_path(self.table)
+        topics = sorted({*settings.topics, self.table})
+        targets = (each for topic in topics for each in settings.targets(topic))
+        widen = any(t.decoded.widen for t in targets if t.name == self.table and t.decoded)
         async with (
             running_lake(self.directory, self.console.log, settings) as lake,
-            reader_of(lake, self.topic) as reader,
+            reader_of(lake, self.table) as reader,
         ):
             return await reader.run(
                 f"read the table at {path}", lambda s: self._compare(s, path, widen=widen)
@@ -173,7 +175,7 @@ def shown(found: tuple[Change, ...]) -> RichTable:
 
 
 def command(  # noqa: PLR0913 - each is an option
-    topic: Annotated[str, typer.Argument(help="The topic whose table it is.")],
+    table: TableName,
     *,
     schema: Annotated[
         Path,
@@ -197,7 +199,7 @@ def command(  # noqa: PLR0913 - each is an option
         columns = (Column(KAFKA_KEY, Struct(columns)),)
     with working_directory(None) as directory:
         by_value = schema.suffix in BY_SCHEMA
-        check = Check(console, directory, topic, columns, by_value, spark, lake)
+        check = Check(console, directory, table, columns, by_value, spark, lake)
         found = run_for_result(check.run)
     if json_:
         sys.stdout.write(json.dumps([asdict(each) for each in found], indent=2) + "\n")

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Group as Lines
 from rich.console import RenderableType
 from rich.text import Text
 
-from binwright.cli.options import Bootstrap, Group, Json, Lake, Spark, settings_at
+from binwright.cli.options import Bootstrap, Group, Json, Lake, Spark, TableName, settings_at
 from binwright.cli.runner import progress_console, run_for_result, working_directory
 from binwright.cli.terminal import (
     Column,
@@ -26,17 +25,23 @@ from binwright.cli.terminal import (
 from binwright.consumer.decide.table_facts import Facts, reader_features, shut_out
 from binwright.consumer.lake.table_reading import Details, read_details
 from binwright.consumer.table_list import age, number
-from binwright.consumer.table_lookup import Listed, group_status, listed, read_tables
+from binwright.consumer.table_lookup import (
+    Listed,
+    group_status,
+    known_targets,
+    listed,
+    read_tables,
+)
 from binwright.protocol.errors import LakeUnavailable, UserError
 from binwright.protocol.names import BAD_SUFFIX
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings import Settings, Target
 from binwright.runtime.settings.tables import KeySettings
 from binwright.views.table_status import PartitionStatus
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the settings have of a topic's table."""
+    """What the settings have of a table."""
 
     schema_source: str
     columns: Mapping[str, str]  # name -> type; none: raw records, or those of the registry
@@ -76,10 +81,10 @@ class Description:
         }
 
 
-def entry_of(settings: Settings, topic: str) -> Entry:
-    """Return what the settings have of a topic's table."""
-    keep_days = settings.keep_days(topic)
-    if (table := settings.table(topic)) is None:
+def entry_of(settings: Settings, target: Target) -> Entry:
+    """Return what the settings have of a table."""
+    keep_days, topic = settings.keep_days(target), target.topic
+    if (table := target.decoded) is None:
         none = "none: records land as they are"
         return Entry(none, {}, None, None, "", "row", None, (), (), None, keep_days)
     source = f"all versions of {table.subject_of(topic)}, {settings.registry.url}"
@@ -119,7 +124,8 @@ def drawn(of: Description, width: int) -> RenderableType:
 
 def _facts(of: Description) -> Iterator[tuple[str, str]]:
     table, entry, details = of.listed, of.settings, of.details
-    yield "table", f"{table.topic} at {table.path}"
+    yield "table", f"{table.name} at {table.path}"
+    yield "topic", "" if table.topic == table.name else table.topic
     yield "state", f"{table.state}{f': {table.reason}' if table.reason else ''}"
     yield "format", table.format + (f", delimiter {entry.delimiter!r}" if entry.delimiter else "")
     yield "schema from", entry.schema_source
@@ -209,7 +215,7 @@ def _commits(of: Description, width: int) -> RenderableType:
 
 
 def command(  # noqa: PLR0913 - one parameter for each option
-    topic: Annotated[str, typer.Argument(help="The topic whose table it is.")],
+    table: TableName,
     *,
     group: Group = None,
     bootstrap_servers: Bootstrap = None,
@@ -222,20 +228,21 @@ def command(  # noqa: PLR0913 - one parameter for each option
     console = progress_console(json_=json_)
 
     async def work() -> Description:
-        tables = {each.topic: each for each in (await group_status(settings)).tables}
-        if topic not in tables and topic not in settings.topics:
-            known = ", ".join(sorted({*tables, *settings.topics})) or "none"
-            raise UserError(f"group {settings.group} has no table {topic}; it has: {known}")
-        query = partial(read_details, topic=topic)
-        read = (await read_tables(settings, [topic], query, (directory, console)))[topic]
+        tables = {each.name: each for each in (await group_status(settings)).tables}
+        targets = known_targets(settings, tables.values())
+        if (target := targets.get(table)) is None:
+            known = ", ".join(sorted(targets)) or "none"
+            raise UserError(f"group {settings.group} has no table {table}; it has: {known}")
+        query = partial(read_details, topic=target.topic)
+        read = (await read_tables(settings, [table], query, (directory, console)))[table]
         if isinstance(read, LakeUnavailable):
             raise read
         facts: Facts | None
         facts, details = read or (None, None)
-        reported = tables.get(topic)
+        reported = tables.get(table)
         partitions = () if reported is None else reported.partitions
-        table = listed(settings, topic, reported, facts)
-        return Description(table, entry_of(settings, topic), partitions, details)
+        line = listed(settings, target, reported, facts)
+        return Description(line, entry_of(settings, target), partitions, details)
 
     with working_directory(None) as directory:
         found = run_for_result(work)

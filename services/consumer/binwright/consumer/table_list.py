@@ -12,7 +12,13 @@ from binwright.cli.options import Bootstrap, Group, Json, Lake, Spark, Wide, set
 from binwright.cli.runner import progress_console, run_for_result, working_directory
 from binwright.cli.terminal import LARGE, MEDIUM, Column, fitting_table, page_console, print_page
 from binwright.consumer.lake.table_reading import read_facts
-from binwright.consumer.table_lookup import Listed, group_status, listed, read_tables
+from binwright.consumer.table_lookup import (
+    Listed,
+    group_status,
+    known_targets,
+    listed,
+    read_tables,
+)
 from binwright.protocol.errors import LakeUnavailable
 from binwright.views.commands.status_page import TABLE_COLOURS
 
@@ -24,6 +30,7 @@ def drawn(tables: Sequence[Listed], width: int) -> Table:
     """Return a line for each table; what has no room in `width` characters is left out."""
     columns = (
         Column("table", "left", fold=True),
+        Column("topic", "left", fold=True, shown=any(t.name != t.topic for t in tables)),
         Column("format", "left"),
         Column("state", "left"),
         Column("newest row", min_width=8),
@@ -35,6 +42,7 @@ def drawn(tables: Sequence[Listed], width: int) -> Table:
     )
     rows = (
         (
+            each.name,
             each.topic,
             each.format,
             Text(each.state, style=COLOURS[each.state]),
@@ -74,13 +82,13 @@ def command(  # noqa: PLR0913 - one parameter for each option
     console = progress_console(json_=json_)
 
     async def work() -> list[Listed]:
-        reported = {each.topic: each for each in (await group_status(settings)).tables}
-        topics = sorted({*reported, *settings.topics})
-        read = await read_tables(settings, topics, read_facts, (directory, console))
+        reported = {each.name: each for each in (await group_status(settings)).tables}
+        targets = known_targets(settings, reported.values())
+        read = await read_tables(settings, targets, read_facts, (directory, console))
         unread = [each for each in read.values() if isinstance(each, LakeUnavailable)]
         if unread and len(unread) == len(read):
             raise unread[0]
-        return [listed(settings, topic, reported.get(topic), read[topic]) for topic in topics]
+        return [listed(settings, t, reported.get(name), read[name]) for name, t in targets.items()]
 
     with working_directory(None) as directory:
         tables = run_for_result(work)

@@ -12,23 +12,22 @@ from binwright.audit.lake_reader import LakeReader, reader_of
 from binwright.cli.embedded_spark import running_lake
 from binwright.consumer.decide.table_facts import Facts, listed_state
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.protocol.errors import LakeUnavailable
-from binwright.runtime.settings import Settings
+from binwright.kafka.topics import selected_topics
+from binwright.protocol.errors import LakeUnavailable, UserError
+from binwright.runtime.settings import Settings, Target
 from binwright.views.commands.status_page import show_groups
 from binwright.views.status import Status
 from binwright.views.table_status import TableStatus
 
 T = TypeVar("T")
 
-RAW = "bytes"
-"""The format of topics that no entry of `tables` names."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
     """One table; what is None is not known, or not there."""
 
-    topic: str
+    name: str
+    topic: str  # whose records it takes
     path: str
     format: str
     state: str  # see `listed_state`
@@ -39,20 +38,54 @@ class Listed:
     version: int | None
 
 
+def known_targets(settings: Settings, reported: Collection[TableStatus]) -> dict[str, Target]:
+    """Return a group's tables by name: those that it reports, else those that the settings give.
+
+    Raises:
+        TableRefused: The settings give a topic of theirs a name that no table can have.
+    """
+    found: dict[str, Target] = {}
+    for topic in sorted({*(each.topic for each in reported), *settings.topics}):
+        given = {target.name: target for target in settings.targets(topic)}
+        written = {t.name for t in reported if t.topic == topic and t.state != "unwritten"}
+        names = sorted(written or given)
+        found |= {name: given.get(name, Target(topic, name)) for name in names}
+    return found
+
+
+async def target_named(settings: Settings, name: str) -> Target:
+    """Return the table of this name: of a topic that the settings land, else of its own name.
+
+    Raises:
+        UserError: The topic of this name has other tables.
+        ExternalError: Kafka does not answer: it is asked for topics that match a pattern.
+    """
+    topics: Collection[str] = settings.topics
+    found = {t.name: t for topic in topics for t in settings.targets(topic)}
+    if name not in found and settings.topic_patterns and settings.landed_topics is not None:
+        topics = await selected_topics(settings.kafka, settings.landed_topics)
+        found = {t.name: t for topic in topics for t in settings.targets(topic)}
+    own = {target.name: target for target in settings.targets(name)}
+    if (target := found.get(name) or own.get(name)) is None:
+        raise UserError(f"topic {name} has other tables: name one of {', '.join(sorted(own))}")
+    return target
+
+
 def listed(
     settings: Settings,
-    topic: str,
+    target: Target,
     reported: TableStatus | None,
     read: Facts | LakeUnavailable | None,
 ) -> Listed:
-    """Return a topic's table, by what its group reports and what its log has, if it was read."""
-    entry, fault = settings.table(topic), "" if reported is None else reported.fault
+    """Return a table, by what its group reports and what its log has, if it was read."""
+    fault = "" if reported is None else reported.fault
     state = None if reported is None else reported.state
     facts, unread = (None, str(read)) if isinstance(read, LakeUnavailable) else (read, "")
     return Listed(
-        topic=topic,
-        path=settings.lake.table_path(topic),
-        format=RAW if entry is None else entry.format,
+        name=target.name,
+        topic=target.topic,
+        path=settings.lake.table_path(target.name),
+        format=target.format,
         state=listed_state(state, fault, exists=read is not None),
         reason="; ".join(filter(None, (fault, unread))),
         freshness_s=None if reported is None else reported.freshness_s,
@@ -76,17 +109,17 @@ async def group_status(settings: Settings) -> Status:
 
 async def read_tables(
     settings: Settings,
-    topics: Collection[str],
+    names: Collection[str],
     query: Callable[[Any, str], T],
     where: tuple[Path, Console],
 ) -> Mapping[str, T | LakeUnavailable]:
-    """Return what `query` returns for the table of each topic, on one session for each server.
+    """Return what `query` returns for each table, on one session for each server.
 
     A table that cannot be read has the reason in its place: it stops no other.
 
     Args:
         settings: Of the lake.
-        topics: Whose tables they are.
+        names: Of the tables.
         query: Is given a session and a table's path; it may block.
         where: A directory for an embedded server, and the console for its progress.
 
@@ -97,14 +130,14 @@ async def read_tables(
     by_server = defaultdict[str, list[str]](list)
     directory, console = where
     async with running_lake(directory, console.log, settings) as lake:
-        for topic in topics:
-            by_server[lake.server(topic)].append(topic)
+        for name in names:
+            by_server[lake.server(name)].append(name)
         for together in by_server.values():
-            paths = {topic: settings.lake.table_path(topic) for topic in together}
+            paths = {name: settings.lake.table_path(name) for name in together}
             try:
                 async with reader_of(lake, together[0]) as reader:
-                    for topic, path in paths.items():
-                        results[topic] = await _read(reader, path, query)
+                    for name, path in paths.items():
+                        results[name] = await _read(reader, path, query)
             except LakeUnavailable as exc:
                 results |= dict.fromkeys(paths, exc)
     return results

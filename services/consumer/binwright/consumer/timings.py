@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from binwright.runtime.metrics import Distribution
+from binwright.runtime.settings import Target
 
 
 def _staging() -> Distribution:
@@ -15,23 +16,23 @@ class Timings:
 
     Attributes:
         staging: Of staged files.
-        commits: Topic -> of commits with rows to its table.
-        oldest_rows: Topic -> ages of the oldest row of each of these commits, from its fetch on.
+        commits: Of commits with rows to each table.
+        oldest_rows: Ages of the oldest row of each of these commits, from its fetch on.
     """
 
     staging: Distribution = field(default_factory=_staging)
-    commits: dict[str, Distribution] = field(default_factory=dict)
-    oldest_rows: dict[str, Distribution] = field(default_factory=dict)
+    commits: dict[Target, Distribution] = field(default_factory=dict)
+    oldest_rows: dict[Target, Distribution] = field(default_factory=dict)
 
-    def committed(self, topic: str, took_s: float, oldest_s: float) -> None:
-        """Count a commit with rows to a topic's table.
+    def committed(self, target: Target, took_s: float, oldest_s: float) -> None:
+        """Count a commit with rows.
 
         Args:
-            topic: The data topic.
+            target: The table.
             took_s: How long it took.
             oldest_s: Age of its oldest row now.
         """
-        self.commits.setdefault(topic, Distribution("binwright_commit_seconds")).observe(took_s)
+        self.commits.setdefault(target, Distribution("binwright_commit_seconds")).observe(took_s)
         self.oldest_rows.setdefault(
-            topic, Distribution("binwright_oldest_row_age_seconds")
+            target, Distribution("binwright_oldest_row_age_seconds")
         ).observe(oldest_s)

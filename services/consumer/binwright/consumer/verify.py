@@ -24,20 +24,21 @@ from rich.text import Text
 from binwright.audit.lake_reader import delta_table, is_of_columns, reader_of, records
 from binwright.audit.topic_extents import Range, TopicExtents, open_topic_extents
 from binwright.cli.embedded_spark import running_lake
-from binwright.cli.options import Bootstrap, Json, Lake, Spark, settings_at
+from binwright.cli.options import Bootstrap, Json, Lake, Spark, TableName, settings_at
 from binwright.cli.runner import progress_console, run_for_result, working_directory
 from binwright.cli.terminal import print_page
 from binwright.consumer.decide.differences import Comparison, Place, Row, compare
 from binwright.consumer.decoding.decoders import Decoders
 from binwright.consumer.lake.staged_rows import condition
 from binwright.consumer.staging.parquet import decoded, to_arrow
+from binwright.consumer.table_lookup import target_named
 from binwright.protocol.columns import Columns, is_variant, quoted
 from binwright.protocol.errors import UserError
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.kafka import Records
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings import Settings, Target
 
 RUNS = 8  # of neighbouring records of a partition: one fetch returns many
 READ_S = 60.0
@@ -76,7 +77,7 @@ class Verification:
 
     console: Console
     directory: Path
-    topic: str
+    table: str
     wanted: int
     bootstrap_servers: str | None
     spark: str | None
@@ -90,41 +91,42 @@ class Verification:
             ExternalError: Kafka, the registry or Spark does not answer.
         """
         settings = settings_at(self.bootstrap_servers, lake=self.lake, spark=self.spark)
-        isolation = settings.consumer.isolation
+        isolation, target = settings.consumer.isolation, await target_named(settings, self.table)
         async with open_topic_extents(settings.kafka, isolation) as extents:
-            bounds = await extents.bounds(self.topic)
+            bounds = await extents.bounds(target.topic)
             wanted = sample(bounds, self.wanted, random.Random())
-            found = await self._read(extents, wanted)
-        columns, again = await _decoded(settings, self.topic, found)
-        path = settings.lake.table_path(self.topic)
+            found = await _read(extents, target.topic, wanted)
+        columns, again = await _decoded(settings, target, found)
+        path = settings.lake.table_path(self.table)
         async with (
             running_lake(self.directory, self.console.log, settings) as lake,
-            reader_of(lake, self.topic) as reader,
+            reader_of(lake, self.table) as reader,
         ):
             rows, bad = await reader.run(
                 f"read the table at {path}", lambda spark: _landed(spark, path, columns, wanted)
             )
         return compare(again, rows, bad)
 
-    async def _read(
-        self, extents: TopicExtents, wanted: Sample
-    ) -> dict[TopicPartition, list[Records]]:
-        until, found = asyncio.get_running_loop().time() + READ_S, {}
-        for number, runs in wanted.items():
-            partition = TopicPartition(self.topic, number)
-            rows = [row for run in runs for row in await extents.records(partition, run, until)]
-            if rows:
-                found[partition] = [Records.of(rows)]
-        return found
+
+async def _read(
+    extents: TopicExtents, topic: str, wanted: Sample
+) -> dict[TopicPartition, list[Records]]:
+    until, found = asyncio.get_running_loop().time() + READ_S, {}
+    for number, runs in wanted.items():
+        partition = TopicPartition(topic, number)
+        rows = [row for run in runs for row in await extents.records(partition, run, until)]
+        if rows:
+            found[partition] = [Records.of(rows)]
+    return found
 
 
 async def _decoded(
-    settings: Settings, topic: str, found: Mapping[TopicPartition, Sequence[Records]]
+    settings: Settings, target: Target, found: Mapping[TopicPartition, Sequence[Records]]
 ) -> tuple[Columns | None, list[Row]]:
-    """Return the columns of a topic's table, and these records as rows of it."""
+    """Return the columns of a table, and these records as rows of it."""
     table = to_arrow(found)
     async with Decoders(settings) as decoders:
-        decoder = await decoders.of(topic, found)
+        decoder = await decoders.of(target, found)
     if decoder is None:
         raw = table.to_pylist()
         return None, [row | {"row": {RAW: row[RAW]}, "bad": None} for row in raw]
@@ -188,25 +190,25 @@ def _by_place(frame: Any, wanted: Sample) -> Landed:
     return found
 
 
-def shown(topic: str, found: Comparison) -> RenderableType:
+def shown(name: str, found: Comparison) -> RenderableType:
     """Return a line for each difference, and the counts in words."""
-    lines = [f"{topic}: {found.compared} records compared, {found.bad} of them bad ones"]
+    lines = [f"{name}: {found.compared} records compared, {found.bad} of them bad ones"]
     if found.waiting:
-        lines.append(f"{topic}: {found.waiting} records have not landed")
+        lines.append(f"{name}: {found.waiting} records have not landed")
     if found.mended:
-        lines.append(f"{topic}: {found.mended} landed as bad records, and would be rows now")
+        lines.append(f"{name}: {found.mended} landed as bad records, and would be rows now")
     if not (differences := found.differences):
         return Group(*map(Text, lines))
     table = RichTable("partition", "offset", "column", "in Kafka", "in the table")
     for each in differences[:LISTED]:
-        place = (f"{topic}-{each.partition}", str(each.offset))
+        place = (f"{name}-{each.partition}", str(each.offset))
         table.add_row(*place, each.column, each.kafka, each.table)
-    lines.append(f"{topic}: {len(differences)} values differ")
+    lines.append(f"{name}: {len(differences)} values differ")
     return Group(table, *map(Text, lines))
 
 
 def command(  # noqa: PLR0913 - one parameter for each option
-    topic: Annotated[str, typer.Argument(help="The topic whose table it is.")],
+    table: TableName,
     *,
     wanted: Annotated[
         int, typer.Option("--records", min=1, help="How many to compare, about.")
@@ -216,16 +218,16 @@ def command(  # noqa: PLR0913 - one parameter for each option
     lake: Lake = None,
     json_: Json = False,
 ) -> None:
-    """Decode records of a topic again, and compare each column with the table's rows.
+    """Decode records of a table's topic again, and compare each column with its rows.
 
     Exit code 1 if one differs.
     """
     console = progress_console(json_=json_)
     with working_directory(None) as directory:
-        options = Verification(console, directory, topic, wanted, bootstrap_servers, spark, lake)
+        options = Verification(console, directory, table, wanted, bootstrap_servers, spark, lake)
         found = run_for_result(options.run)
     if json_:
-        sys.stdout.write(json.dumps({"topic": topic, **asdict(found)}, indent=2) + "\n")
+        sys.stdout.write(json.dumps({"table": table, **asdict(found)}, indent=2) + "\n")
     else:
-        print_page(console, shown(topic, found))
+        print_page(console, shown(table, found))
     raise typer.Exit(EXIT_FAILED if found.differences else EXIT_OK)

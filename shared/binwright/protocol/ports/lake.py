@@ -25,6 +25,7 @@ class Footer:
     decoded_by: str = ""  # the settings by which values were decoded
     newest_ms: int | None = None  # the highest timestamp of its records; None: none has a valid one
     skipped: int = 0  # records of its ranges that are in no table, as the settings want
+    topic: str | None = None  # whose records it has; None: the topic of its table's name
 
 
 class ValueDecoder(Protocol):
@@ -50,7 +51,10 @@ class ValueDecoder(Protocol):
 
 
 class Staging(Protocol):
-    """A directory or object-store prefix, with one directory per topic."""
+    """A directory or object-store prefix, with one directory per table.
+
+    `topic` is the table's name: its topic's, unless the settings give it another.
+    """
 
     async def prepare(self) -> None:
         """Verify that it can be written; raise `StagingUnavailable`."""
@@ -92,7 +96,7 @@ class Staging(Protocol):
         """Return those of these files that exist and are not empty; cheap: may be incomplete."""
 
     async def topics(self) -> Collection[str]:
-        """Return the topics that have a directory. Raise `StagingUnavailable`."""
+        """Return the names of directories. Raise `StagingUnavailable`."""
 
     async def older(self, topic: str, age_s: float) -> Collection[str]:
         """Return the topic's files of this age or older, and those that were never finished.
@@ -140,7 +144,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One topic's table, and its owner."""
+    """A table of a topic, and its owner."""
 
     topic: str
     group: str
@@ -152,6 +156,12 @@ class Table:
     widen: bool = False  # its columns may become wider
     skips_tombstones: bool = False  # records without a value are in no table
     keep_s: float = 0.0  # for which it keeps rows, by their timestamps; 0: for ever
+    named: str | None = None  # None: by its topic
+
+    @property
+    def name(self) -> str:
+        """Return the table's name."""
+        return self.named or self.topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +197,7 @@ class Compaction:
 
 
 class Lake(Protocol):
-    """The Delta tables, one per topic.
+    """The Delta tables; `topic` is a table's name: its topic's, unless the settings give another.
 
     Callers make one call at a time for a topic, except that one of `files`, `compact`, `cluster`
     and `vacuum` may run beside another call.

@@ -30,6 +30,7 @@ from binwright.runtime.settings.section import (
     check_distinct,
 )
 from binwright.runtime.settings.tables import DecodingSettings, TableSettings
+from binwright.runtime.settings.targets import Target
 
 __all__ = [
     "EVERY_NAME",
@@ -50,6 +51,7 @@ __all__ = [
     "Settings",
     "StagingSettings",
     "TableSettings",
+    "Target",
     "TopicPatterns",
     "TopicSettings",
     "check_distinct",

@@ -83,7 +83,8 @@ class LakeSettings(Section):
     """Where tables live, which Spark writes them, and how often."""
 
     path: str = "lake"
-    """A directory or object-store prefix that the Spark server can write; one table per topic."""
+    """A directory or object-store prefix that the Spark server can write, with a directory for each
+    table."""
     spark: Annotated[str, Field(repr=False)] = "sc://localhost:15002"
     """Spark Connect servers, separated by commas; each table is written by one of them."""
     token_file: Path | None = None
@@ -127,13 +128,13 @@ class LakeSettings(Section):
         """Return the Spark Connect servers, in the order given."""
         return tuple(server.strip() for server in self.spark.split(","))
 
-    def table_path(self, topic: str) -> str:
-        """Return where the topic's table is."""
-        return f"{self.path.rstrip('/')}/{topic}"
+    def table_path(self, table: str) -> str:
+        """Return where the table of this name is."""
+        return f"{self.path.rstrip('/')}/{table}"
 
-    def server(self, topic: str) -> str:
-        """Return the server that writes the topic's table."""
-        return self.servers[binascii.crc32(topic.encode()) % len(self.servers)]
+    def server(self, table: str) -> str:
+        """Return the server that writes the table of this name."""
+        return self.servers[binascii.crc32(table.encode()) % len(self.servers)]
 
     def connection(self, server: str) -> str:
         """Return the URL of a session on one of the servers, with the token that it wants now.

@@ -32,7 +32,8 @@ from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.runtime.settings.monitor import MonitorSettings
 from binwright.runtime.settings.registry import RegistrySettings
 from binwright.runtime.settings.section import TopicPatterns, check_distinct
-from binwright.runtime.settings.tables import TableSettings, check_tables, table_of
+from binwright.runtime.settings.tables import TableSettings
+from binwright.runtime.settings.targets import Target, check_tables, targets_of
 
 PREFIX = "BINWRIGHT_"
 STAGING = "_staging"  # in lake.path
@@ -123,7 +124,7 @@ class TopicSettings(ProgramSettings):
     """Which topics there are to measure and to land: what the monitor reads."""
 
     topics: tuple[TopicName, ...] = ()
-    """Topics that are measured and landed; one table each."""
+    """Topics that are measured and landed; one table each, unless `tables` gives them others."""
     topic_patterns: TopicPatterns = ()
     """Regular expressions: every topic whose whole name matches one is landed, later ones too."""
     exclude_topic_patterns: TopicPatterns = ()
@@ -171,7 +172,7 @@ class Settings(TopicSettings):
     """Where consumers stage rows for the tables' writers."""
     lake: LakeSettings = LakeSettings()
     tables: tuple[TableSettings, ...] = ()
-    """Topics whose values become columns."""
+    """Tables of other names, or with columns."""
     registry: RegistrySettings = RegistrySettings()
 
     @model_validator(mode="after")
@@ -229,14 +230,17 @@ class Settings(TopicSettings):
         now = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self)(**now | changes)
 
-    def table(self, topic: str) -> TableSettings | None:
-        """Return what a topic's values are; None: they land as bytes."""
-        return table_of(self.tables, topic)
+    def targets(self, topic: str) -> tuple[Target, ...]:
+        """Return a topic's tables, one at least.
 
-    def keep_days(self, topic: str) -> float:
-        """Return for how many days a topic's table keeps rows; 0: for ever."""
-        entry = self.table(topic)
-        own = None if entry is None else entry.keep_days
+        Raises:
+            TableRefused: An entry's name for this topic is none that a table can have.
+        """
+        return targets_of(self.tables, topic)
+
+    def keep_days(self, target: Target) -> float:
+        """Return for how many days a table keeps rows; 0: for ever."""
+        own = None if target.entry is None else target.entry.keep_days
         return self.lake.keep_days if own is None else own
 
     @property
@@ -251,7 +255,7 @@ class Settings(TopicSettings):
 
     @property
     def staging_path(self) -> str:
-        """Return the directory or prefix of staged files; it has one directory for each topic."""
+        """Return the directory or prefix of staged files; it has one directory for each table."""
         return self.staging.path or f"{self.lake.path.rstrip('/')}/{STAGING}/{self.group}"
 
     @property

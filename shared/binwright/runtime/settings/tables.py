@@ -1,6 +1,6 @@
-"""Settings of tables whose rows are columns, not bytes."""
+"""Settings of tables: which topics they take, under which names, in which form."""
 
-from collections.abc import Iterable, Sequence
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -28,7 +28,7 @@ from binwright.protocol.columns import (
     type_at,
 )
 from binwright.protocol.json_schemas import JsonSchema
-from binwright.protocol.names import BAD_SUFFIX, TopicName
+from binwright.protocol.names import TOPIC_LENGTH, TopicName
 from binwright.protocol.patterns import compile_patterns
 from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.settings.section import KeepDays, Section, TopicPatterns, check_distinct
@@ -40,6 +40,16 @@ ONE_COLUMN = {
 """Formats whose columns nobody names."""
 BY_SCHEMA = frozenset(["avro", "protobuf"])
 """Formats whose values name a schema of the registry, with `columns` and without."""
+RAW = "raw"
+"""The format of records that land as they are in Kafka."""
+OF_COLUMNS = (
+    *("columns", "key", "tombstones", "widen"),
+    *("bad_share", "partition_by", "cluster_by", "statistics"),
+)
+"""Settings that tables of raw records have not."""
+TOPIC = "topic"  # in a template of names, in braces
+TEMPLATE = r"^([A-Za-z0-9._-]|\{[A-Za-z_][A-Za-z0-9_]*\})+$"
+_PLACE = re.compile(r"\{([^}]*)\}")
 MESSAGE = r"^[A-Za-z_][A-Za-z0-9_]{0,99}(\.[A-Za-z_][A-Za-z0-9_]{0,99}){0,19}$"
 MOST_CLUSTERED = 4
 """Columns by which Delta clusters a table."""
@@ -57,9 +67,9 @@ TopicSubject = Annotated[str, Field(min_length=1, max_length=500)]
 class DecodingSettings(Section):
     """How bytes of records become columns: their values, or their keys."""
 
-    format: Literal["json", "variant", "csv", "avro", "protobuf", "string"]
-    """JSON objects, JSON of any shape, lines of CSV, Avro or Protobuf with the id of a schema in
-    `registry`, or UTF-8 text. JSON without `columns` has such an id, too.
+    format: Literal["raw", "json", "variant", "csv", "avro", "protobuf", "string"]
+    """Bytes as they are, JSON objects, JSON of any shape, lines of CSV, Avro or Protobuf with the
+    id of a schema in `registry`, or UTF-8 text. JSON without `columns` has such an id, too.
     """
     columns: str | None = None
     """Names and SQL types, as in `"id BIGINT, tags ARRAY<STRING>"`; other fields are left out. For
@@ -177,6 +187,8 @@ class KeySettings(DecodingSettings):
     """How the keys of records become a column."""
 
     part = "key"
+    format: Literal["json", "variant", "csv", "avro", "protobuf", "string"]
+    """As that of values, but for raw ones: they are in `_kafka.key` in any case."""
 
     @model_validator(mode="after")
     def _has_no_parts_of_any_type(self) -> Self:
@@ -196,12 +208,21 @@ def key_column(columns: Columns, form: str) -> Column:
 
 
 class TableSettings(DecodingSettings):
-    """How the values of some topics become columns. Those of all other topics land as bytes."""
+    """A table of each of some topics: its name and its form.
+
+    A topic has a table for each name that entries give it. A topic of no entry has one of raw
+    records.
+    """
 
     topics: tuple[TopicName, ...] = ()
     """The topics."""
     topic_patterns: TopicPatterns = ()
     """Regular expressions: topics, too, whose whole names match one."""
+    name: Annotated[str, Field(max_length=TOPIC_LENGTH, pattern=TEMPLATE)] = "{topic}"
+    """The table's name: `{topic}` stands for the topic, `{region}` for what a group
+    `(?P<region>…)` of the pattern matches. Of entries that give a topic one name, the one that
+    names the topic counts, else the first.
+    """
     key: KeySettings | None = None
     """How keys become the column `_kafka_key`; unset: they are bytes, in `_kafka.key`."""
     tombstones: Tombstones = "row"
@@ -242,6 +263,30 @@ class TableSettings(DecodingSettings):
     def _is_of_some_topic(self) -> Self:
         if not (self.topics or self.topic_patterns):
             raise ValueError("names neither topics nor topic_patterns")
+        return self
+
+    @model_validator(mode="after")
+    def _names_a_table_of_each_topic(self) -> Self:
+        groups = {*_PLACE.findall(self.name)} - {TOPIC}
+        if groups and self.topics:
+            raise ValueError(f"name: {self.name} has a group of a pattern, and topics have none")
+        for pattern in compile_patterns(self.topic_patterns):
+            if missing := sorted(groups - pattern.group_names):
+                raise ValueError(f"name: {pattern.text} has no group {missing[0]}")
+        if not _PLACE.search(self.name) and (self.topic_patterns or len(self.topics) > 1):
+            raise ValueError(
+                f"name: {self.name} would be one table of several topics, which cannot be landed: "
+                "put {topic}, or a group of the patterns, into it"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _has_no_columns_if_raw(self) -> Self:
+        given = [n for n in OF_COLUMNS if getattr(self, n) != type(self).model_fields[n].default]
+        if self.format == RAW and given:
+            raise ValueError(
+                f"names {', '.join(given)}, and raw records have no columns and none that are bad"
+            )
         return self
 
     @model_validator(mode="after")
@@ -292,6 +337,18 @@ class TableSettings(DecodingSettings):
         """Whether a pattern matches this topic."""
         return any(pattern.matches(topic) for pattern in compile_patterns(self.topic_patterns))
 
+    def table_name(self, topic: str) -> str:
+        """Return the template's name of a topic's table; it may not be a valid one.
+
+        Args:
+            topic: One of `topics`, or one that a pattern matches.
+        """
+        places = {TOPIC: topic}
+        if {*_PLACE.findall(self.name)} - {TOPIC}:
+            found = (p.groups(topic) for p in compile_patterns(self.topic_patterns))
+            places = {**next(groups for groups in found if groups is not None), **places}
+        return _PLACE.sub(lambda place: places[place[1]], self.name)
+
 
 def _is_schema(columns: str) -> bool:
     """Return whether a text of columns is a JSON Schema."""
@@ -305,22 +362,3 @@ def _columns_of(text: str) -> Columns:
 
 def _has_parts(kind: ColumnType) -> bool:
     return not isinstance(kind, Simple | Decimal)
-
-
-def table_of(tables: Sequence[TableSettings], topic: str) -> TableSettings | None:
-    """Return the settings that name the topic, else the first with a pattern that matches it."""
-    named = (table for table in tables if topic in table.topics)
-    matched = (table for table in tables if table.matches(topic))
-    return next(named, None) or next(matched, None)
-
-
-def check_tables(tables: Sequence[TableSettings], topics: Iterable[str]) -> None:
-    """Raise `ValueError` where settings of tables contradict each other, or topics that land."""
-    check_distinct([topic for table in tables for topic in table.topics], "tables: topics ")
-    for topic in topics:
-        base = topic.removesuffix(BAD_SUFFIX)
-        if base != topic and table_of(tables, base) is not None:
-            raise ValueError(
-                f"topics: {topic} has the name of the table of bad records of {base}; land it with "
-                "another lake.path"
-            )

@@ -89,7 +89,7 @@ def line(current: Status) -> str:
         for each in current.consumers
     )
     tables = ", ".join(
-        f"table {each.topic} {each.state}, oldest row {each.age_s:.1f} s" for each in current.tables
+        f"table {each.name} {each.state}, oldest row {each.age_s:.1f} s" for each in current.tables
     )
     wrong = "".join(f"; {fault.plain}" for fault in faults(current))
     sums = f"{rates(current)}, {lag(current)}"
@@ -111,7 +111,7 @@ def _consumers(current: Status, view: GroupView, width: int) -> Table:
             str(p) if report is None or report.reading.get(p) is not None else f"[yellow]{p}…[/]"
             for p in each.partitions
         ]
-        writing = [f"[cyan]{escape(topic)} ✎[/]" for topic in each.tables]
+        writing = [f"[cyan]{escape(name)} ✎[/]" for name in each.tables]
         own = Text.from_markup(" ".join([*reading, *writing]))
         state = Text({"starting": "getting ready", "ready": "idle"}.get(each.state, each.state))
         rows.append(
@@ -128,6 +128,7 @@ def _consumers(current: Status, view: GroupView, width: int) -> Table:
 def _tables(current: Status, width: int) -> Table:
     columns = (
         Column("table", "left", fold=True),
+        Column("topic", "left", fold=True, shown=any(t.name != t.topic for t in current.tables)),
         Column("state", "left", min_width=8),
         Column("writer"),
         Column("oldest row", min_width=8),
@@ -139,6 +140,7 @@ def _tables(current: Status, width: int) -> Table:
     )
     rows = (
         (
+            each.name,
             each.topic,
             Text(each.state, style=TABLE_COLOURS[each.state]),
             "none" if each.writer is None else str(each.writer),

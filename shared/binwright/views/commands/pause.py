@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from binwright.cli.options import CONTROLLER_S, Bootstrap, settings_at
+from binwright.cli.options import CONTROLLER_S, Bootstrap, TableName, settings_at
 from binwright.cli.runner import run_for_result
 from binwright.kafka.control_records import landing_partition
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -46,35 +46,35 @@ async def follow(settings: Settings, group: str, order: TableOrder, timeout_s: f
             async with asyncio.timeout(timeout_s):
                 await follower.catch_up()
                 _check(group, order, view)
-                where = group + LANDING_SUFFIX, landing_partition(order.topic)
+                where = group + LANDING_SUFFIX, landing_partition(order.target)
                 await publish_message(bus, *where, order)
-                while is_paused(view, order.topic) is not order.paused:
+                while is_paused(view, order.target) is not order.paused:
                     await follower.read(READ_S)
-                return await _consequence(bus, order)
+                return await _consequence(bus, order, view.tables.by_name[order.target].topic)
         except TimeoutError as exc:
             raise ExternalError(
-                f"the table of {order.topic} has not followed the order in {timeout_s:g} s: it "
+                f"the table {order.target} has not followed the order in {timeout_s:g} s: it "
                 "does so once a consumer writes it; see `binwright status`"
             ) from exc
 
 
-def is_paused(view: GroupView, topic: str) -> bool:
+def is_paused(view: GroupView, table: str) -> bool:
     """Return whether the table's writer says that it is paused."""
-    return view.tables.by_topic[topic].report.state == "paused"
+    return view.tables.by_name[table].report.state == "paused"
 
 
 def _check(group: str, order: TableOrder, view: GroupView) -> None:
-    if order.topic not in view.tables.by_topic:
-        known = ", ".join(sorted(view.tables.by_topic)) or "none"
-        raise UserError(f"group {group} has no table {order.topic}; it has: {known}")
-    if is_paused(view, order.topic) is order.paused:
-        raise UserError(f"the table {order.topic} {'is' if order.paused else 'is not'} paused")
+    if order.target not in view.tables.by_name:
+        known = ", ".join(sorted(view.tables.by_name)) or "none"
+        raise UserError(f"group {group} has no table {order.target}; it has: {known}")
+    if is_paused(view, order.target) is order.paused:
+        raise UserError(f"the table {order.target} {'is' if order.paused else 'is not'} paused")
 
 
-async def _consequence(bus: ControlTopics, order: TableOrder) -> str:
+async def _consequence(bus: ControlTopics, order: TableOrder, topic: str) -> str:
     if not order.paused:
         return "it lands what has waited"
-    config = (await bus.describe(order.topic, [RETENTION])).config
+    config = (await bus.describe(topic, [RETENTION])).config
     kept = _kept(config.get(RETENTION))
     return f"its rows wait, staged and in Kafka, which keeps them {kept}"
 
@@ -86,13 +86,12 @@ def _kept(retention_ms: str | None) -> str:
     return "for ever" if days < 0 else f"for {days:.3g} days"
 
 
-Topic = Annotated[str, typer.Argument(help="The topic whose table it is.")]
 Group = Annotated[str | None, typer.Option(help="Its group; unset: the settings' group.")]
 Seconds = Annotated[float, typer.Option("--timeout", min=1, help="Seconds to wait for its writer.")]
 
 
 def pause(
-    topic: Topic,
+    table: TableName,
     *,
     reason: Annotated[str, typer.Option(help="Why, for those who look at it.")],
     group: Group = None,
@@ -100,19 +99,19 @@ def pause(
     timeout: Seconds = CONTROLLER_S,
 ) -> None:
     """Have a table land nothing until it is resumed; its topic is read on, and nothing is lost."""
-    order = TableOrder(topic=topic, paused=True, by=user_name(), reason=reason, at_ms=wall_ms())
+    order = TableOrder(topic=table, paused=True, by=user_name(), reason=reason, at_ms=wall_ms())
     _carry_out(order, group, bootstrap_servers, timeout)
 
 
 def resume(
-    topic: Topic,
+    table: TableName,
     *,
     group: Group = None,
     bootstrap_servers: Bootstrap = None,
     timeout: Seconds = CONTROLLER_S,
 ) -> None:
     """Have a paused table land again."""
-    order = TableOrder(topic=topic, paused=False, by=user_name(), at_ms=wall_ms())
+    order = TableOrder(topic=table, paused=False, by=user_name(), at_ms=wall_ms())
     _carry_out(order, group, bootstrap_servers, timeout)
 
 
@@ -120,4 +119,4 @@ def _carry_out(order: TableOrder, group: str | None, servers: str | None, timeou
     settings = settings_at(servers)
     done = run_for_result(lambda: follow(settings, group or settings.group, order, timeout_s))
     state = "is paused" if order.paused else "is resumed"
-    Console().print(f"the table {order.topic} {state}: {done}")
+    Console().print(f"the table {order.target} {state}: {done}")

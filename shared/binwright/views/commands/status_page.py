@@ -121,12 +121,12 @@ def draw(statuses: Sequence[Status], width: int) -> RenderableType:
 def faults(status: Status) -> list[Text]:
     """Return what a person should look at first, a line each: tables that take no rows, loss."""
     lines = [
-        f"table {each.topic} is {each.state}{f': {each.fault}' if each.fault else ''}"
+        f"table {each.name} is {each.state}{f': {each.fault}' if each.fault else ''}"
         for each in status.tables
         if each.state in FAULTY or each.fault
     ]
     lines += [
-        f"table {each.topic} lands {each.age_s:,.0f} s late: Spark is the limit, more consumers "
+        f"table {each.name} lands {each.age_s:,.0f} s late: Spark is the limit, more consumers "
         "would land no more"
         for each in status.tables
         if each.state == "landing" and each.age_s > LATE_S and not each.fault
@@ -250,6 +250,7 @@ def _capacity(measured: MeasuredCapacity | None) -> str:
 def _tables(status: Status, width: int) -> Table:
     columns = (
         Column("table", "left", fold=True),
+        Column("topic", "left", fold=True, shown=any(t.name != t.topic for t in status.tables)),
         Column("state", "left"),
         Column("writer", shown_from=MEDIUM),
         Column("oldest row", min_width=8),
@@ -262,6 +263,7 @@ def _tables(status: Status, width: int) -> Table:
     )
     rows = (
         (
+            each.name,
             each.topic,
             Text(each.state, style=TABLE_COLOURS[each.state]),
             _slot(each.writer),

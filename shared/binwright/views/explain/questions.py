@@ -43,14 +43,19 @@ def answer(group: Group, what: str) -> Explanation:
 
 
 def _about_topic(group: Group, what: str) -> Explanation:
-    topics = {table.topic for table in group.status.tables}
+    tables = group.status.tables
+    names, topics = {table.name for table in tables}, {table.topic for table in tables}
     with suppress(ValueError):
         if (partition := TopicPartition.parse(what)).topic in topics:
             return explain_partition(group, partition)
-    if what in topics:
+    if what in names:
         return explain_table(group, what)
-    known = ", ".join(sorted(topics)[:10]) or "none"
+    if own := sorted(table.name for table in tables if table.topic == what):
+        if len(own) == 1:
+            return explain_table(group, own[0])
+        raise UserError(f"topic {what} has several tables: name one of {', '.join(own)}")
+    known = ", ".join(sorted(names)[:10]) or "none"
     raise UserError(
-        f"{what}: no topic, partition, consumer or plan of group {group.status.group}; its "
-        f"topics: {known}"
+        f"{what}: no table, topic, partition, consumer or plan of group {group.status.group}; its "
+        f"tables: {known}"
     )

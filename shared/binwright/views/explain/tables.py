@@ -8,12 +8,12 @@ BUSY = 0.5
 """Share of its time that a consumer waits for staging, from which that is the limit."""
 
 
-def explain_table(group: Group, topic: str) -> Explanation:
-    """Say why a topic's table is late, or that it is not."""
-    about = f"table {topic}"
-    table = next((each for each in group.status.tables if each.topic == topic), None)
+def explain_table(group: Group, name: str) -> Explanation:
+    """Say why a table is late, or that it is not."""
+    about = f"table {name}"
+    table = next((each for each in group.status.tables if each.name == name), None)
     if table is None:
-        return Explanation(about, (Line("is", "the group has no such topic"),))
+        return Explanation(about, (Line("is", "the group has no such table"),))
     lines = [Line("is", _state(table))]
     target_s = group.rules.freshness_s
     if table.state == "landing" and _is_in_time(group, table):
@@ -32,8 +32,9 @@ def _state(table: TableStatus) -> str:
         if table.freshness_s is None
         else f"the newest record that landed is {duration(table.freshness_s)} old"
     )
+    topic = "" if table.name == table.topic else f"; it takes topic {table.topic}"
     return (
-        f"{table.state}; {writer}; {landed}; {table.lag:,} records have not landed, "
+        f"{table.state}{topic}; {writer}; {landed}; {table.lag:,} records have not landed, "
         f"{data_size(table.pending_bytes)} of them are staged, the oldest for {table.age_s:.1f} s"
     )
 
@@ -106,10 +107,10 @@ def _slow_part(group: Group, table: TableStatus) -> list[str]:
 
 
 def _remedies(table: TableStatus) -> list[str]:
-    look = f"`binwright table describe {table.topic}` shows its log and its settings"
+    look = f"`binwright table describe {table.name}` shows its log and its settings"
     match table.state:
         case "paused":
-            return [f"`binwright table resume {table.topic}`"]
+            return [f"`binwright table resume {table.name}`"]
         case "refused":
             return [f"mend what it names; {look}"]
         case "unwritten" | "silent":

@@ -279,7 +279,7 @@ def _consumer(group: str, consumer: ConsumerStatus) -> Iterator[Sample]:
 
 
 def _table(group: str, table: TableStatus) -> Iterator[Sample]:
-    labels = {"group": group, "topic": table.topic}
+    labels = {"group": group, "topic": table.topic, "table": table.name}
     yield Sample("binwright_table_age_seconds", table.age_s, labels)
     if table.freshness_s is not None:
         yield Sample("binwright_table_freshness_seconds", table.freshness_s, labels)

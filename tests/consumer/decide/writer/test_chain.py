@@ -20,7 +20,7 @@ from binwright.consumer.decide.writer.chain import (
     without_files,
     without_old_topic,
 )
-from binwright.protocol.messages import Staged
+from binwright.protocol.messages import OffsetRange, Staged
 from binwright.protocol.model import TopicPartition
 
 from .scene import ID, staged
@@ -293,7 +293,7 @@ NAME = "0-1-7-0a1b2c3d.parquet"
 
 
 def test_a_consumers_own_announcement_is_consistent() -> None:
-    assert contradiction(staged(NAME, {0: (0, 3), 1: (5, 5)}, cut=(1,))) == ""
+    assert contradiction(staged(NAME, {0: (0, 3), 1: (5, 5)}, cut=(1,)), "orders") == ""
 
 
 @pytest.mark.parametrize(
@@ -303,11 +303,15 @@ def test_a_consumers_own_announcement_is_consistent() -> None:
         (staged("0-2-7-0a1b2c3d.parquet", {0: (0, 3)}), "another consumer"),
         (staged("1-1-7-0a1b2c3d.parquet", {0: (0, 3)}), "another consumer"),
         (staged(NAME, {0: (3, 0)}), "ends before it begins"),
-        (replace(staged(NAME, {0: (0, 3)}), topic="clicks"), "another topic"),
+        (replace(staged(NAME, {0: (0, 3)}), topic="clicks"), "it is of topic clicks"),
+        (
+            replace(staged(NAME, {}), ranges={TopicPartition("clicks", 0): OffsetRange(0, 3)}),
+            "partitions of another topic",
+        ),
         (replace(staged(NAME, {}), cut=(TopicPartition("clicks", 0),)), "another topic"),
     ],
 )
 def test_an_announcement_that_contradicts_itself_is_not_a_consumers(
     forged: Staged, reason: str
 ) -> None:
-    assert reason in contradiction(forged)
+    assert reason in contradiction(forged, "orders")

@@ -1,4 +1,4 @@
-"""How long decoding takes and what it finds bad, by topic: for metrics."""
+"""How long decoding takes and what it finds bad, by table: for metrics."""
 
 import time
 from collections import Counter, defaultdict
@@ -12,42 +12,43 @@ import pyarrow.compute as pc
 
 from binwright.protocol.columns import Columns
 from binwright.protocol.ports.lake import ValueDecoder
+from binwright.runtime.settings import Target
 
 
 class DecodingCounts:
     """Sums over all decoders of a process, which work in several threads."""
 
     def __init__(self) -> None:
-        self._seconds = defaultdict[str, float](float)
-        self._bad: Counter[tuple[str, str]] = Counter()
+        self._seconds = defaultdict[Target, float](float)
+        self._bad: Counter[tuple[Target, str]] = Counter()
         self._lock = Lock()
 
-    def counted(self, topic: str, decoder: ValueDecoder) -> ValueDecoder:
-        """Return the decoder of a topic's records, whose work is added to the sums."""
-        return _CountedDecoder(self, topic, decoder)
+    def counted(self, target: Target, decoder: ValueDecoder) -> ValueDecoder:
+        """Return the decoder of a table's records, whose work is added to the sums."""
+        return _CountedDecoder(self, target, decoder)
 
-    def add(self, topic: str, seconds: float, bad: Mapping[str, int]) -> None:
+    def add(self, target: Target, seconds: float, bad: Mapping[str, int]) -> None:
         """Add one call: how long it took, and how many records are bad, by kind."""
         with self._lock:
-            self._seconds[topic] += seconds
-            self._bad.update({(topic, kind): count for kind, count in bad.items()})
+            self._seconds[target] += seconds
+            self._bad.update({(target, kind): count for kind, count in bad.items()})
 
-    def snapshot(self) -> tuple[Mapping[str, float], Mapping[tuple[str, str], int]]:
-        """Return the sums by now: seconds by topic, bad records by topic and kind."""
+    def snapshot(self) -> tuple[Mapping[Target, float], Mapping[tuple[Target, str], int]]:
+        """Return the sums by now: seconds by table, bad records by table and kind."""
         with self._lock:
             return dict(self._seconds), dict(self._bad)
 
 
 class _CountedDecoder:
-    def __init__(self, counts: DecodingCounts, topic: str, decoder: ValueDecoder) -> None:
-        self._counts, self._topic, self._decoder = counts, topic, decoder
+    def __init__(self, counts: DecodingCounts, target: Target, decoder: ValueDecoder) -> None:
+        self._counts, self._target, self._decoder = counts, target, decoder
         self.columns: Columns = decoder.columns
         self.settings = decoder.settings
 
     def decode(self, values: Any, headers: Any = None, keys: Any = None) -> tuple[Any, Any]:
         began = time.perf_counter()
         rows, bad = self._decoder.decode(values, headers, keys)
-        self._counts.add(self._topic, time.perf_counter() - began, _kinds(bad))
+        self._counts.add(self._target, time.perf_counter() - began, _kinds(bad))
         return rows, bad
 
 

@@ -13,15 +13,15 @@ from typing import Any, Self
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
 from binwright.protocol.ports.lake import ValueDecoder
-from binwright.runtime.settings import DecodingSettings, Settings
+from binwright.runtime.settings import DecodingSettings, Settings, Target
 
 DecoderOf = Callable[
-    [str, Mapping[TopicPartition, Sequence[Records]]], Awaitable[ValueDecoder | None]
+    [Target, Mapping[TopicPartition, Sequence[Records]]], Awaitable[ValueDecoder | None]
 ]
-"""Returns the decoder of records of a topic; None: they are staged as they are."""
+"""Returns the decoder of records for a table of their topic; None: they are staged as they are."""
 
 
-async def no_decoder(_topic: str, _rows: Mapping[TopicPartition, Sequence[Records]]) -> None:
+async def no_decoder(_target: Target, _rows: Mapping[TopicPartition, Sequence[Records]]) -> None:
     """Fit `DecoderOf`: records are staged as they are."""
 
 
@@ -29,10 +29,10 @@ async def no_decoder(_topic: str, _rows: Mapping[TopicPartition, Sequence[Record
 class DecodingTotals:
     """What a process has decoded since it began, and asked of the schema registry."""
 
-    seconds: Mapping[str, float] = field(default_factory=dict)  # by topic
-    bad: Mapping[tuple[str, str], int] = field(default_factory=dict)  # topic, kind -> records
-    versions: Mapping[str, int] = field(default_factory=dict)
-    """Topic -> the newest version of its subject, where its columns are those of the versions."""
+    seconds: Mapping[Target, float] = field(default_factory=dict)  # by table
+    bad: Mapping[tuple[Target, str], int] = field(default_factory=dict)  # table, kind -> records
+    versions: Mapping[Target, int] = field(default_factory=dict)
+    """Table -> the newest version of its subject, where its columns are those of the versions."""
     requests: Mapping[str, int] = field(default_factory=dict)  # to the registry, by outcome
 
 
@@ -46,7 +46,7 @@ class Decoders:
         self._registry: Any = None  # a `SchemaRegistry`, once it is needed
         self._by_schema: Any = None  # a `RegistryDecoders`, like it
         self._counts: Any = None  # a `DecodingCounts`, once something is decoded
-        self._versions: dict[str, int] = {}  # topic -> newest version of its subject
+        self._versions: dict[Target, int] = {}  # table -> newest version of its subject
 
     async def __aenter__(self) -> Self:
         """Return self; the registry is asked when its first schema is needed."""
@@ -63,18 +63,18 @@ class Decoders:
         return DecodingTotals(seconds, bad, self._versions, requests)
 
     async def of(
-        self, topic: str, rows: Mapping[TopicPartition, Sequence[Records]]
+        self, target: Target, rows: Mapping[TopicPartition, Sequence[Records]]
     ) -> ValueDecoder | None:
         """Return the decoder of these records; see `DecoderOf`.
 
         Raises:
             RegistryUnavailable: Their schemas cannot be had now.
         """
-        if (table := self._settings.table(topic)) is None:
+        if (table := target.decoded) is None:
             return None
-        decoder = await self._of_part(table, topic, rows, widen=table.widen)
+        decoder = await self._of_part(table, target, rows, widen=table.widen)
         if table.key is not None or table.tombstones != "row":
-            keys = table.key and await self._of_part(table.key, topic, rows, widen=table.widen)
+            keys = table.key and await self._of_part(table.key, target, rows, widen=table.widen)
             form = table.key and table.key.format
             decoder = (await self._module("record_decoder")).RecordDecoder(
                 decoder, keys, form, table.tombstones
@@ -83,12 +83,12 @@ class Decoders:
         counts = await self._module("counts")
         if self._counts is None:
             self._counts = counts.DecodingCounts()
-        return self._counts.counted(topic, decoder)  # type: ignore[no-any-return]
+        return self._counts.counted(target, decoder)  # type: ignore[no-any-return]
 
     async def _of_part(
         self,
         table: DecodingSettings,
-        topic: str,
+        target: Target,
         rows: Mapping[TopicPartition, Sequence[Records]],
         *,
         widen: bool,
@@ -97,7 +97,7 @@ class Decoders:
         decoder: ValueDecoder
         match table.format:
             case _ if table.by_schema:
-                decoder = await self._of_registry(table, topic, rows, widen=widen)
+                decoder = await self._of_registry(table, target, rows, widen=widen)
             case "json":
                 decoder = (await self._module("json_values")).JsonDecoder(table.as_read)
             case "string":
@@ -112,7 +112,7 @@ class Decoders:
     async def _of_registry(
         self,
         table: DecodingSettings,
-        topic: str,
+        target: Target,
         rows: Mapping[TopicPartition, Sequence[Records]],
         *,
         widen: bool,
@@ -131,13 +131,13 @@ class Decoders:
             case _:
                 values = await self._module("protobuf_values")
                 reading = values.ProtobufReading(table.message_read)
-        subject = table.subject_of(topic)
+        subject = table.subject_of(target.topic)
         found: ValueDecoder = await self._by_schema.decoder(
             subject, reading, table.parsed, rows.values(), table.part, widen=widen
         )
         version = self._by_schema.newest_version(subject, reading, widen=widen)
         if table.part == "value" and version is not None:
-            self._versions[topic] = version
+            self._versions[target] = version
         return found
 
     async def _module(self, name: str) -> Any:

@@ -165,8 +165,9 @@ async def _registry(seen: Awaitable[Seen | Finding], settings: Settings) -> Sequ
     subjects = {
         part.subject_of(topic)
         for topic in landed
-        if (table := settings.table(topic))
-        for part in table.parts
+        for target in settings.targets(topic)
+        if target.decoded
+        for part in target.decoded.parts
         if part.by_subject
     }
     async with SchemaRegistry(settings.registry) as registry:

@@ -58,6 +58,7 @@ WIDENS = "delta.enableTypeWidening"
 STATISTICS = "delta.dataSkippingStatsColumns"
 GROUP, CLUSTER, WRITER = "binwright.group", "binwright.cluster", "binwright.writer"
 DAY_MS = 86_400_000
+TOPIC = "binwright.topic"  # whose records it takes; tables of their topic's name have none
 CREATION_S = 10.0  # another process may take so long to create the table
 CREATION_PAUSE_S = 0.2
 
@@ -185,7 +186,7 @@ def add_columns(spark: SparkSession, path: str, columns: Columns, *, widen: bool
 
 
 def check_owner(spark: SparkSession, path: str, table: Table) -> Mapping[str, str]:
-    """Own a table that has no owner; raise `TableRefused` if another group owns it.
+    """Own a table that has no owner; raise `TableRefused` if another group or topic owns it.
 
     Returns:
         The table's properties.
@@ -200,6 +201,12 @@ def check_owner(spark: SparkSession, path: str, table: Table) -> Mapping[str, st
             f"the table at {path} belongs to group {owner[0]} of Kafka cluster {owner[1]}; this is "
             f"group {table.group} of cluster {table.cluster}. Two groups would land every row "
             f"twice: name another lake (--lake, or lake.path){_renamed(owner[1], table)}"
+        )
+    if (topic := actual.get(TOPIC, table.name)) != table.topic:
+        raise TableRefused(
+            f"the table at {path} takes the records of topic {topic}; by the settings it would "
+            f"take those of {table.topic}, too, whose offsets are others: give it another `name` "
+            "in `tables`, or name another lake"
         )
     return actual
 
@@ -222,7 +229,8 @@ def checkpoint_interval(name: str) -> int:
 
 
 def _owner(table: Table) -> Mapping[str, str]:
-    return {GROUP: table.group, CLUSTER: table.cluster}
+    topic = {} if table.name == table.topic else {TOPIC: table.topic}
+    return {GROUP: table.group, CLUSTER: table.cluster, **topic}
 
 
 def _skipped(table: Table) -> dict[str, str]:

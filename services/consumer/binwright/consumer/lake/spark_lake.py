@@ -1,6 +1,7 @@
-"""Implements the port `Lake`: one Delta table per topic, at `<lake.path>/<topic>`.
+"""Implements the port `Lake`: each Delta table is at `<lake.path>/<name>`.
 
-A table of columns has one of bad records beside it, at `<lake.path>/<topic>__bad`.
+A table of columns has one of bad records beside it, at `<lake.path>/<name>__bad`. In all calls
+`topic` is the table's name: its topic's, unless the settings give it another.
 """
 
 import asyncio
@@ -58,7 +59,7 @@ class SparkLake:
 
         Args:
             lake: The tables' path, the servers that write them, and the sizes of compacted files.
-            staged: The location of staged files: one directory per topic.
+            staged: The location of staged files: one directory per table.
             write_timeout_s: The limit of a first attempt to write, seconds.
             read_timeout_s: The limit of a read, seconds.
         """
@@ -85,8 +86,8 @@ class SparkLake:
     # --- the port --------------------------------------------------------------------------------
 
     async def open(self, table: Table) -> None:
-        """Create the topic's tables if they are missing; see `Lake.open`."""
-        topic, of_columns = table.topic, table.columns is not None
+        """Create the table, and that of its bad records, if they are missing; see `Lake.open`."""
+        topic, of_columns = table.name, table.columns is not None
         access = self._access(topic)
         dated = await self._open(
             topic, access, lambda spark: delta.ensure(spark, access.path, table)
@@ -225,19 +226,19 @@ class SparkLake:
         """
         if not (table.cluster_by or table.statistics):
             return
-        access = self._access(table.topic)
+        access = self._access(table.name)
         try:
             waiting = await access.run(
-                self._session(table.topic),
+                self._session(table.name),
                 lambda spark: clustering.arrange(spark, access.path, table),
                 self._read_timeout_s,
                 access.errors.alter_error,
             )
         except BinwrightError as exc:
-            log.warning("layout.failed", table=table.topic, reason=str(exc))
+            log.warning("layout.failed", table=table.name, reason=str(exc))
         else:
             if waiting:
-                log.warning("layout.waits", table=table.topic, columns=waiting)
+                log.warning("layout.waits", table=table.name, columns=waiting)
 
     async def _append(  # noqa: PLR0913, PLR0917 - the parts of a commit
         self,

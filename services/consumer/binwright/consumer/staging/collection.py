@@ -1,4 +1,4 @@
-"""Deletes old staged files that no table's writer deleted, of whichever consumer and topic."""
+"""Deletes old staged files that no table's writer deleted, of whichever consumer and table."""
 
 import asyncio
 
@@ -19,38 +19,40 @@ async def collect_regularly(staging: Staging, reader: DataReader, age_s: float) 
     await asyncio.sleep(FIRST_COLLECTION_S)
     while True:
         try:
-            topics = sorted(await staging.topics())
+            tables = sorted(await staging.topics())
         except StagingUnavailable as exc:
-            log.warning("staging.collect_failed", topic=None, reason=str(exc))
-            topics = []
-        for topic in topics:
+            log.warning("staging.collect_failed", table=None, reason=str(exc))
+            tables = []
+        for table in tables:
             try:
-                await _collect(staging, reader, topic, age_s)
+                await _collect(staging, reader, table, age_s)
             except (StagingUnavailable, BrokerUnavailable) as exc:
-                log.warning("staging.collect_failed", topic=topic, reason=str(exc))
+                log.warning("staging.collect_failed", table=table, reason=str(exc))
         await asyncio.sleep(COLLECTION_S)
 
 
-async def _collect(staging: Staging, reader: DataReader, topic: str, age_s: float) -> None:
-    if not (old := await staging.older(topic, age_s)):
+async def _collect(staging: Staging, reader: DataReader, table: str, age_s: float) -> None:
+    if not (old := await staging.older(table, age_s)):
         return
-    topic_log = await _topic_log(reader, topic)
-    footers = {} if topic_log is None else await staging.footers(topic, old)
+    footers = await staging.footers(table, old)
+    # A file of an older version does not have its topic, which has its table's name then.
+    topic_of = {name: footer.topic or table for name, footer in footers.items()}
+    logs = {topic: await _topic_log(reader, topic) for topic in sorted({*topic_of.values()})}
     kept = {
         name
         for name, footer in footers.items()
-        if topic_log is not None and not may_be_collected(footer, topic_log)
+        if (topic_log := logs[topic_of[name]]) and not may_be_collected(footer, topic_log)
     }
     if kept:
         log.error(
             "staging.kept",
-            topic=topic,
+            table=table,
             files=len(kept),
             reason="they have rows that have not landed, and Kafka no longer has them",
         )
     if delete := set(old) - kept:
-        await staging.delete(topic, delete)
-        log.warning("staging.collected", topic=topic, files=len(delete))
+        await staging.delete(table, delete)
+        log.warning("staging.collected", table=table, files=len(delete))
 
 
 async def _topic_log(reader: DataReader, topic: str) -> TopicLog | None:

@@ -185,6 +185,7 @@ def encode(
         bad = len(table) - table["bad"].null_count
         fault = _first_fault(table) if bad else ""
     entry = {
+        "topic": footer.topic,
         "topic_id": footer.topic_id,
         "ranges": [[p, first, end] for p, (first, end) in sorted(footer.ranges.items())],
         "columns": None if columns is None else columns_text(columns),
@@ -234,7 +235,7 @@ def decode_footer(tail: bytes) -> Footer | None:
     try:
         metadata = pq.read_metadata(pa.BufferReader(tail))
         entry = orjson.loads((metadata.metadata or {})[FOOTER.encode()])
-        topic_id, ranges = entry["topic_id"], entry["ranges"]
+        topic_id, ranges, topic = entry["topic_id"], entry["ranges"], entry.get("topic")
         found = {
             checked_offset("partition", p): (
                 checked_offset("begin", first),
@@ -252,7 +253,7 @@ def decode_footer(tail: bytes) -> Footer | None:
         newest_ms = None if newest_ms is None else checked_offset("newest_ms", newest_ms)
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError):
         return None
-    if topic_id is not None and not isinstance(topic_id, str):
+    if not isinstance(topic, str | None) or not isinstance(topic_id, str | None):
         return None
     return Footer(
         topic_id=topic_id,
@@ -264,4 +265,5 @@ def decode_footer(tail: bytes) -> Footer | None:
         fault=fault,
         decoded_by=decoded_by,
         newest_ms=newest_ms,
+        topic=topic,
     )

@@ -74,6 +74,7 @@ class RequestRunner:
     context: WriterContext
     config: WriterConfig
     topic: str = field(init=False)
+    table: str = field(init=False)  # its name
     columns: Columns | None = field(init=False)  # of its rows; None: raw records
     _share: BadShare = field(init=False)  # of its newest records that are bad
     _known: set[Columns | None] = field(init=False)  # columns of files that the table takes
@@ -84,7 +85,8 @@ class RequestRunner:
 
     def __post_init__(self) -> None:
         """Know what the table was opened with."""
-        self.topic, self.columns = self.config.table.topic, self.config.table.columns
+        table = self.config.table
+        self.topic, self.table, self.columns = table.topic, table.name, table.columns
         self._share = BadShare(self.config.bad_share)
         self._known = {self.columns}
 
@@ -107,17 +109,17 @@ class RequestRunner:
     async def _dispatch(self, request: Request, topic_id: str | None) -> Outcome:
         match request:
             case ReadHistory(limit=limit):
-                history = await self.lake.history(self.topic, limit)
+                history = await self.lake.history(self.table, limit)
                 return HistoryRead(history.commits, history.complete)
             case WriteLease(lease=lease):
-                await self.context.staging.write_lease(self.topic, lease)
+                await self.context.staging.write_lease(self.table, lease)
                 return Done()
             case DeleteOtherLeases(lease=lease):
-                await self.context.staging.delete_other_leases(self.topic, lease)
+                await self.context.staging.delete_other_leases(self.table, lease)
                 return Done()
             case ClaimTable(writer=writer, stamp=stamp):
                 self._bad_ends = None
-                await self.lake.claim(self.topic, writer, stamp)
+                await self.lake.claim(self.table, writer, stamp)
                 return Committed()
             case QueryKafka():
                 return await self._query_kafka()
@@ -130,7 +132,7 @@ class RequestRunner:
         batch, lease = request.batch, request.lease
         if not await self._holds(lease):
             return LeaseGone()
-        footers = await self.context.staging.footers(self.topic, batch.files)
+        footers = await self.context.staging.footers(self.table, batch.files)
         if lost := _not_as_announced(batch, footers):
             return Unreadable(lost, "gone, damaged, or not what was announced")
         if unfit := await self._unfit(batch, footers):
@@ -154,23 +156,23 @@ class RequestRunner:
 
     async def _land(self, batch: Batch, request: Append) -> Outcome:
         """Commit the batch's bad records, then its rows (†: in this order), or its stamp alone."""
-        lake, topic, lease, stamp = self.lake, self.topic, request.lease, request.stamp
+        lake, table, lease, stamp = self.lake, self.table, request.lease, request.stamp
         if batch.bad:
-            outcome = await self._write(lake.append_bad(topic, batch, lease, stamp), request)
+            outcome = await self._write(lake.append_bad(table, batch, lease, stamp), request)
             if not isinstance(outcome, Committed):
                 return outcome
         if batch.rows > batch.bad or not _is_whole(batch):
-            outcome = await self._write(lake.append(topic, batch, lease, stamp), request)
+            outcome = await self._write(lake.append(table, batch, lease, stamp), request)
             if batch.columns is None or _is_whole(batch) or not isinstance(outcome, Committed):
                 return outcome
             # Its rows may all be bad, or left out: Delta makes no commit of none.
             return await self._stamp_after_rows(request)
-        stamped = lake.commit_stamp(topic, lease, request.number, stamp)
+        stamped = lake.commit_stamp(table, lease, request.number, stamp)
         return await self._write(stamped, request)
 
     async def _stamp_after_rows(self, request: Append) -> Outcome:
         """Commit the stamp alone; without it, whether the rows have landed is unknown (†)."""
-        stamped = self.lake.commit_stamp(self.topic, request.lease, request.number, request.stamp)
+        stamped = self.lake.commit_stamp(self.table, request.lease, request.number, request.stamp)
         try:
             outcome = await self._write(stamped, request)
         except (WriteConflict, TableRefused) as exc:
@@ -259,7 +261,7 @@ class RequestRunner:
         if not there:
             return Refused(
                 f"{reason}; Kafka no longer has all of these records, so they are not read again: "
-                f"{self.topic}/{needed[0].file}"
+                f"{self.table}/{needed[0].file}"
             )
         if once is not None:
             self._read_again_at[once] = now
@@ -280,7 +282,7 @@ class RequestRunner:
         if columns is None or self.columns is None:
             return "staged as raw records, or with columns, and the table has the other"
         try:
-            await self.lake.add_columns(self.topic, columns)
+            await self.lake.add_columns(self.table, columns)
         except TableRefused as exc:
             return str(exc)
         return ""
@@ -290,7 +292,7 @@ class RequestRunner:
         found = [footers[file] for file in batch.files]
         topic_id = next((footer.topic_id for footer in found), None)
         if self._bad_ends is None or self._bad_ends[0] != topic_id:
-            self._bad_ends = topic_id, await self.lake.highest_bad_offsets(self.topic, topic_id)
+            self._bad_ends = topic_id, await self.lake.highest_bad_offsets(self.table, topic_id)
         highest = self._bad_ends[1]
         return replace(
             batch,
@@ -306,14 +308,14 @@ class RequestRunner:
         )
 
     async def _holds(self, lease: str) -> bool:
-        return lease in await self.context.staging.existing(self.topic, {lease})
+        return lease in await self.context.staging.existing(self.table, {lease})
 
     async def _unreadable(self, batch: Batch, suspected: Collection[str]) -> frozenset[str]:
         """Return the files of the batch that are missing or damaged, looking at suspects first."""
         every = frozenset(batch.files)
         for suspects in (every.intersection(suspected), every):
             try:
-                readable = await self.context.staging.readable(self.topic, suspects)
+                readable = await self.context.staging.readable(self.table, suspects)
             except StagingUnavailable:
                 break  # unknown, so no file is given up
             if lost := suspects.difference(readable):
@@ -323,7 +325,7 @@ class RequestRunner:
     async def _query_kafka(self) -> Outcome:
         """Query Kafka; the topic id first and last, so that the rest is about one topic."""
         reader, bus = self.context.reader, self.context.bus
-        landing_topic, partition = self.context.landing_topic, landing_partition(self.topic)
+        landing_topic, partition = self.context.landing_topic, landing_partition(self.table)
         try:
             async with asyncio.timeout(KAFKA_TIMEOUT_S):
                 topic_id = await reader.topic_id(self.topic)
@@ -346,7 +348,7 @@ class RequestRunner:
         Rows do not carry a topic id. If a partition's committed offset belongs to another topic of
         the same name, so do its rows, and neither counts.
         """
-        highest = await self.lake.highest_offsets(self.topic)
+        highest = await self.lake.highest_offsets(self.table)
         partitions = await self.context.reader.partitions(self.topic)
         landed = {p: TopicPartition(self.topic, p) for p in highest}
         offsets = await self.context.reader.committed({*partitions, *landed.values()})

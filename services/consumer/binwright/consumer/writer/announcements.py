@@ -34,7 +34,9 @@ Announced = Sequence[tuple[int, TableMessage]]
 class Subscription:
     """One table's part of the landing topic."""
 
+    table: str
     topic: str
+    """Whose records the table takes."""
     next: int
     """Offset of the first record that the table has not got."""
     apply: Callable[[Announced, int], Awaitable[None]]
@@ -51,13 +53,13 @@ class Subscription:
 
     async def take(self, records: Sequence[Record], position: int) -> None:
         """Hand out what is this table's of consecutive records, which end before `position`."""
-        key = self.topic.encode()
+        key = self.table.encode()
         # Announcements of other tables, and those read before, are not decoded.
         own = [r for r in records if r.offset >= self.next and message_key(r.key) == key]
         announced: list[tuple[int, TableMessage]] = []
         for record, message in self.decoder.decode(own):
-            if isinstance(message, Staged) and (reason := contradiction(message)):
-                fields = {"table": self.topic, "offset": record.offset, "file": message.file}
+            if isinstance(message, Staged) and (reason := contradiction(message, self.topic)):
+                fields = {"table": self.table, "offset": record.offset, "file": message.file}
                 log.error("announcement.refused", **fields, reason=reason)
             else:
                 announced.append((record.offset, message))
@@ -80,21 +82,21 @@ class LandingTopic:
 
     def subscribe(self, subscription: Subscription) -> None:
         """Begin to read for a table; a subscription that it has is replaced."""
-        partition = landing_partition(subscription.topic)
+        partition = landing_partition(subscription.table)
         if partition not in self._partitions:
             self._partitions[partition] = _PartitionReader(self._bus, self._topic, partition)
         self._partitions[partition].add(subscription)
 
-    async def unsubscribe(self, topic: str) -> None:
+    async def unsubscribe(self, table: str) -> None:
         """End reading for a table."""
-        partition = landing_partition(topic)
+        partition = landing_partition(table)
         reader = self._partitions.get(partition)
-        if reader is not None and not await reader.remove(topic):
+        if reader is not None and not await reader.remove(table):
             self._partitions.pop(partition, None)
 
-    def resume(self, topic: str) -> None:
+    def resume(self, table: str) -> None:
         """Ask again whether the table has room."""
-        if (reader := self._partitions.get(landing_partition(topic))) is not None:
+        if (reader := self._partitions.get(landing_partition(table))) is not None:
             reader.changed.set()
 
 
@@ -110,13 +112,13 @@ class _PartitionReader:
         self._task: asyncio.Task[None] | None = None
 
     def add(self, subscription: Subscription) -> None:
-        self._subscriptions[subscription.topic] = subscription
+        self._subscriptions[subscription.table] = subscription
         self.changed.set()
         self._begin()
 
-    async def remove(self, topic: str) -> bool:
+    async def remove(self, table: str) -> bool:
         """Remove a table; return whether others are left. Without any, the reading has ended."""
-        self._subscriptions.pop(topic, None)
+        self._subscriptions.pop(table, None)
         if not self._subscriptions and self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
@@ -153,7 +155,7 @@ class _PartitionReader:
         if not ready:
             await self.changed.wait()
             return
-        first = min(ready, key=lambda s: (s.turn, s.next, s.topic))
+        first = min(ready, key=lambda s: (s.turn, s.next, s.table))
         alone = all(s.next == first.next for s in ready)
         timeout_s = READ_S if first.next == min(s.next for s in ready) else AHEAD_S
         self._turn += 1
@@ -178,7 +180,7 @@ class _PartitionReader:
             await asyncio.sleep(RETRY_S)
             return False
         start, position = first.next, reader.position
-        if self._subscriptions.get(first.topic) is not first:
+        if self._subscriptions.get(first.table) is not first:
             return False  # removed meanwhile
         for each in list(self._subscriptions.values()):
             if start <= each.next < position and each.has_room():

@@ -1,7 +1,7 @@
 """What all table writers of a process share."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 
 from binwright.consumer.decide.writer.chain import MOST_FILES
@@ -11,6 +11,7 @@ from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.maintenance import TableMaintenance
 from binwright.protocol.ports.kafka import ControlTopics, DataReader
 from binwright.protocol.ports.lake import Lake, Staging
+from binwright.runtime.settings import Target
 
 COMMITS_AT_ONCE = 2
 """Concurrent appends of one process on one Spark server: more would make each of them slower, and
@@ -56,14 +57,15 @@ class WriterContext:
     """The ports, settings and limits of the table writers of a process."""
 
     lake: SharedLake
-    server: Callable[[str], str]  # of a data topic: the Spark server that writes its table
+    targets: Callable[[str], Collection[Target]]  # of a data topic: its tables
+    server: Callable[[str], str]  # of a table's name: the Spark server that writes it
     append_limit_s: float  # after which an append gives its permit back
     bus: ControlTopics
     landing_topic: str  # with the announcements of staged files
     announcements: LandingTopic
     reader: DataReader  # for queries about data topics and the group's offsets
     staging: Staging
-    config: Callable[[str], WriterConfig]  # of a data topic, with a new writer id in each call
+    config: Callable[[Target], WriterConfig]  # of a table, with a new writer id in each call
     maintenance: TableMaintenance
     timings: Timings = field(default_factory=Timings)
     append_permits: Permits = field(default_factory=lambda: Permits(COMMITS_AT_ONCE))

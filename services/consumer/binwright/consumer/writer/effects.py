@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 import structlog
 
 from binwright.consumer.decide.writer.chain import same_topic
+from binwright.consumer.decide.writer.landed_offsets import least_landed
 from binwright.consumer.decide.writer.states import (
     CommitOffsets,
     DeleteFiles,
@@ -23,6 +24,7 @@ from binwright.protocol.errors import BrokerUnavailable, StagingUnavailable, Top
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, GroupOffset
 from binwright.protocol.ports.lake import Staging
+from binwright.runtime.settings import Target
 
 log = structlog.get_logger()
 
@@ -35,11 +37,12 @@ REFRESH_S = 3600.0
 class Effects:
     """Carries out the effects of one table's writer; no commit waits for them."""
 
-    def __init__(self, topic: str, context: WriterContext, emit: Emit) -> None:
-        self._topic, self._emit = topic, emit
-        self._deletions = Deletions(context.staging, topic)
-        self._offsets = OffsetCommitter(context.reader)
-        self._committing: asyncio.Task[None] | None = None
+    def __init__(
+        self, target: Target, context: WriterContext, offsets: "OffsetCommitter", emit: Emit
+    ) -> None:
+        self._topic, self._table, self._emit = target.topic, target.name, emit
+        self._deletions = Deletions(context.staging, target.name)
+        self._offsets = offsets
 
     def carry_out(self, effects: Iterable[Effect], topic_id: str | None) -> int | None:
         """Carry out the effects; return the offset to read announcements from, None if unchanged.
@@ -56,35 +59,31 @@ class Effects:
                 case CommitOffsets(committed=committed):
                     self._commit_offsets(committed, topic_id)
                 case RereadPartitions(committed=committed):
-                    log.warning("rows.missing", table=self._topic, read_again_from=committed)
-                    self._emit(RowsMissing(self._by_partition(committed)))
+                    log.warning("rows.missing", table=self._table, read_again_from=committed)
+                    self._emit(RowsMissing(self._table, self._by_partition(committed)))
                 case Log(event=event, facts=facts, fault=fault):
-                    (log.error if fault else log.info)(event, table=self._topic, **facts)
+                    (log.error if fault else log.info)(event, table=self._table, **facts)
                 case ReadAnnouncements(offset=offset):
                     begin = offset
         return begin
 
     def _commit_offsets(self, committed: Mapping[int, int], topic_id: str | None) -> None:
         offsets = {p: GroupOffset(o, topic_id) for p, o in self._by_partition(committed).items()}
-        self._offsets.add(offsets)
-        if self._committing is None:
-            self._committing = asyncio.create_task(self._offsets.run())
+        self._offsets.add(self._table, offsets)
 
     def _by_partition(self, offsets: Mapping[int, int]) -> dict[TopicPartition, int]:
         return {TopicPartition(self._topic, p): offset for p, offset in offsets.items()}
 
     async def end(self, timeout_s: float) -> None:
         """Wait for deletions, `timeout_s` seconds at most, then stop."""
-        if self._committing is not None:
-            self._committing.cancel()
         await self._deletions.end(timeout_s)
 
 
 class Deletions:
-    """Deletes staged files of one topic; files that it cannot delete are collected by age."""
+    """Deletes staged files of one table; files that it cannot delete are collected by age."""
 
-    def __init__(self, staging: Staging, topic: str) -> None:
-        self._staging, self._topic = staging, topic
+    def __init__(self, staging: Staging, table: str) -> None:
+        self._staging, self._table = staging, table
         self._tasks: set[asyncio.Task[None]] = set()
 
     def add(self, files: Collection[str]) -> None:
@@ -98,11 +97,11 @@ class Deletions:
     async def _delete(self, files: Collection[str]) -> None:
         for attempt in range(1, TRIES + 1):
             try:
-                await self._staging.delete(self._topic, files)
+                await self._staging.delete(self._table, files)
             except StagingUnavailable as exc:
                 last = attempt == TRIES
                 then = "left to collection by age" if last else "tried again"
-                fields = {"table": self._topic, "files": len(files), "reason": str(exc)}
+                fields = {"table": self._table, "files": len(files), "reason": str(exc)}
                 log.warning("deletion.failed", then=then, **fields)
                 if not last:
                     await asyncio.sleep(RETRY_S * attempt)
@@ -117,23 +116,40 @@ class Deletions:
                 task.cancel()
 
 
-class OffsetCommitter:
-    """Commits landed offsets under the group's name, and again while a table is idle."""
+def _of_one_topic(
+    known: Mapping[TopicPartition, GroupOffset], new: Mapping[TopicPartition, GroupOffset]
+) -> dict[TopicPartition, GroupOffset]:
+    """Return known and new offsets, without known ones of an earlier topic of the same name."""
+    ids = {offset.topic_id for offset in new.values()}
+    return {p: o for p, o in known.items() if o.topic_id in ids} | {**new}
 
-    def __init__(self, reader: DataReader) -> None:
+
+class OffsetCommitter:
+    """Commits what of a topic has landed in all of its tables, and again while they are idle.
+
+    Nothing is committed of a partition before each of the tables has resolved it.
+    """
+
+    def __init__(self, reader: DataReader, tables: Collection[str]) -> None:
+        """Commit under the group's name, for a topic with these tables."""
         self._reader = reader
+        self._landed: dict[str, dict[TopicPartition, GroupOffset]] = {t: {} for t in tables}
         self._known: dict[TopicPartition, GroupOffset] = {}
         self._compared: set[TopicPartition] = set()
         self._due: dict[TopicPartition, GroupOffset] = {}
         self._changed = asyncio.Event()
         self._failing = False
 
-    def add(self, offsets: Mapping[TopicPartition, GroupOffset]) -> None:
-        """Commit these soon; forget offsets of an earlier topic of the same name."""
-        ids = {offset.topic_id for offset in offsets.values()}
-        self._known = {p: o for p, o in self._known.items() if o.topic_id in ids} | {**offsets}
-        self._due = {p: o for p, o in self._due.items() if o.topic_id in ids} | {**offsets}
-        self._changed.set()
+    def add(self, table: str, offsets: Mapping[TopicPartition, GroupOffset]) -> None:
+        """Apply what a table has; forget offsets of an earlier topic of the same name."""
+        self._landed[table] = _of_one_topic(self._landed[table], offsets)
+        changed = {
+            p: each for p, each in least_landed(self._landed.values()).items() if p in offsets
+        }
+        if changed:
+            self._known = _of_one_topic(self._known, changed)
+            self._due = _of_one_topic(self._due, changed)
+            self._changed.set()
 
     async def run(self) -> None:
         """Commit due offsets until cancelled."""

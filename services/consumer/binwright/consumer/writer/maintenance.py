@@ -36,13 +36,13 @@ class MaintenanceConfig:
         return self.cluster_bytes // 16
 
 
-def compaction_interval(topic: str, compact_files: int) -> int:
+def compaction_interval(name: str, compact_files: int) -> int:
     """Return after how many commits with rows a table is compacted.
 
     Tables differ: those that began together would all be compacted together, by one consumer each,
     and leave the server no time for commits.
     """
-    share = crc32(topic.encode()) % 1_000 / 1_000
+    share = crc32(name.encode()) % 1_000 / 1_000
     return max(round((EARLIEST + share * (1 - EARLIEST)) * compact_files), 1)
 
 
@@ -50,7 +50,7 @@ def compaction_interval(topic: str, compact_files: int) -> int:
 class _Table:
     """The maintenance state of one table since it was claimed."""
 
-    topic: str
+    name: str
     lake: Lake
     vacuum_at: float
     served_at: float  # start of its last job
@@ -72,32 +72,32 @@ class TableMaintenance:
 
     def claimed(self, table: Table, lake: Lake) -> None:
         """Record that this process writes the table from now on; its files are not counted yet."""
-        topic = table.topic
+        name = table.name
         now = asyncio.get_running_loop().time()
-        interval = compaction_interval(topic, self._config.compact_files)
-        vacuum_at = now + self._until_vacuum_s(topic)
+        interval = compaction_interval(name, self._config.compact_files)
+        vacuum_at = now + self._until_vacuum_s(name)
         # What earlier writers left unsorted is not known: the first vacuum sorts.
         unsorted = self._config.worth_sorting_bytes
         clustered = bool(table.cluster_by)
-        self._tables[topic] = _Table(
-            topic, lake, vacuum_at, now, interval, clustered, table.keep_s, unsorted
+        self._tables[name] = _Table(
+            name, lake, vacuum_at, now, interval, clustered, table.keep_s, unsorted
         )
         self._changed.set()
 
-    def committed(self, topic: str, size: int) -> None:
+    def committed(self, name: str, size: int) -> None:
         """Record a commit of `size` staged bytes."""
-        if (table := self._tables.get(topic)) is not None:
+        if (table := self._tables.get(name)) is not None:
             table.small_files += 1
             table.unsorted_bytes += size
             self._changed.set()
 
-    def released(self, topic: str) -> None:
+    def released(self, name: str) -> None:
         """Record that this process no longer writes the table, or that a person paused it."""
-        self._tables.pop(topic, None)
+        self._tables.pop(name, None)
 
-    def serves(self, topic: str) -> bool:
+    def serves(self, name: str) -> bool:
         """Return whether the table's jobs are run."""
-        return topic in self._tables
+        return name in self._tables
 
     async def run(self) -> None:
         """Run due jobs, one after the other, until cancelled."""
@@ -113,7 +113,7 @@ class TableMaintenance:
     def _due(self) -> Awaitable[None] | None:
         """Return the next due job, None if none is; the table served longest ago comes first."""
         now = asyncio.get_running_loop().time()
-        for table in sorted(self._tables.values(), key=lambda t: (t.served_at, t.topic)):
+        for table in sorted(self._tables.values(), key=lambda t: (t.served_at, t.name)):
             if self._config.compact_files and not table.inspected:
                 return self._inspect(table)
             if self._config.compact_files and table.small_files >= table.compact_after:
@@ -138,9 +138,9 @@ class TableMaintenance:
         """Count the small files that earlier writers left: those beyond what its bytes need."""
         table.inspected = True
         try:
-            files = await table.lake.files(table.topic)
+            files = await table.lake.files(table.name)
         except ExternalError as exc:
-            log.warning("housekeeping.inspect_failed", table=table.topic, reason=str(exc))
+            log.warning("housekeeping.inspect_failed", table=table.name, reason=str(exc))
             return
         table.small_files += max(files.count - 1 - files.bytes // self._config.target_file_bytes, 0)
 
@@ -164,13 +164,13 @@ class TableMaintenance:
         failed, succeeded = events
         began = self._start_job(table)
         try:
-            done = await rewrite(table.topic)
+            done = await rewrite(table.name)
         except ExternalError as exc:
-            log.warning(failed, table=table.topic, reason=str(exc))
+            log.warning(failed, table=table.name, reason=str(exc))
             return
         took_s = round(asyncio.get_running_loop().time() - began, 1)
         counts = {"files_before": done.removed, "files_after": done.added}
-        log.info(succeeded, table=table.topic, **counts, took_s=took_s)
+        log.info(succeeded, table=table.name, **counts, took_s=took_s)
 
     async def _vacuum(self, table: _Table) -> None:
         """Delete unreferenced files; after a failure, retry one interval later.
@@ -184,27 +184,27 @@ class TableMaintenance:
             await self._cluster(table)
         began = self._start_job(table)
         half_s = self._config.vacuum_interval_s / 2
-        table.vacuum_at = began + half_s + self._until_vacuum_s(table.topic, half_s)
+        table.vacuum_at = began + half_s + self._until_vacuum_s(table.name, half_s)
         try:
-            await table.lake.vacuum(table.topic)
+            await table.lake.vacuum(table.name)
         except ExternalError as exc:
-            log.warning("vacuum.failed", table=table.topic, reason=str(exc))
+            log.warning("vacuum.failed", table=table.name, reason=str(exc))
             return
         took_s = round(asyncio.get_running_loop().time() - began, 1)
-        log.info("table.vacuumed", table=table.topic, took_s=took_s)
+        log.info("table.vacuumed", table=table.name, took_s=took_s)
 
     async def _expire(self, table: _Table) -> None:
         """Delete old rows; after a failure, retry before the next vacuum."""
         began = self._start_job(table)
         try:
-            rows = await table.lake.expire(table.topic, table.keep_s)
+            rows = await table.lake.expire(table.name, table.keep_s)
         except ExternalError as exc:
-            log.warning("expiry.failed", table=table.topic, reason=str(exc))
+            log.warning("expiry.failed", table=table.name, reason=str(exc))
             return
         took_s = round(asyncio.get_running_loop().time() - began, 1)
-        log.info("table.expired", table=table.topic, rows=rows, took_s=took_s)
+        log.info("table.expired", table=table.name, rows=rows, took_s=took_s)
 
-    def _until_vacuum_s(self, topic: str, later_s: float = 0.0) -> float:
+    def _until_vacuum_s(self, name: str, later_s: float = 0.0) -> float:
         """Return the time from `later_s` on to when this table is vacuumed next, s.
 
         Each table has its own time of day, whoever writes it then: how long a consumer keeps the
@@ -212,7 +212,7 @@ class TableMaintenance:
         """
         if not (interval_s := self._config.vacuum_interval_s):
             return 0.0
-        return until_turn_s(topic, interval_s, self._wall_s() + later_s)
+        return until_turn_s(name, interval_s, self._wall_s() + later_s)
 
     @staticmethod
     def _start_job(table: _Table) -> float:

@@ -39,13 +39,14 @@ from binwright.consumer.events import Emit
 from binwright.consumer.writer.actions import RequestRunner
 from binwright.consumer.writer.announcements import Announced, Subscription
 from binwright.consumer.writer.context import MOST_PENDING, WriterContext
-from binwright.consumer.writer.effects import Effects
+from binwright.consumer.writer.effects import Effects, OffsetCommitter
 from binwright.protocol.errors import LakeUnavailable, TableRefused
 from binwright.protocol.messages import TableReport
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Lake
 from binwright.runtime.backoff import Backoff, until_set
 from binwright.runtime.clock import loop_s
+from binwright.runtime.settings import Target
 from binwright.runtime.spark_url import redacted_url
 
 log = structlog.get_logger()
@@ -89,15 +90,17 @@ class RestartNeeded(Exception):
 class TableWriter:
     """Claims one table and lands what is staged for it, until another writer claims it."""
 
-    def __init__(self, topic: str, context: WriterContext, emit: Emit) -> None:
+    def __init__(
+        self, target: Target, context: WriterContext, offsets: OffsetCommitter, emit: Emit
+    ) -> None:
         self.committing = False  # a call that may change the table is in progress
         self.stopping = False  # set to make `run` return after that call
-        self._topic, self._context = topic, context
-        self._writer = Writer(context.config(topic))
+        self._target, self._table, self._context = target, target.name, context
+        self._writer = Writer(context.config(target))
         self._fault = ""  # why the table makes no progress
         self._refused = False  # whether a person must repair that
         self._pause = Backoff(LONGEST_PAUSE_S, first_s=FIRST_PAUSE_S)
-        server = context.server(topic)
+        server = context.server(target.name)
         self._server = redacted_url(server)
         self._append_permits = context.append_permits.of(server)
         # Acquired until the table lands rows or reports a fault.
@@ -105,7 +108,7 @@ class TableWriter:
         self._landing_fault = ""  # why the landing topic cannot be read further
         self._changed = asyncio.Event()  # announcements arrived, or the landing topic is lost
         self._parsing = asyncio.Lock()  # another thread works on the machine state
-        self._effects = Effects(topic, context, emit)
+        self._effects = Effects(target, context, offsets, emit)
 
     def report(self) -> TableReport:
         """Return the table's report for the controller."""
@@ -117,10 +120,10 @@ class TableWriter:
             try:
                 await self._attempt()
             except RestartNeeded as exc:
-                log.warning("table.restarted", table=self._topic, reason=str(exc))
+                log.warning("table.restarted", table=self._table, reason=str(exc))
                 await asyncio.sleep(exc.after_s)
             except Exception as exc:  # a bug: other tables must go on
-                log.exception("writer.failed", table=self._topic)
+                log.exception("writer.failed", table=self._table)
                 self._fault = repr(exc)
                 await asyncio.sleep(REFUSED_S)
             if isinstance(self._writer.phase, Lost):
@@ -134,7 +137,7 @@ class TableWriter:
     # --- one attempt, from the claim on ----------------------------------------------------------
 
     async def _attempt(self) -> None:
-        self._writer, self._landing_fault = Writer(self._context.config(self._topic)), ""
+        self._writer, self._landing_fault = Writer(self._context.config(self._target)), ""
         await self._start_permit.acquire()
         try:
             await self._write(await self._open())
@@ -147,9 +150,9 @@ class TableWriter:
             while not self.stopping and not isinstance(self._writer.phase, Lost):
                 await self._step(runner)
         finally:
-            self._context.maintenance.released(self._topic)
-            await self._context.announcements.unsubscribe(self._topic)
-            await lake.release(self._topic)
+            self._context.maintenance.released(self._table)
+            await self._context.announcements.unsubscribe(self._table)
+            await lake.release(self._table)
 
     async def _open(self) -> Lake:
         """Open the lake and the table; retry until that succeeds."""
@@ -174,7 +177,7 @@ class TableWriter:
             self._start_permit.release()  # other tables may start meanwhile
         if reason and reason != self._fault:
             event = "table.refused" if refused else "table.delayed"
-            log.error(event, table=self._topic, reason=reason)
+            log.error(event, table=self._table, reason=reason)
         self._fault, self._refused = reason, refused
 
     async def _step(self, runner: RequestRunner) -> None:
@@ -248,7 +251,7 @@ class TableWriter:
         phase, now = self._writer.phase, loop_s()
         oldest_at = phase.chain.oldest_of(files) if isinstance(phase, Landing) else None
         if oldest_at is not None:
-            self._context.timings.committed(self._topic, now - began_at, now - oldest_at)
+            self._context.timings.committed(self._target, now - began_at, now - oldest_at)
 
     async def _apply_outcome(self, runner: RequestRunner, outcome: Outcome) -> None:
         """Apply an outcome to the machine and carry out the effects."""
@@ -279,7 +282,7 @@ class TableWriter:
         had_room = self._has_room()
         self._writer = writer
         if not had_room and self._has_room():
-            self._context.announcements.resume(self._topic)
+            self._context.announcements.resume(self._table)
 
     def _notify_maintenance(self, runner: RequestRunner, before: Phase) -> None:
         """Report a resolved claim, a pause, and a commit with rows to the table maintenance."""
@@ -287,11 +290,11 @@ class TableWriter:
         if not isinstance(after, Landing):
             return
         if after.paused:
-            maintenance.released(self._topic)
-        elif not isinstance(before, Landing) or not maintenance.serves(self._topic):
+            maintenance.released(self._table)
+        elif not isinstance(before, Landing) or not maintenance.serves(self._table):
             maintenance.claimed(self._writer.config.table, runner.lake)
         elif after.commits > before.commits and before.flight and before.flight.batch.slices:
-            maintenance.committed(self._topic, before.flight.batch.bytes)
+            maintenance.committed(self._table, before.flight.batch.bytes)
 
     async def _react(self, runner: RequestRunner, request: Request, outcome: Outcome) -> None:
         """Pause after a failure that the machine does not pace; check what a refusal means."""
@@ -321,7 +324,8 @@ class TableWriter:
         """Read announcements from this offset on."""
         self._context.announcements.subscribe(
             Subscription(
-                self._topic,
+                self._table,
+                self._target.topic,
                 offset,
                 apply=self._apply_announcements,
                 has_room=self._has_room,
@@ -369,13 +373,15 @@ def _report(writer: Writer, fault: str, now: float, *, refused: bool) -> TableRe
         refused: Whether a person must repair that fault.
     """
     landing = writer.phase if isinstance(writer.phase, Landing) else writer.last
+    topic = writer.config.table.topic
     if landing is None:
         state = "refused" if refused else "claiming"
-        return TableReport(state=state, committed={}, fault=fault)  # type: ignore[arg-type]
-    chain, topic = landing.chain, writer.config.table.topic
+        return TableReport(topic=topic, state=state, committed={}, fault=fault)  # type: ignore[arg-type]
+    chain = landing.chain
     oldest = chain.oldest_at
     state = "refused" if landing.fault or refused else "paused" if landing.paused else "landing"
     return TableReport(
+        topic=topic,
         state=state,  # type: ignore[arg-type]
         committed={TopicPartition(topic, p): o for p, o in sorted(chain.committed.items())},
         age_s=0.0 if oldest is None else max(now - oldest, 0.0),

@@ -303,10 +303,11 @@ def correct(group: Group, message: Inbound, now: float) -> Update:
 
 def _release_lost_roles(group: Group, report: Report) -> Update:
     """Release the tables that their writer lists no more: another process's claim took them."""
+    written = report.written_topics
     lost = sorted(
         topic
         for topic in group.writers.owned_by(report.slot)
-        if topic not in report.writing and isinstance(group.writers[topic], Owned)
+        if topic not in written and isinstance(group.writers[topic], Owned)
     )
     if not lost:
         return group, ()
@@ -319,7 +320,7 @@ def _stop_excess(group: Group, report: Report) -> Update:
     """Stop what a consumer reads or writes without being its owner."""
     slot = report.slot
     partitions = report.reading.keys() - group.partitions.owned_by(slot)
-    tables = report.writing.keys() - group.writers.owned_by(slot)
+    tables = report.written_topics - group.writers.owned_by(slot)
     if not partitions and not tables:
         return group, ()
     facts = {"slot": slot, "partitions": len(partitions), "tables": len(tables)}

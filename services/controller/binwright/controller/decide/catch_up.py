@@ -13,7 +13,7 @@ SLACK_S = 30.0
 def with_backlogs(group: Group, measurement: Measurement) -> Group:
     """Return the group with what the measured partitions need to catch up.
 
-    While a table's rows land late the need does not grow: more consumers would land no more.
+    While a topic's rows land late the need does not grow: more consumers would land no more.
     """
     if not group.config.catch_up_s:
         return group
@@ -50,11 +50,12 @@ def _position(group: Group, partition: TopicPartition) -> int | None:
 
 
 def _lands_late(group: Group, topic: str) -> bool:
-    """Whether rows are staged faster than they land, or do not land at all."""
+    """Whether rows of all its tables are staged faster than they land, or do not land at all."""
     at = group.writers.get(topic)
     if at is None or at.slot is None:
         return False
-    table = group.member(at.slot).writing.get(topic)
-    return table is not None and (
+    tables = group.member(at.slot).tables_of(topic)
+    return bool(tables) and all(
         table.age_s > group.config.late_s or table.state in {"paused", "refused"}
+        for table in tables
     )

@@ -93,6 +93,10 @@ class Member:
     """The next offset to stage, as last reported or started."""
     writing: Mapping[str, TableReport] = field(default_factory=dict)  # as last reported
 
+    def tables_of(self, topic: str) -> tuple[TableReport, ...]:
+        """Return what it last reported of a topic's tables."""
+        return tuple(t for name, t in self.writing.items() if (t.topic or name) == topic)
+
     @property
     def epoch(self) -> int | None:
         """Return the living process: the last Hello, unless that is declared dead or has left."""

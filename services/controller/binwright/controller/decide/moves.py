@@ -249,9 +249,10 @@ def _must_stop(group: Group, topic: str, slot: Slot, wanted: dict[str, Slot]) ->
     member = group.member(slot)
     if topic in wanted:
         return wanted[topic] != slot and (not group.controls.frozen or member.leaving)
-    report = member.writing.get(topic)
+    tables = member.tables_of(topic)
     gone = topic not in group.partitions.topics
-    return gone and (member.leaving or (report is not None and not report.pending_bytes))
+    landed = bool(tables) and not any(table.pending_bytes for table in tables)
+    return gone and (member.leaving or landed)
 
 
 def _forget_gone_topics(group: Group) -> Group:

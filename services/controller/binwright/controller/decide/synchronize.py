@@ -104,12 +104,14 @@ def adopt_reports(group: Group, replies: Mapping[Slot, Report]) -> Update:
         partitions=PartitionOwnership(
             _owners(released, ((report, report.reading) for report in reports))
         ),
-        writers=Ownership(_owners({}, ((report, report.writing) for report in reports))),
+        writers=Ownership(
+            _owners({}, ((report, sorted(report.written_topics)) for report in reports))
+        ),
     )
     group, actions = _deselect_topics(group)
     for report in reports:
         partitions = report.reading.keys() - group.partitions.owned_by(report.slot)
-        tables = report.writing.keys() - group.writers.owned_by(report.slot)
+        tables = report.written_topics - group.writers.owned_by(report.slot)
         group, sent = stop_unexpected(group, report.slot, partitions, tables)
         actions += sent
     owned = sum(at.slot is not None for at in group.partitions.values())

@@ -44,6 +44,7 @@ _STAGING = {"staging": "path"}
 TABLE = {
     "topics": "topics",
     "topicPatterns": "topic_patterns",
+    "name": "name",
     "format": "format",
     "columns": "columns",
     "delimiter": "delimiter",

@@ -57,7 +57,7 @@ const partitionTable = new DataTable(byId("partitions"), [
 });
 
 const tables = new DataTable(byId("tables"), [
-  { name: "table", text: (t) => t.topic, order: (t) => t.topic },
+  { name: "table", text: (t) => (t.name === t.topic ? t.name : `${t.name} (of ${t.topic})`), order: (t) => t.name },
   { name: "state", text: (t) => `${TABLE_STATES[t.state]} ${t.state}${t.fault ? `: ${t.fault}` : ""}`, order: (t) => t.state },
   { name: "writer", text: (t) => slotText(t.writer), order: (t) => slotOrder(t.writer) },
   { name: "oldest row", text: (t) => (t.age_s ? duration(t.age_s) : "–"), order: (t) => t.age_s, number: true },
@@ -65,7 +65,7 @@ const tables = new DataTable(byId("tables"), [
   { name: "lag", text: (t) => count(t.lag), order: (t) => t.lag, number: true },
   { name: "rows", text: (t) => count(t.rows), order: (t) => t.rows, number: true },
   { name: "commits", text: (t) => count(t.commits), order: (t) => t.commits, number: true },
-], { name: "tables", key: (t) => t.topic, size: 25, empty: "No table yet.", look: (t) => t.state,
+], { name: "tables", key: (t) => t.name, size: 25, empty: "No table yet.", look: (t) => t.state,
   why: (name) => why.about(name) });
 
 const change = [

@@ -64,11 +64,13 @@ class Chain:
         return sum(a.staged.bytes for a in self.pending)
 
 
-def contradiction(staged: Staged) -> str:
-    """Return why an announcement cannot be a consumer's; empty if it can (†).
+def contradiction(staged: Staged, topic: str) -> str:
+    """Return why an announcement to a topic's table is no consumer's; empty if it may be one (†).
 
     Whoever may write to the landing topic can announce any file and any range.
     """
+    if staged.topic != topic:
+        return f"it is of topic {staged.topic}, and its table takes {topic}"
     if not is_staged_file(staged.file):
         return "its file has no name of a staged file"
     if not staged.file.startswith(f"{staged.slot}-{staged.epoch}-"):

@@ -80,7 +80,7 @@ def apply_announcements(
     """
     if not isinstance(writer.phase, Landing):
         return writer, ()
-    own = [(offset, each) for offset, each in read if each.topic == writer.config.table.topic]
+    own = [(offset, each) for offset, each in read if each.target == writer.config.table.name]
     phase, effects = landing.apply_announcements(writer.phase, own, now)
     return replace(writer, phase=phase), effects
 

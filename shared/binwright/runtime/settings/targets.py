@@ -1,0 +1,81 @@
+"""The tables of a topic, by the settings: each is a target, with a name and a form."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from binwright.protocol.errors import TableRefused
+from binwright.protocol.names import BAD_SUFFIX, table_name
+from binwright.runtime.settings.tables import RAW, TableSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A table of a topic."""
+
+    topic: str
+    name: str  # of the table, unique in the lake
+    entry: TableSettings | None = None  # of the settings; None: there is none, it has raw records
+
+    @property
+    def decoded(self) -> TableSettings | None:
+        """Return how values become columns; None: they land as bytes."""
+        return None if self.entry is None or self.entry.format == RAW else self.entry
+
+    @property
+    def format(self) -> str:
+        """Return the format of its values."""
+        return RAW if self.entry is None else self.entry.format
+
+
+def targets_of(tables: Sequence[TableSettings], topic: str) -> tuple[Target, ...]:
+    """Return a topic's tables, in the order of their names; one of raw records without an entry.
+
+    Raises:
+        TableRefused: An entry's name for this topic is none that a table can have.
+    """
+    named = [entry for entry in tables if topic in entry.topics]
+    matched = [entry for entry in tables if topic not in entry.topics and entry.matches(topic)]
+    found: dict[str, Target] = {}
+    for entry in (*named, *matched):
+        name = entry.table_name(topic)
+        try:
+            name = name if name == topic else table_name(name)
+        except ValueError as exc:
+            raise TableRefused(f"topic {topic} has no table: {exc}") from exc
+        found.setdefault(name, Target(topic, name, entry))
+    return tuple(found[name] for name in sorted(found)) or (Target(topic, topic),)
+
+
+def check_tables(tables: Sequence[TableSettings], topics: Iterable[str]) -> None:
+    """Raise `ValueError` where settings of tables contradict each other, or topics that land.
+
+    Topics that only patterns match are not known here: two that get one table's name are refused
+    when the second one's table is opened.
+    """
+    places = [(topic, entry.table_name(topic)) for entry in tables for topic in entry.topics]
+    if twice := sorted({topic for topic, name in places if places.count((topic, name)) > 1}):
+        raise ValueError(
+            f"tables: topics named twice: {', '.join(twice)}. Give a second table another `name`"
+        )
+    landed = {*topics, *(topic for topic, _ in places)}
+    # A pattern may match a topic of which another one has the name of the bad records.
+    bases = {topic.removesuffix(BAD_SUFFIX) for topic in landed}
+    try:
+        targets = {topic: targets_of(tables, topic) for topic in sorted(landed | bases)}
+    except TableRefused as exc:
+        raise ValueError(f"tables: {exc}") from exc
+    by_name: dict[str, str] = {}
+    for topic in sorted(landed):
+        for target in targets[topic]:
+            if (other := by_name.setdefault(target.name, topic)) != topic:
+                raise ValueError(
+                    f"tables: {target.name} would be the table of topic {other} and of topic "
+                    f"{topic}, which cannot be landed: give one of them another `name`"
+                )
+    decoded = {t.name: t.topic for every in targets.values() for t in every if t.decoded}
+    for name, topic in sorted(by_name.items()):
+        if (base := name.removesuffix(BAD_SUFFIX)) != name and base in decoded:
+            raise ValueError(
+                f"topics: {topic} has the name of the table of bad records of {decoded[base]}; "
+                "land it with another lake.path"
+            )

@@ -1,0 +1,122 @@
+"""The tables that the settings give a topic."""
+
+from typing import Any
+
+import pytest
+
+from binwright.protocol.errors import SettingsError, TableRefused
+from binwright.runtime.settings import Settings, load_settings, settings_environment
+
+
+def entry(**given: Any) -> dict[str, Any]:
+    return {"format": "raw", **given}
+
+
+def named(settings: Settings, topic: str) -> dict[str, str]:
+    """Return the format of each of a topic's tables."""
+    return {target.name: target.format for target in settings.targets(topic)}
+
+
+def test_a_topic_of_no_entry_has_one_table_of_raw_records_and_its_name() -> None:
+    (target,) = load_settings(topics=["orders"]).targets("orders")
+    assert (target.topic, target.name, target.format) == ("orders", "orders", "raw")
+    assert target.decoded is None
+
+
+def test_a_topic_has_a_table_for_each_name_that_entries_give_it() -> None:
+    settings = load_settings(
+        tables=[
+            entry(topics=["orders"], name="{topic}_raw", keep_days=3),
+            entry(topic_patterns=["or.*"], format="string"),
+            entry(topic_patterns=[".*s"], format="variant"),
+        ]
+    )
+    assert named(settings, "orders") == {"orders": "string", "orders_raw": "raw"}
+    assert named(settings, "clicks") == {"clicks": "variant"}
+    raw = {target.name: target for target in settings.targets("orders")}["orders_raw"]
+    assert raw.decoded is None
+    assert settings.keep_days(raw) == 3
+
+
+def test_a_name_may_have_what_groups_of_the_pattern_match() -> None:
+    pattern = r"shop\.(?P<region>[a-z]+)\.(?P<kind>orders|returns)"
+    settings = load_settings(tables=[entry(topic_patterns=["x", pattern], name="{topic}")])
+    assert named(settings, "shop.eu.orders") == {"shop.eu.orders": "raw"}
+    settings = load_settings(
+        tables=[
+            entry(
+                topic_patterns=[r"old\.(?P<kind>.*)()(?P<region>.)", pattern],
+                name="{kind}-{region}",
+            ),
+            entry(topic_patterns=[pattern], format="string"),
+        ]
+    )
+    assert named(settings, "shop.eu.orders") == {"orders-eu": "raw", "shop.eu.orders": "string"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "topic", "why"),
+    [
+        (".(?P<a>.*)", "{a}", "yx__bad", "x__bad has the name of a table of bad records"),
+        (".(?P<a>.*)", "{a}", "x_staging", "a directory in a lake has the name _staging"),
+        (".(?P<a>.*)", "{a}", "x..", "a table's name has letters"),
+        ("x(?P<a>y)?", "{a}", "x", "a table's name has letters"),
+        (".*", "t-{topic}", "x" * 249, "a table's name has letters"),
+    ],
+)
+def test_a_topic_that_only_a_pattern_names_is_refused_under_a_name_that_no_table_has(
+    pattern: str, name: str, topic: str, why: str
+) -> None:
+    settings = load_settings(tables=[entry(topic_patterns=[pattern], name=name)])
+    with pytest.raises(TableRefused, match=why):
+        settings.targets(topic)
+
+
+@pytest.mark.parametrize(
+    ("tables", "fault"),
+    [
+        ([entry(topics=["a"], name="../a")], r"tables\[0\]\.name: "),
+        ([entry(topics=["a"], name="a/b")], r"tables\[0\]\.name: "),
+        ([entry(topics=["a"], name="")], r"tables\[0\]\.name: "),
+        ([entry(topics=["a"], name="..")], r"topic a has no table: a table's name has letters"),
+        ([entry(topics=["a"], name="_staging")], r"a directory in a lake has the name _staging"),
+        ([entry(topics=["a"], name="x__bad")], r"x__bad has the name of a table of bad records"),
+        ([entry(topics=["a"], name="{b}")], r"name: \{b\} has a group of a pattern, and topics"),
+        ([entry(topic_patterns=["(?P<a>.)", "b"], name="{a}")], r"name: b has no group a"),
+        ([entry(topics=["a", "b"], name="all")], "name: all would be one table of several topics"),
+        ([entry(topic_patterns=["a.*"], name="all")], "all would be one table of several topics"),
+        (
+            [entry(topics=["a"], name="all"), entry(topics=["b"], name="all")],
+            "all would be the table of topic a and of topic b",
+        ),
+        ([entry(topics=["a"], name="b")], "b would be the table of topic a and of topic b"),
+        (
+            [entry(topics=["a"], name="x"), entry(topics=["a"], name="x")],
+            "topics named twice: a. Give a second table another `name`",
+        ),
+        (
+            [entry(topics=["b"], name="c__bad_"), entry(topics=["c"], name="a", format="string")],
+            "a would be the table of topic a and of topic c",
+        ),
+        (
+            [entry(topics=["a"], name="t", format="string"), entry(topics=["t__bad"])],
+            "t__bad has the name of the table of bad records of a",
+        ),
+        ([entry(topics=["a"], columns="id INT")], "and raw records have no columns"),
+        ([entry(topics=["a"], cluster_by=["_kafka.offset"])], "raw records have no columns"),
+        ([entry(topics=["a"], bad_share=0)], "and none that are bad"),
+    ],
+)
+def test_names_that_contradict_each_other_are_refused(
+    tables: list[dict[str, Any]], fault: str
+) -> None:
+    with pytest.raises(SettingsError, match=fault):
+        load_settings(topics=["a", "b"], tables=tables)
+
+
+def test_names_reach_consumers_as_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = [entry(topics=["a"], name="a_raw"), entry(topics=["a"], format="string")]
+    settings = load_settings(tables=tables)
+    for name, value in settings_environment(settings).items():
+        monkeypatch.setenv(name, value)
+    assert load_settings().targets("a") == settings.targets("a")
