@@ -47,12 +47,13 @@ from binwright.protocol.errors import (
 from binwright.protocol.group_orders import CordonOrder, PinOrder
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.measurements import Needs, PartitionRate
-from binwright.protocol.messages import OffsetRange, Staged, StartReading, StartWriting, TableOrder
+from binwright.protocol.messages import OffsetRange, Staged, StartReading, StartWriting
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Footer, Table
 from binwright.protocol.stamp import Stamp, read_stamp
+from binwright.protocol.table_orders import TableOrder
 from binwright.runtime.settings import load
 from binwright.scaler.keda.messages import CLASSES, ScaledObjectRef
 from binwright.scaler.keda.triggers import KedaTriggers

@@ -33,11 +33,11 @@ from binwright.protocol.messages import (
     Stopped,
     StopReading,
     StopWriting,
-    TableOrder,
     TableReport,
     Withdrawn,
 )
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
+from binwright.protocol.table_orders import TableOrder
 
 P, Q = TopicPartition("or-ders", 0), TopicPartition("or-ders", 11)
 S = Slot(3)

@@ -30,11 +30,11 @@ from binwright.protocol.messages import (
     StateQuery,
     Stopped,
     TableMessage,
-    TableOrder,
     TableReport,
 )
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.savings import Savings, SimulatedCost
+from binwright.protocol.table_orders import TableOrder
 from binwright.protocol.wire import (
     PartialMessages,
     is_part,

@@ -29,6 +29,7 @@ from binwright.protocol.measurements import Measurement, Needs
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import FileName, TopicName
 from binwright.protocol.savings import Savings
+from binwright.protocol.table_orders import TableOrder
 
 # --- a controller, in metadata partition 0 --------------------------------------------------------
 
@@ -345,23 +346,6 @@ class Staged:
     def target(self) -> str:
         """Return the table that takes its rows."""
         return self.table or self.topic
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableOrder:
-    """A person pauses a table, or lets it land again: its newest order counts."""
-
-    topic: TopicName  # the table's name: its topic's, if it has no other one
-    paused: bool  # false: it lands again
-    by: str  # a name for people; it proves nothing
-    reason: str = ""  # for people
-    at_ms: Number = 0  # wall clock, ms since 1970
-    kind: Literal["table-order/1"] = "table-order/1"
-
-    @property
-    def target(self) -> str:
-        """Return the table that is meant."""
-        return self.topic
 
 
 TableMessage = Staged | TableOrder

@@ -40,9 +40,9 @@ from binwright.protocol.messages import (
     Started,
     Stopped,
     TableMessage,
-    TableOrder,
 )
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.table_orders import TableOrder
 
 T = TypeVar("T")
 

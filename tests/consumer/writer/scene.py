@@ -19,10 +19,11 @@ from binwright.consumer.writer.writers import Writers
 from binwright.kafka.control_records import LANDING_PARTITIONS, landing_partition
 from binwright.protocol import wire
 from binwright.protocol.columns import Columns, parse_columns
-from binwright.protocol.messages import OffsetRange, Staged, TableMessage, TableOrder, TableReport
+from binwright.protocol.messages import OffsetRange, Staged, TableMessage, TableReport
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.lake import Footer, Lake, Table
+from binwright.protocol.table_orders import TableOrder
 from binwright.runtime.settings import Target
 from binwright.testing.control_topics import FakeControlTopics
 from binwright.testing.data_topics import FakeDataReader, FakeTopics

@@ -5,9 +5,9 @@ import pytest
 from binwright.consumer.writer import table_writer
 from binwright.consumer.writer.maintenance import MaintenanceConfig
 from binwright.kafka.control_records import LANDING_PARTITIONS
-from binwright.protocol.messages import TableOrder
 from binwright.protocol.ports.lake import Table
 from binwright.protocol.stamp import read_stamp
+from binwright.protocol.table_orders import TableOrder
 
 from .scene import CLUSTER, GROUP, LANDING, P, Process, Q, Scene, once, process, seconds, writing
 

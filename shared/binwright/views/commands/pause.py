@@ -13,9 +13,9 @@ from binwright.kafka.control_records import landing_partition
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.publishing import publish_message
 from binwright.protocol.errors import ExternalError, UserError
-from binwright.protocol.messages import TableOrder
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.protocol.selection import LANDING_SUFFIX
+from binwright.protocol.table_orders import TableOrder
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings
 from binwright.views.commands.approve import user_name

@@ -25,10 +25,11 @@ from binwright.consumer.decide.writer.states import (
     Writer,
     WriterConfig,
 )
-from binwright.protocol.messages import OffsetRange, Staged, TableMessage, TableOrder
+from binwright.protocol.messages import OffsetRange, Staged, TableMessage
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.ports.lake import Commit, Table
 from binwright.protocol.stamp import NO_ORDER, Stamp
+from binwright.protocol.table_orders import TableOrder
 
 TOPIC, ID = "orders", "id-1"
 TABLE = Table(topic=TOPIC, group="g", cluster="c")

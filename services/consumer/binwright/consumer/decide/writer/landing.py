@@ -23,10 +23,11 @@ from binwright.consumer.decide.writer.states import (
     WriterConfig,
 )
 from binwright.protocol.fields import LATEST_MS
-from binwright.protocol.messages import TableMessage, TableOrder
+from binwright.protocol.messages import TableMessage
 from binwright.protocol.model import newest
 from binwright.protocol.ports.lake import Batch
 from binwright.protocol.stamp import Stamp
+from binwright.protocol.table_orders import TableOrder
 
 RETRY_S = 1.0  # until rows are sent again whose commit met a conflict
 BATCH_RETRY_S = 1.0  # until a batch is tried again after no range joined

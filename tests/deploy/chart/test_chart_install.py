@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from tests.deploy.kubernetes.kubelet import Kubelet
+from tests.deploy.kubernetes.plane import ControlPlane
 from tests.deploy.kubernetes.sandbox import until
+from tests.deploy.kubernetes.system import LONG_S, LONGEST_S, NAMESPACE, System, run_system
 from tests.helm import CHART, helm, run_helm
 from tests.programs import ProgramMissing
 
 from binwright.kubernetes.objects import Obj
-
-from .kubelet import Kubelet
-from .plane import ControlPlane
-from .system import LONG_S, LONGEST_S, NAMESPACE, System, run_system
 
 pytestmark = [
     pytest.mark.kubernetes,
