@@ -91,6 +91,7 @@ async def test_a_wider_column_and_one_of_keys_are_checked_by_the_settings(
     await tables.open(Table("widens", ITEMS.group, ITEMS.cluster, columns))
     entry = {"topics": ["widens"], "format": "json", "columns": "id INT", "widen": True}
     monkeypatch.setenv("BINWRIGHT_TABLES", json.dumps([entry]))
+    monkeypatch.setenv("COLUMNS", "200")  # so that no sentence is broken
     file = tmp_path / "columns.sql"
     file.write_text("id BIGINT")
     code, out, _ = check("widens", file, spark_url, lake, "--json")
