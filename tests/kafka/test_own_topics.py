@@ -46,11 +46,12 @@ async def test_a_topic_with_records_of_binwright_s_grows() -> None:
     assert await bus.partitions(TOPIC) == LANDING_PARTITIONS
 
 
-async def test_a_record_of_others_beside_ours_changes_nothing() -> None:
+@pytest.mark.parametrize("own", [0, 1])
+async def test_a_record_of_others_beside_ours_changes_nothing(own: int) -> None:
     """A wrong record is skipped wherever it is read; it makes the topic nobody else's."""
     bus = FakeControlTopics({TOPIC: 3})
     await bus.publish(TOPIC, 0, b"a key", b"odd")
-    await publish_message(bus, TOPIC, 0, CLAIM)
+    await publish_message(bus, TOPIC, own, CLAIM)
     await ensure(bus)
 
 

@@ -249,6 +249,12 @@ def test_records_of_another_version_and_parts_are_known_as_binwright_s() -> None
     assert wire.is_message(b"part/report/3/0", b'{"kind": "part/1"}')
 
 
+def test_the_announcement_of_a_table_with_a_name_of_its_own_is_known_as_binwright_s() -> None:
+    announced = b'{"topic": "orders", "table": "orders_raw", "kind": "staged/1"}'
+    assert wire.is_message(b"orders_raw", announced)
+    assert not wire.is_message(b"orders_typed", announced)
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [

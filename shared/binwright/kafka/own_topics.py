@@ -51,7 +51,11 @@ async def check_own(bus: ControlTopics, topic: str) -> None:
 
 
 async def _is_known(bus: ControlTopics, topic: str, partitions: int) -> bool:
-    """Whether the topic's oldest records are binwright's; it may be empty, or not readable here."""
+    """Whether the topic has records of binwright's; it may be empty, or not readable here.
+
+    One partition with them is enough: whoever may write can leave a record in another one.
+    """
+    foreign = ""
     for partition in range(partitions):
         oldest = await bus.oldest(topic, partition)
         if oldest is None:
@@ -61,11 +65,12 @@ async def _is_known(bus: ControlTopics, topic: str, partitions: int) -> bool:
             return True
         others = [record for record in oldest if record.value is not None]  # no tombstones
         if others:
-            raise ForeignTopic(
-                f"topic {topic} has records that are not binwright's (the first one is at offset "
-                f"{others[0].offset} of partition {partition}), so binwright neither writes to it "
-                f"nor adds partitions. {_remedy(topic)}"
-            )
+            foreign = foreign or f"offset {others[0].offset} of partition {partition}"
+    if foreign:
+        raise ForeignTopic(
+            f"topic {topic} has records that are not binwright's (the first one is at {foreign}), "
+            f"so binwright neither writes to it nor adds partitions. {_remedy(topic)}"
+        )
     return False
 
 

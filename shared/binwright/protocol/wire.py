@@ -125,8 +125,8 @@ def is_message(record_key: bytes | None, value: bytes | None) -> bool:
     match found:
         case {"kind": str(kind), **others}:
             kind_name, _, version = kind.partition("/")
-            own = name in (kind_name, others.get("topic"), others.get("group"))
-            own = own or name.startswith(f"{kind_name}/") or is_part(record_key)
+            of_kind = name == kind_name or name.startswith(f"{kind_name}/")
+            own = of_kind or name in others.values() or is_part(record_key)  # a table, a group
             return own and version.isdigit()
         case _:
             return False
