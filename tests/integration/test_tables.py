@@ -98,7 +98,7 @@ async def test_tables_are_listed_described_and_measured(
         assert kinds == {
             ITEMS: ("json", len(GOOD), len(BAD)),
             LINES: ("csv", None, None),
-            RAW: ("bytes", 0, None),
+            RAW: ("raw", 0, None),
         }
         assert list(kinds) == sorted(kinds)
         assert 0 <= found[ITEMS]["freshness_s"] <= (wall_ms() - began) / 1000
@@ -141,17 +141,19 @@ async def _one_server_is_away(
 
 
 async def _is_measured(port: int, began: int) -> None:
-    items = f'{{topic="{ITEMS}"}}'
+    items = f'{{topic="{ITEMS}",table="{ITEMS}"}}'
     async with asyncio.timeout(LANDED_S):
         while (await metrics(port)).get(f"binwright_table_bad_records_total{items}") != len(BAD):  # noqa: ASYNC110 - only asking tells
             await asyncio.sleep(0.5)
     found = await metrics(port)
     age_s = found[f"binwright_table_freshness_seconds{items}"]
     assert 0 <= age_s <= (wall_ms() - began) / 1000
-    assert f'binwright_table_freshness_seconds{{topic="{RAW}"}}' not in found
+    assert f'binwright_table_freshness_seconds{{topic="{RAW}",table="{RAW}"}}' not in found
     assert found[f"binwright_consumer_decoding_seconds_total{items}"] > 0
     for kind in ("malformed", "incompatible"):
-        name = f'binwright_consumer_bad_records_total{{topic="{ITEMS}",kind="{kind}"}}'
+        name = (
+            f'binwright_consumer_bad_records_total{{topic="{ITEMS}",table="{ITEMS}",kind="{kind}"}}'
+        )
         assert found[name] == 1
     assert found[f"binwright_table_landing{items}"] == 1
 
@@ -162,6 +164,9 @@ def _is_described(found: dict[str, Any]) -> None:
         "columns": {"id": "bigint", "item": "string", "payload": "variant"},
         "delimiter": None,
         "message": None,
+        "key": "",
+        "tombstones": "row",
+        "partition_by": None,
         "cluster_by": ["id"],
         "statistics": [],
         "bad_share": 1.0,

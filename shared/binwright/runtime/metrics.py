@@ -104,9 +104,9 @@ METRICS: Mapping[str, Metric] = {
     "binwright_group_lost_offsets_total": Metric(
         "Lost offsets of all consumers, ended ones too.", GROUP, "group"
     ),
-    "binwright_group_simulated_minutes": Metric(
-        "Replica-minutes of the group's load by the last `binwright savings --publish`: of its "
-        "settings (binwright), for the peak all the time (peak), by KEDA's rule (lag).",
+    "binwright_group_simulated_consumer_seconds": Metric(
+        "Time of all consumers together, for the load of the last `binwright savings --publish`: by "
+        "its settings (binwright), for the peak all the time (peak), by KEDA's rule (lag).",
         (*GROUP, "rule"),
         "group",
     ),

@@ -257,7 +257,9 @@ def group_samples(status: Status, pauses: Distribution) -> Iterator[Sample]:
     if status.savings:
         for cost in (status.savings.own, *status.savings.others):
             by_rule = {**labels, "rule": cost.rule}
-            yield Sample("binwright_group_simulated_minutes", cost.replica_minutes, by_rule)
+            yield Sample(
+                "binwright_group_simulated_consumer_seconds", 60 * cost.replica_minutes, by_rule
+            )
     for consumer in status.consumers:
         yield from _consumer(status.group, consumer)
     for table in status.tables:
