@@ -105,8 +105,8 @@ METRICS: Mapping[str, Metric] = {
         "Lost offsets of all consumers, ended ones too.", GROUP, "group"
     ),
     "binwright_group_simulated_consumer_seconds": Metric(
-        "Time of all consumers together, for the load of the last `binwright savings --publish`: by "
-        "its settings (binwright), for the peak all the time (peak), by KEDA's rule (lag).",
+        "Time of all consumers together, of the load of the last `binwright savings --publish`:"
+        " by its settings (binwright), for the peak all the time (peak), by KEDA's rule (lag).",
         (*GROUP, "rule"),
         "group",
     ),
