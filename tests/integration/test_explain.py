@@ -81,7 +81,10 @@ async def test_programs_get_json(kafka: str) -> None:
 @pytest.mark.parametrize(
     ("what", "error"),
     [
-        (("payments",), "payments: no topic, partition, consumer or plan of group explained"),
+        (
+            ("payments",),
+            "payments: no table, topic, partition, consumer or plan of group explained",
+        ),
         (("--at", "soon"), "--at: 'soon' is no time"),
     ],
 )

@@ -94,7 +94,7 @@ async def test_values_are_those_of_kafka_until_one_is_changed(
 
     found = await verify_json(ITEMS)
     assert found == {
-        "topic": ITEMS,
+        "table": ITEMS,
         "compared": RECORDS + 1,
         "bad": BAD,
         "waiting": 0,
