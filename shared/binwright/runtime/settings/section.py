@@ -1,6 +1,7 @@
 """What all sections share: a table of the settings file, and the types of its values."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -26,9 +27,9 @@ TopicPattern = Annotated[str, Field(min_length=1, max_length=500), AfterValidato
 TopicPatterns = Annotated[tuple[TopicPattern, ...], AfterValidator(_together)]
 
 
-def check_distinct(names: Sequence[str], prefix: str = "") -> None:
+def check_distinct(names: Iterable[str], prefix: str = "") -> None:
     """Raise `ValueError` for names that stand twice."""
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    if twice := sorted(name for name, number in Counter(names).items() if number > 1):
         raise ValueError(f"{prefix}named twice: {', '.join(twice)}")
 
 

@@ -1,7 +1,7 @@
 """Settings of tables: which topics they take, under which names, in which form."""
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -332,6 +332,14 @@ class TableSettings(DecodingSettings):
         tombstones = "" if self.tombstones == "row" else f"; tombstones {self.tombstones}"
         widen = "; widen" if self.widen else ""
         return f"{super().decoding}{key}{tombstones}{widen}"
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        return frozenset(self.topics)
+
+    def names(self, topic: str) -> bool:
+        """Whether this topic is one of `topics`; cheap, however many there are."""
+        return topic in self._named
 
     def matches(self, topic: str) -> bool:
         """Whether a pattern matches this topic."""

@@ -1,7 +1,8 @@
 """The tables of a topic, by the settings: each is a target, with a name and a form."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.names import BAD_SUFFIX, table_name
@@ -14,7 +15,8 @@ class Target:
 
     topic: str
     name: str  # of the table, unique in the lake
-    entry: TableSettings | None = None  # of the settings; None: there is none, it has raw records
+    entry: TableSettings | None = field(default=None, hash=False)
+    """Of the settings; None: there is none, it has raw records."""
 
     @property
     def decoded(self) -> TableSettings | None:
@@ -33,8 +35,8 @@ def targets_of(tables: Sequence[TableSettings], topic: str) -> tuple[Target, ...
     Raises:
         TableRefused: An entry's name for this topic is none that a table can have.
     """
-    named = [entry for entry in tables if topic in entry.topics]
-    matched = [entry for entry in tables if topic not in entry.topics and entry.matches(topic)]
+    named = [entry for entry in tables if entry.names(topic)]
+    matched = [entry for entry in tables if not entry.names(topic) and entry.matches(topic)]
     found: dict[str, Target] = {}
     for entry in (*named, *matched):
         name = entry.table_name(topic)
@@ -52,8 +54,8 @@ def check_tables(tables: Sequence[TableSettings], topics: Iterable[str]) -> None
     Topics that only patterns match are not known here: two that get one table's name are refused
     when the second one's table is opened.
     """
-    places = [(topic, entry.table_name(topic)) for entry in tables for topic in entry.topics]
-    if twice := sorted({topic for topic, name in places if places.count((topic, name)) > 1}):
+    places = Counter((t, entry.table_name(t)) for entry in tables for t in entry.topics)
+    if twice := sorted({topic for (topic, _), number in places.items() if number > 1}):
         raise ValueError(
             f"tables: topics named twice: {', '.join(twice)}. Give a second table another `name`"
         )
