@@ -16,8 +16,9 @@ from binwright.protocol.fields import LATEST_MS, SlotNumber, Term
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import TopicName
 
-PersonName = Annotated[str, Field(max_length=200)]
-Reason = Annotated[str, Field(max_length=500)]
+NAME_LENGTH, REASON_LENGTH = 200, 500
+PersonName = Annotated[str, Field(max_length=NAME_LENGTH)]
+Reason = Annotated[str, Field(max_length=REASON_LENGTH)]
 Moment = Annotated[int, Field(ge=0, le=LATEST_MS)]
 PartitionNumber = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Consumers = Annotated[int, Field(ge=1, le=10_000)]

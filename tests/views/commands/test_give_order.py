@@ -1,15 +1,21 @@
 """What the options of an order mean, and what a group does not have."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.views.test_status import now, two_consumers
 
 from binwright.protocol.errors import SettingsError, UserError
-from binwright.protocol.group_orders import CordonOrder, FreezeOrder, PinOrder, ScaleOrder
+from binwright.protocol.group_orders import (
+    REASON_LENGTH,
+    CordonOrder,
+    FreezeOrder,
+    PinOrder,
+    ScaleOrder,
+)
 from binwright.protocol.model import Slot
 from binwright.views.commands.give_order import (
-    MAX_REASON,
     Given,
     check_slot,
     parse_pinned,
@@ -61,8 +67,11 @@ def test_what_is_no_time_to_come_is_refused(text: str, fault: str | None) -> Non
         until_ms(text, NOW_MS)
 
 
-def test_a_pin_names_a_partition_or_a_topic_of_the_group() -> None:
+@pytest.mark.parametrize("names", [("orders",), ("orders", "orders_raw")])
+def test_a_pin_names_a_partition_or_a_topic_of_the_group(names: tuple[str, ...]) -> None:
     seen = now(two_consumers())
+    (table,) = seen.tables
+    seen = replace(seen, tables=tuple(replace(table, name=name) for name in names))
     assert parse_pinned("orders-1", seen) == ("orders", 1)
     assert parse_pinned("orders", seen) == ("orders", None)
     for unknown in ("orders-7", "payments-0", "payments"):
@@ -99,4 +108,4 @@ def test_an_order_is_signed() -> None:
     assert (signed["reason"], signed["until_ms"]) == ("why", NOW_MS + HOUR_MS)
     assert "@" in signed["by"]
     with pytest.raises(SettingsError, match="501 characters, 500 at most"):
-        signature(Given(None, None, 1.0, "x" * (MAX_REASON + 1)), NOW_MS)
+        signature(Given(None, None, 1.0, "x" * (REASON_LENGTH + 1)), NOW_MS)

@@ -14,6 +14,8 @@ from binwright.kafka.publishing import publish_message
 from binwright.protocol.errors import ExternalError, SettingsError, UserError
 from binwright.protocol.fields import LATEST_MS
 from binwright.protocol.group_orders import (
+    NAME_LENGTH,
+    REASON_LENGTH,
     CordonOrder,
     GroupOrder,
     PinOrder,
@@ -32,7 +34,6 @@ from binwright.views.status import Status, status
 
 FOR = re.compile(r"([1-9]\d{0,4})(m|h|d)")
 UNITS = {"m": "minutes", "h": "hours", "d": "days"}
-MAX_REASON, MAX_NAME = 500, 200
 
 Make = Callable[[Status], GroupOrder]
 """Returns the order, given the group as it is; raises `UserError`."""
@@ -129,7 +130,7 @@ def parse_pinned(text: str, seen: Status) -> tuple[str, int | None]:
     Raises:
         UserError: The group has no such partition or topic.
     """
-    partitions = [p for table in seen.tables for p in _partitions(seen, table.topic)]
+    numbers = [(table.topic, each.partition) for table in seen.tables for each in table.partitions]
     topics = {table.topic for table in seen.tables}
     if text in topics:
         return text, None
@@ -137,15 +138,10 @@ def parse_pinned(text: str, seen: Status) -> tuple[str, int | None]:
         partition = TopicPartition.parse(text)
     except ValueError:
         partition = None
-    if partition is not None and partition in partitions:
+    if partition is not None and partition in numbers:
         return partition
     known = ", ".join(sorted(topics)[:10]) or "none"
     raise UserError(f"{text}: no partition or topic of group {seen.group}; its topics: {known}")
-
-
-def _partitions(seen: Status, topic: str) -> list[TopicPartition]:
-    (table,) = (each for each in seen.tables if each.topic == topic)
-    return [TopicPartition(topic, each.partition) for each in table.partitions]
 
 
 class Signature(TypedDict):
@@ -159,10 +155,10 @@ class Signature(TypedDict):
 
 def signature(given: Given, now_ms: int) -> Signature:
     """Return who gives an order now, and why; raise `SettingsError` for a bad option."""
-    if len(given.reason) > MAX_REASON:
-        raise SettingsError(f"--reason: {len(given.reason)} characters, {MAX_REASON} at most")
+    if len(given.reason) > REASON_LENGTH:
+        raise SettingsError(f"--reason: {len(given.reason)} characters, {REASON_LENGTH} at most")
     return Signature(
-        by=user_name()[:MAX_NAME],
+        by=user_name()[:NAME_LENGTH],
         reason=given.reason,
         at_ms=now_ms,
         until_ms=until_ms(given.until, now_ms),

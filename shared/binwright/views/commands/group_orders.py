@@ -16,6 +16,7 @@ from binwright.cli.runner import run_for_result
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.group_orders import (
+    REASON_LENGTH,
     CordonOrder,
     FreezeOrder,
     GroupOrder,
@@ -41,7 +42,10 @@ from binwright.views.status import Status, status
 KAFKA_S = 60.0
 
 Reason = Annotated[
-    str, typer.Option("--reason", help="Why, for those who look at it; 500 characters at most.")
+    str,
+    typer.Option(
+        "--reason", help=f"Why, for those who look at it; {REASON_LENGTH} characters at most."
+    ),
 ]
 Until = Annotated[
     str,
