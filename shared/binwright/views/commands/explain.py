@@ -4,13 +4,14 @@ import asyncio
 import json
 import re
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from binwright.cli.moments import is_of_today, parse_moment
 from binwright.cli.options import Bootstrap, Group, Json, settings_at
 from binwright.cli.runner import run
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -35,7 +36,7 @@ HEADS = {
     "change": "would change it",
 }
 AGO = re.compile(r"(\d+)(s|m|h)")
-UNITS = {"s": "seconds", "m": "minutes", "h": "hours"}
+DASHES = 2  # in a date alone
 
 
 def command(
@@ -82,18 +83,12 @@ def moment(text: str, now_ms: int) -> int:
     """
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
     try:
-        if ago := AGO.fullmatch(text):
-            found = now - timedelta(**{UNITS[ago[2]]: int(ago[1])})
-        elif "T" in text or " " in text or text.count("-") == 2:  # noqa: PLR2004 - of a date
-            found = datetime.fromisoformat(text)
-        else:
-            day = now.date().isoformat()
-            found = datetime.fromisoformat(f"{day}T{text}")
+        is_date = is_of_today(text) and text.count("-") == DASHES
+        found = parse_moment(f"{text}T00" if is_date else text, now, AGO, sign=-1)
     except (ValueError, OverflowError) as exc:
         raise SettingsError(
             f"--at: {text!r} is no time: expected 2026-11-26T14:02, 14:02:30, or 10m"
         ) from exc
-    found = found if found.tzinfo else found.replace(tzinfo=UTC)
     if found > now:
         raise SettingsError(f"--at: {clock(int(found.timestamp() * 1000))} is to come")
     return int(found.timestamp() * 1000)

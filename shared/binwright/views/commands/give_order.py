@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypedDict
 
+from binwright.cli.moments import is_of_today, parse_moment
 from binwright.kafka.control_records import CONTROLLER_PARTITION
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.publishing import publish_message
@@ -33,7 +34,6 @@ from binwright.views.group_view import GroupView
 from binwright.views.status import Status, status
 
 FOR = re.compile(r"([1-9]\d{0,4})(m|h|d)")
-UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 Make = Callable[[Status], GroupOrder]
 """Returns the order, given the group as it is; raises `UserError`."""
@@ -106,14 +106,9 @@ def until_ms(text: str, now_ms: int) -> int:
         return 0
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
     try:
-        if after := FOR.fullmatch(text):
-            end = now + timedelta(**{UNITS[after[2]]: int(after[1])})
-        elif "T" in text or " " in text:
-            end = datetime.fromisoformat(text)
-            end = end if end.tzinfo else end.replace(tzinfo=UTC)
-        else:
-            end = datetime.fromisoformat(f"{now.date().isoformat()}T{text}").replace(tzinfo=UTC)
-            end = end if end > now else end + timedelta(days=1)
+        end = parse_moment(text, now, FOR, sign=1)
+        if end <= now and is_of_today(text):
+            end += timedelta(days=1)
         found = round(end.timestamp() * 1000)
     except (ValueError, OverflowError) as exc:
         raise SettingsError(
