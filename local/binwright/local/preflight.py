@@ -12,8 +12,7 @@ from binwright.kafka.election import SESSION_S, election_members
 from binwright.protocol.errors import BrokerUnavailable, SettingsError
 from binwright.runtime.clock import loop_s
 from binwright.runtime.settings import Settings
-from binwright.views.follower import GroupFollower
-from binwright.views.group_view import GroupView
+from binwright.views.follower import read_group
 
 RETRY_S = 0.5
 PROBE_TOPIC = "_none"  # no topic is called so
@@ -64,11 +63,9 @@ async def check_group(bus: KafkaControlTopics, settings: Settings) -> None:
 
 
 async def _since(bus: KafkaControlTopics, settings: Settings) -> str:
-    view, topic = GroupView(), settings.metadata_topic
-    if not await bus.partitions(topic):
+    if not await bus.partitions(settings.metadata_topic):
         return ""
-    async with GroupFollower(bus, {topic: view}) as follower:
-        await follower.catch_up()
+    view = await read_group(bus, settings.group)
     if view.leadership is None:
         return ""
     at = datetime.fromtimestamp(view.leadership.at_ms / 1000).astimezone()

@@ -10,7 +10,7 @@ import structlog
 
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, Decoder
 from binwright.protocol import wire
-from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.errors import BrokerUnavailable, ExternalError, TopicMissing
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.messages import Inbound
 from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
@@ -23,7 +23,7 @@ log = structlog.get_logger()
 RECENT = 500
 """Measurements read from the end of the metrics topic: enough for the latest of every topic."""
 
-READ_S, RETRY_S = 1.0, 1.0
+READ_S, RETRY_S, CATCH_UP_S = 1.0, 1.0, 60.0
 
 OnOutage = Callable[[str, BrokerUnavailable], Awaitable[None]]
 """Called with the topic that cannot be read; returns when it is to be read again, or raises."""
@@ -227,6 +227,39 @@ class GroupFollower:
         for view in self.views.values():
             view.apply_measurement(measurement)
         self.on_measurement(measurement)
+
+
+async def read_group(
+    bus: ControlTopics,
+    group: str,
+    metrics_topic: str | None = None,
+    *,
+    until_ms: int | None = None,
+    measurements: int = RECENT,
+) -> GroupView:
+    """Return a group as its topics have it by now, or by `until_ms` (see `GroupFollower`).
+
+    Raises:
+        ExternalError: Kafka does not answer in `CATCH_UP_S`, or there is no such group.
+    """
+    view = GroupView()
+    try:
+        async with (
+            asyncio.timeout(CATCH_UP_S),
+            GroupFollower(
+                bus,
+                {await group_topic(bus, group): view},
+                metrics_topic,
+                until_ms=until_ms,
+                measurements=measurements,
+            ) as follower,
+        ):
+            await follower.catch_up()
+    except TimeoutError as exc:
+        raise ExternalError(
+            f"the topics of group {group} could not be read in {CATCH_UP_S:g} s"
+        ) from exc
+    return view
 
 
 async def watch_group(

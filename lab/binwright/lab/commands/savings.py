@@ -33,7 +33,7 @@ from binwright.protocol.savings import Savings, SimulatedCost
 from binwright.protocol.selection import METADATA_SUFFIX, Selection
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings
-from binwright.views.follower import GroupFollower, group_topic
+from binwright.views.follower import read_group
 from binwright.views.group_view import GroupView
 from binwright.views.savings_text import savings_text, share_text
 
@@ -67,7 +67,7 @@ class PastLoad:
         Raises:
             ExternalError: Nothing was measured, or Kafka does not answer.
         """
-        view = await self._view(bus)
+        view = await read_group(bus, self.group)
         topics, limits = self._topics(view), self._limits(view)
         from_ms = wall_ms() - round(self.hours * HOUR_MS)
         topic, passes = self.settings.monitor.topic, Passes(self.interval_s)
@@ -96,12 +96,6 @@ class PastLoad:
                 f"{self.hours:g} hours"
             ) from exc
         return GroupLoad(recorded, limits, measured[0], measured[-1])
-
-    async def _view(self, bus: KafkaControlTopics) -> GroupView:
-        view, topic = GroupView(), await group_topic(bus, self.group)
-        async with asyncio.timeout(READ_ALL_S), GroupFollower(bus, {topic: view}) as follower:
-            await follower.catch_up()
-        return view
 
     @property
     def _is_own(self) -> bool:

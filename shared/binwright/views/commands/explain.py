@@ -1,6 +1,5 @@
 """`binwright explain`: why the group is as it is, what holds it, and what would change it."""
 
-import asyncio
 import json
 import re
 import sys
@@ -15,17 +14,15 @@ from binwright.cli.moments import is_of_today, parse_moment
 from binwright.cli.options import Bootstrap, Group, Json, settings_at
 from binwright.cli.runner import run
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.protocol.errors import ExternalError, SettingsError
+from binwright.protocol.errors import SettingsError
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings
 from binwright.views.explain.answers import Explanation, Rules, clock
 from binwright.views.explain.answers import Group as SeenGroup
 from binwright.views.explain.questions import answer, rules_of
-from binwright.views.follower import RECENT, GroupFollower, group_topic
-from binwright.views.group_view import GroupView
+from binwright.views.follower import RECENT, read_group
 from binwright.views.status import status
 
-CATCH_UP_S = 60.0
 PAST_MEASUREMENTS = 20_000
 """Read for a moment in the past: hours of a few topics."""
 HEADS = {
@@ -100,23 +97,15 @@ async def _seen(settings: Settings, name: str, at_ms: int | None) -> SeenGroup:
     Raises:
         ExternalError: Kafka does not answer, or there is no such group.
     """
-    view = GroupView()
     own = name == settings.group
-    try:
-        async with (
-            asyncio.timeout(CATCH_UP_S),
-            KafkaControlTopics(settings.kafka, read_only=True) as bus,
-            GroupFollower(
-                bus,
-                {await group_topic(bus, name): view},
-                settings.monitor.topic,
-                until_ms=at_ms,
-                measurements=RECENT if at_ms is None else PAST_MEASUREMENTS,
-            ) as follower,
-        ):
-            await follower.catch_up()
-    except TimeoutError as exc:
-        raise ExternalError(f"the topics could not be read in {CATCH_UP_S:g} s") from exc
+    async with KafkaControlTopics(settings.kafka, read_only=True) as bus:
+        view = await read_group(
+            bus,
+            name,
+            settings.monitor.topic,
+            until_ms=at_ms,
+            measurements=RECENT if at_ms is None else PAST_MEASUREMENTS,
+        )
     now_ms = wall_ms() if at_ms is None else at_ms
     shown = status(name, view, now_ms, settings.landed_topics if own else None)
     return SeenGroup(view, shown, rules_of(settings) if own else Rules(), now_ms)

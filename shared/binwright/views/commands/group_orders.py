@@ -1,6 +1,5 @@
 """The commands of `binwright group`: each gives an order, or lists those in force."""
 
-import asyncio
 import json
 import sys
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from binwright.cli.options import Bootstrap, Json, settings_at
 from binwright.cli.options import Group as GroupOption
 from binwright.cli.runner import run_for_result
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.protocol.errors import ExternalError, UserError
+from binwright.protocol.errors import UserError
 from binwright.protocol.group_orders import (
     REASON_LENGTH,
     CordonOrder,
@@ -34,8 +33,7 @@ from binwright.views.commands.give_order import (
     publish_order,
     signature,
 )
-from binwright.views.follower import GroupFollower, group_topic
-from binwright.views.group_view import GroupView
+from binwright.views.follower import read_group
 from binwright.views.order_text import order_text
 from binwright.views.status import Status, status
 
@@ -246,14 +244,5 @@ def orders(
 
 async def _seen(settings: Settings, group: str) -> Status:
     """Return the group's status; raise `ExternalError` without Kafka or without the group."""
-    view = GroupView()
-    try:
-        async with (
-            asyncio.timeout(KAFKA_S),
-            KafkaControlTopics(settings.kafka, read_only=True) as bus,
-            GroupFollower(bus, {await group_topic(bus, group): view}) as follower,
-        ):
-            await follower.catch_up()
-    except TimeoutError as exc:
-        raise ExternalError(f"the topic could not be read in {KAFKA_S:g} s") from exc
-    return status(group, view, wall_ms())
+    async with KafkaControlTopics(settings.kafka, read_only=True) as bus:
+        return status(group, await read_group(bus, group), wall_ms())
