@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from binwright.lab.commands.conditions import simulated_config, simulated_timing
+from binwright.lab.commands.conditions import Circumstances
 from binwright.lab.simulation.outcome import Outcome
 from binwright.lab.simulation.run import PRODUCT, Run
-from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
+from binwright.lab.simulation.scenario import Timing
 from binwright.lab.simulation.sources import Recorded
 from binwright.packing.sticky.policy import PRICE
 from binwright.protocol.model import PerSlot
@@ -61,37 +61,21 @@ def runs(load: GroupLoad, settings: Settings, timing: Timing, sla_s: float) -> l
         timing: How long consumers take to start, and moves.
         sla_s: Within which a record is to be read, seconds.
     """
-    tried = [(PRODUCT, ""), *((rule, "") for rule in OTHERS)]
-    own = [_run(load, settings, timing, sla_s, *each) for each in tried]
-    changed = [
-        _run(load, _with(settings, name, value), timing, sla_s, PRODUCT, f"{name}={value}")
-        for name, value in changes(settings)
+    circumstances = Circumstances(
+        source=load.recorded, timing=timing, sla_s=sla_s, limits=load.limits
+    )
+    return [
+        *(circumstances.run(policy, "", settings) for policy in (PRODUCT, *OTHERS)),
+        *(
+            circumstances.run(PRODUCT, f"{name}={value}", _with(settings, name, value))
+            for name, value in changes(settings)
+        ),
     ]
-    return own + changed
 
 
 def _with(settings: Settings, name: str, value: str) -> Settings:
     given = settings.controller.model_dump(exclude_unset=True) | {name: value}
     return settings.changed(controller=ControllerSettings.model_validate(given))
-
-
-def _run(  # noqa: PLR0913, PLR0917 - a run is all of these
-    load: GroupLoad, settings: Settings, timing: Timing, sla_s: float, policy: str, label: str
-) -> Run:
-    config = simulated_config(settings)
-    if load.limits is not None:
-        config = config.with_limits(load.limits)
-    timing = simulated_timing(settings, timing)
-    scenario = Scenario(
-        load=load.recorded.load(warm_up_s(config, timing)),
-        config=config,
-        timing=timing,
-        published=load.recorded.published(timing.window_s),
-    )
-    packing = settings.controller.packing
-    return Run(
-        label=f"{policy} {label}", policy=policy, scenario=scenario, packing=packing, sla_s=sla_s
-    )
 
 
 def savings(load: GroupLoad, outcomes: Sequence[Outcome], sla_s: float) -> Savings:

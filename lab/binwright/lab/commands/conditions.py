@@ -10,10 +10,11 @@ from pathlib import Path
 from binwright.cli.runner import split
 from binwright.controller.decide.group import ControllerConfig
 from binwright.controller.group_context import group_context
-from binwright.lab.simulation.run import NAMES
-from binwright.lab.simulation.scenario import Timing
+from binwright.lab.simulation.run import NAMES, Run
+from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
+from binwright.lab.simulation.sources import Source
 from binwright.protocol.errors import SettingsError
-from binwright.protocol.model import BytesPerSecond
+from binwright.protocol.model import BytesPerSecond, PerSlot
 from binwright.runtime.settings import FILE_VARIABLE, Settings, load_settings
 
 
@@ -41,6 +42,46 @@ def sustained_rate(settings: Settings, sustains: float | None) -> BytesPerSecond
         return BytesPerSecond(sustains)
     controller = settings.controller
     return None if controller.slot_limits else BytesPerSecond(controller.limit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """What is the same in all simulations of one load.
+
+    Attributes:
+        source: Of the load.
+        timing: How long things take, but for the intervals, which the settings give.
+        sla_s: Within which a record is to be read, seconds.
+        sustained: What a consumer really sustains, bytes/s; None: its limit.
+        limits: Of consumers, instead of those of the settings; None: the settings'.
+    """
+
+    source: Source
+    timing: Timing
+    sla_s: float
+    sustained: BytesPerSecond | None = None
+    limits: PerSlot | None = None
+
+    def run(self, policy: str, variant: str, settings: Settings) -> Run:
+        """Return the simulation of a policy under these settings."""
+        config = simulated_config(settings)
+        if self.limits is not None:
+            config = config.with_limits(self.limits)
+        timing = simulated_timing(settings, self.timing)
+        scenario = Scenario(
+            load=self.source.load(warm_up_s(config, timing)),
+            config=config,
+            sustained=self.sustained,
+            timing=timing,
+            published=self.source.published(timing.window_s),
+        )
+        return Run(
+            label=" ".join(filter(None, (policy, variant))),
+            policy=policy,
+            scenario=scenario,
+            packing=settings.controller.packing,
+            sla_s=self.sla_s,
+        )
 
 
 def policy_names(text: str) -> list[str]:

@@ -17,9 +17,8 @@ from rich.table import Table
 from binwright.cli.options import Json
 from binwright.lab.commands import options
 from binwright.lab.commands.conditions import (
+    Circumstances,
     policy_names,
-    simulated_config,
-    simulated_timing,
     sustained_rate,
     variants,
 )
@@ -27,7 +26,7 @@ from binwright.lab.simulation import sources
 from binwright.lab.simulation.outcome import Outcome, Score
 from binwright.lab.simulation.report import changes, series
 from binwright.lab.simulation.run import NAMES, PRODUCT, Run, run_all
-from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
+from binwright.lab.simulation.scenario import Scenario, Timing
 from binwright.protocol.model import BytesPerSecond
 from binwright.recordings.generated import Walk
 from binwright.recordings.location import StreamLocation
@@ -93,15 +92,15 @@ def simulate(  # noqa: PLR0913 - one parameter for each option
     first = tried[0].settings
     walk = Walk(topics=options.TOPICS, partitions=1, rows=rows, delta=delta, seed=seed)
     walk = replace(walk, partitions=-(-partitions // len(options.TOPICS)))
-    comparison = Comparison(
+    circumstances = Circumstances(
         source=_source(stream, walk, first, interval, console),
         timing=Timing(start_up_s=start_up, hand_over_s=hand_over, rebalance_s=rebalance),
         sustained=sustained_rate(first, sustains),
         sla_s=sla,
-        price=price,
     )
+    comparison = Comparison(circumstances.source.label, sla, price)
     runs = [
-        comparison.run(name, variant.label, variant.settings)
+        circumstances.run(name, variant.label, variant.settings)
         for name in names
         for variant in (tried if name == PRODUCT else tried[:1])
     ]
@@ -112,34 +111,13 @@ def simulate(  # noqa: PLR0913 - one parameter for each option
     comparison.show(outcomes, json_=json_)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """One load under several policies and settings."""
 
-    source: sources.Source
-    timing: Timing
-    sustained: BytesPerSecond | None
+    label: str  # of the load
     sla_s: float
     price: float | None
-
-    def run(self, policy: str, variant: str, settings: Settings) -> Run:
-        """Return the simulation of a policy under these settings."""
-        config = simulated_config(settings)
-        timing = simulated_timing(settings, self.timing)
-        scenario = Scenario(
-            load=self.source.load(warm_up_s(config, timing)),
-            config=config,
-            sustained=self.sustained,
-            timing=timing,
-            published=self.source.published(timing.window_s),
-        )
-        return Run(
-            label=" ".join(filter(None, (policy, variant))),
-            policy=policy,
-            scenario=scenario,
-            packing=settings.controller.packing,
-            sla_s=self.sla_s,
-        )
 
     def scores(self, outcomes: Sequence[Outcome]) -> list[Score]:
         """Return the figures of each outcome."""
@@ -160,7 +138,7 @@ class Comparison:
         if json_:
             sys.stdout.write(json.dumps(self._json(outcomes), indent=2) + "\n")
             return
-        table = _table(self.source.label, self.scores(outcomes), self.sla_s)
+        table = _table(self.label, self.scores(outcomes), self.sla_s)
         console = Console(soft_wrap=True)
         Console(width=max(console.width, LEAST_WIDTH)).print(table)
         for outcome in outcomes:
@@ -170,7 +148,7 @@ class Comparison:
     def _json(self, outcomes: Sequence[Outcome]) -> dict[str, object]:
         notes = {outcome.policy: outcome.note for outcome in outcomes if outcome.note}
         scores = [asdict(score) for score in self.scores(outcomes)]
-        return {"load": self.source.label, "sla_s": self.sla_s, "policies": scores, "notes": notes}
+        return {"load": self.label, "sla_s": self.sla_s, "policies": scores, "notes": notes}
 
 
 def _table(title: str, scores: Sequence[Score], sla_s: float) -> Table:
