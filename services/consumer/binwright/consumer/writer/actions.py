@@ -218,8 +218,8 @@ class RequestRunner:
     def _together(self, footers: Iterable[Footer]) -> Columns:
         """Return the columns of all files; raise `ValueError` if one has two types."""
         columns: Columns = ()
-        for footer in footers:
-            columns = united(columns, footer.columns or (), widen=self.config.table.widen)
+        for each in dict.fromkeys(footer.columns or () for footer in footers):  # mostly one
+            columns = united(columns, each, widen=self.config.table.widen)
         return columns
 
     async def _too_many_bad(
