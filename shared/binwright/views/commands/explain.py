@@ -40,7 +40,7 @@ def command(
     what: Annotated[
         str,
         typer.Argument(
-            help="A partition as orders-3, a consumer as 2, a table by its topic, `plan` or "
+            help="A partition as orders-3, a consumer as 2, a table by its name, `plan` or "
             "`plan-NUMBER`; left out: the number of consumers."
         ),
     ] = "",
