@@ -3,12 +3,14 @@
 import asyncio
 import json
 import signal
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import psutil
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -17,13 +19,16 @@ from tests.integration.landing import rows, until
 from tests.integration.topics import create_topic
 
 from binwright.audit.audit import audit
+from binwright.local.server import HOST, reserve_port
 from binwright.local.stack import Stack, services
 from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.web import basic_login
 
 pytestmark = pytest.mark.integration
 
 GROUP, TOPIC, PARTITIONS = "steered-by-people", "people-orders", 4
 DEADLINE_S = 240.0
+TOKEN = "of this test"  # noqa: S105 - of this test
 RECORDS = 20  # of each partition, at a time
 
 Readers = dict[int, int]
@@ -164,7 +169,7 @@ async def freeze_and_kill(person: Person, at: Readers) -> Readers:
     return await person.sees(lambda s, at: all_read(s, at) and len(set(at.values())) == 2)
 
 
-async def drain_and_lift(person: Person, at: Readers) -> None:
+async def drain_and_lift(person: Person, at: Readers, directory: Path) -> None:
     """Drain a consumer, then lift all orders: the load alone decides again."""
     drained = next(slot for slot in sorted(set(at.values())) if slot != 5)
     await person.orders("drain", str(drained), "--reason", "a new disk")
@@ -180,14 +185,44 @@ async def drain_and_lift(person: Person, at: Readers) -> None:
     listed = await person.orders("orders")
     assert f"consumer {drained} is drained, by" in listed
     assert ": a new disk" in listed
-    for lift in (("uncordon", str(drained)), ("unpin", f"{TOPIC}-1"), ("unscale",)):
+    for lift in (("uncordon", str(drained)), ("unpin", f"{TOPIC}-1")):
         await person.orders(*lift)
+    await order_by_the_page(person, directory, {"order": "unscale"})
     await person.sees(lambda s, at: all_read(s, at) and len(set(at.values())) == 1)
     assert "no order is in force" in await person.orders("orders")
 
 
+async def order_by_the_page(person: Person, directory: Path, order: dict[str, Any]) -> None:
+    """Give an order as the page of a browser does, to `binwright page`."""
+    token = directory / "page-token"
+    token.write_text(TOKEN)
+    with reserve_port() as found:
+        port = found
+    page = ("-m", "binwright.cli", "page", "--port", str(port), "--group", GROUP)
+    options = ("--orders", "--token-file", str(token), "--bootstrap-servers", person.broker)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *page, *options, stderr=asyncio.subprocess.PIPE
+    )
+    headers = {"Authorization": basic_login("ann", TOKEN)}
+    try:
+        async with aiohttp.ClientSession(headers=headers) as session, asyncio.timeout(DEADLINE_S):
+            while True:
+                try:
+                    at = f"http://{HOST}:{port}/orders"
+                    async with session.post(at, json=order) as answer:
+                        assert answer.status == 200, await answer.text()
+                        break
+                except aiohttp.ClientConnectionError:  # it starts
+                    await asyncio.sleep(0.1)
+    finally:
+        process.terminate()
+        async with asyncio.timeout(DEADLINE_S):
+            _, errors = await process.communicate()
+    assert b"ann by the page: the number of consumers follows the load" in errors
+
+
 async def test_a_person_steers_a_group_and_nothing_is_lost(
-    broker: str, spark_url: str, lake: Path
+    broker: str, spark_url: str, lake: Path, tmp_path: Path
 ) -> None:
     settings = settings_of(broker, spark_url, lake)
     await create_topic(settings.kafka, TOPIC, PARTITIONS)
@@ -198,7 +233,7 @@ async def test_a_person_steers_a_group_and_nothing_is_lost(
         await person.sees(all_read)
         at = await scale_and_pin(person)
         at = await freeze_and_kill(person, at)
-        await drain_and_lift(person, at)
+        await drain_and_lift(person, at, tmp_path)
         await produce(broker)
         await until(lambda: len(rows(lake, TOPIC)) == 2 * RECORDS * PARTITIONS)
     result = await audit([TOPIC], settings.kafka, settings.lake)

@@ -30,6 +30,7 @@ OAUTH = {"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER"}
         (OAUTH | {"sasl_token_file": "f", "sasl_username": "a"}, "sasl_username would"),
         (OAUTH | {"sasl_token_file": "f", "sasl_token_scope": "a"}, "scope would be"),
         (LOGIN | {"bootstrap_servers": "localhost:1,a:1"}, "lets the network read"),
+        (LOGIN | {"bootstrap_servers": "127.evil.example:1"}, "lets the network read"),
     ],
 )
 def test_credentials_that_are_incomplete_or_unused_are_reported(

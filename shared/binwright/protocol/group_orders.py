@@ -21,7 +21,8 @@ PersonName = Annotated[str, Field(max_length=NAME_LENGTH)]
 Reason = Annotated[str, Field(max_length=REASON_LENGTH)]
 Moment = Annotated[int, Field(ge=0, le=LATEST_MS)]
 PartitionNumber = Annotated[int, Field(ge=0, le=2**31 - 1)]
-Consumers = Annotated[int, Field(ge=1, le=10_000)]
+MOST_CONSUMERS = 10_000
+Consumers = Annotated[int, Field(ge=1, le=MOST_CONSUMERS)]
 
 MAX_ORDERS = 10_000
 """About different partitions, topics and consumers of a group; further ones are not followed."""

@@ -2,9 +2,6 @@
 
 from ipaddress import ip_address
 
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-"""What is sent to these hosts stays on this machine."""
-
 
 def is_address(text: str) -> bool:
     """Return whether a text is an IP address, and no name."""
@@ -16,5 +13,5 @@ def is_address(text: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an IP address or a name leads to this machine and nowhere else."""
+    """Return whether what is sent to an IP address or a name stays on this machine."""
     return ip_address(host).is_loopback if is_address(host) else host.lower() == "localhost"

@@ -1,4 +1,4 @@
-"""A small HTTP server for a few GET paths.
+"""A small HTTP server for a few paths.
 
 Written here because importing a web framework costs a consumer 0.2 s and 13 MB, for three paths.
 """
@@ -9,13 +9,12 @@ import binascii
 import contextlib
 import hmac
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from types import MappingProxyType
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 import structlog
 
@@ -29,12 +28,14 @@ log = structlog.get_logger()
 REQUEST_S = 10.0
 CONNECTIONS = 64
 """At most at once; then a new one takes the place of the oldest, so that a probe always gets in."""
-REQUEST_BYTES = 16 * 1024
+REQUEST_BYTES, DIGITS = 16 * 1024, 10
+POSTED_S = 90.0
+"""As long as what a client sent may be worked on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The response to a GET request."""
+    """The response to a request."""
 
     body: bytes
     content_type: str = "application/json"
@@ -45,6 +46,54 @@ class Response:
 Paths = Mapping[str, Callable[[], Response]]
 Below = Mapping[str, Callable[[str], Response]]
 """Beginning of paths, with a slash at its end -> function of what follows it, decoded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """What a client sent by POST: JSON, as it says."""
+
+    body: bytes
+    user: str  # whose password the token was; empty: it came without a name. It proves nothing
+
+
+Posts = Mapping[str, Callable[[Posted], Awaitable[Response]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    verb: str
+    path: str
+    headers: Mapping[str, str]
+
+    @classmethod
+    def parse(cls, head: bytes) -> "_Request":
+        line, *lines = head.decode("latin-1").split("\r\n")
+        verb, _, rest = line.partition(" ")
+        path = rest.partition(" ")[0].partition("?")[0]
+        pairs = (each.partition(":") for each in lines)
+        return cls(verb, path, {name.lower(): value.strip() for name, _, value in pairs})
+
+    def header(self, name: str) -> str:
+        return self.headers.get(name, "")
+
+    @property
+    def length(self) -> int:
+        """Return the length of the body, bytes; -1 where it is not given, or by no number."""
+        text = self.header("content-length")
+        return int(text) if text.isascii() and text.isdigit() and len(text) < DIGITS else -1
+
+    @property
+    def has_body(self) -> bool:
+        """Whether its body is to be read."""
+        return self.verb == "POST" and 0 <= self.length <= REQUEST_BYTES
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether a page of another site has a browser send it, with the password that it keeps."""
+        origin, site = self.header("origin"), self.header("sec-fetch-site")
+        if site not in {"", "same-origin", "none"}:
+            return True
+        return bool(origin) and urlsplit(origin).netloc.lower() != self.header("host").lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +142,7 @@ class Listener:
         if self.token_file is None or path in self.open_paths:
             return True
         token = read_secret(self.token_file, f"{self.name}: its token")
-        return hmac.compare_digest(_given_token(authorization).encode(), token.encode())
+        return hmac.compare_digest(_login(authorization)[1].encode(), token.encode())
 
     def tls(self) -> ssl.SSLContext | None:
         """Return what connections need for TLS; None: they have none.
@@ -119,44 +168,92 @@ class Listener:
             ) from exc
 
 
-@contextlib.asynccontextmanager
-async def serve_http(
-    paths: Paths, listener: Listener, below: Below = MappingProxyType({})
-) -> AsyncIterator[int]:
-    """Serve GET requests while the body runs; give the port.
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """Responds on connections, each of which carries one request."""
 
-    Args:
-        paths: Path -> function that is called for each request.
-        listener: Where to listen, and to whom to respond.
-        below: Beginning of a path -> function of the rest.
+    paths: Paths
+    listener: Listener
+    below: Below
+    posts: Posts
+    _connections: dict[asyncio.StreamWriter, None] = field(default_factory=dict)  # the oldest first
 
-    Raises:
-        SettingsError: The port cannot be opened, or a file cannot be used.
-    """
-    connections: dict[asyncio.StreamWriter, None] = {}  # the oldest first
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(connections) >= CONNECTIONS:
-            next(iter(connections)).transport.abort()
-            connections.pop(next(iter(connections)))
-        connections[writer] = None
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Respond on a connection."""
+        if len(self._connections) >= CONNECTIONS:
+            oldest = next(iter(self._connections))
+            oldest.transport.abort()
+            self._connections.pop(oldest)
+        self._connections[writer] = None
         try:
             async with asyncio.timeout(REQUEST_S):
-                head = await reader.readuntil(b"\r\n\r\n")
-                writer.write(_respond(paths, below, listener, head))
+                request = _Request.parse(await reader.readuntil(b"\r\n\r\n"))
+                body = await reader.readexactly(request.length) if request.has_body else b""
+            response = await self._respond(request, body)
+            async with asyncio.timeout(REQUEST_S):
+                writer.write(_written(response, with_body=request.verb != "HEAD"))
                 await writer.drain()
         except (OSError, TimeoutError, EOFError, asyncio.LimitOverrunError) as exc:
             log.debug("request.failed", reason=repr(exc))
         finally:
-            connections.pop(writer, None)
+            self._connections.pop(writer, None)
             writer.close()
 
+    async def _respond(self, request: _Request, body: bytes) -> Response:
+        post = self.posts.get(request.path) if request.verb == "POST" else None
+        try:
+            if refused := _refused(self.listener, request):
+                return refused
+            if post is None:
+                return self._found(request)
+            if refused := _post_refused(request):
+                return refused
+            async with asyncio.timeout(POSTED_S):
+                return await post(Posted(body, _login(request.header("authorization"))[0]))
+        except Exception as exc:  # the other paths go on
+            log.exception("request.unanswered", path=request.path, reason=repr(exc))
+            return _text(HTTPStatus.INTERNAL_SERVER_ERROR, "the log of the service says why")
+
+    def _found(self, request: _Request) -> Response:
+        """Return the response to a request that changes nothing."""
+        if request.verb not in {"GET", "HEAD"}:
+            return _text(HTTPStatus.METHOD_NOT_ALLOWED, "only GET")
+        if make := self.paths.get(request.path):
+            return make()
+        beginning, slash, rest = request.path.rpartition("/")
+        if made := self.below.get(beginning + slash):
+            return made(unquote(rest))
+        return _text(HTTPStatus.NOT_FOUND, f"there is: {' '.join(sorted(self.paths))}")
+
+
+@contextlib.asynccontextmanager
+async def serve_http(
+    paths: Paths,
+    listener: Listener,
+    below: Below = MappingProxyType({}),
+    posts: Posts = MappingProxyType({}),
+) -> AsyncIterator[int]:
+    """Serve requests while the body runs; give the port.
+
+    Args:
+        paths: Path -> function that is called for each GET request.
+        listener: Where to listen, and to whom to respond.
+        below: Beginning of a path -> function of the rest.
+        posts: Path -> function of what a client sends there. It must have the token and be JSON,
+            and no page of another site can have a browser send it.
+
+    Raises:
+        SettingsError: The port cannot be opened, a file cannot be used, or there are `posts` and no
+            token.
+    """
+    if posts and listener.token_file is None:
+        raise SettingsError(f"{listener.name}: without a token nobody may change anything")
     tls = listener.tls()
     if listener.token_file is not None:
         secret_at_start(listener.token_file, f"{listener.name}: its token")
     try:
         server = await asyncio.start_server(
-            serve,
+            _Server(paths, listener, below, posts).serve,
             listener.address,
             listener.port,
             limit=REQUEST_BYTES,
@@ -170,23 +267,39 @@ async def serve_http(
         yield int(server.sockets[0].getsockname()[1])
 
 
-def _respond(paths: Paths, below: Below, listener: Listener, head: bytes) -> bytes:
-    """Return the bytes of the response; each connection carries one request."""
-    line, *lines = head.decode("latin-1").split("\r\n")
-    verb, _, rest = line.partition(" ")
-    path = rest.partition(" ")[0].partition("?")[0]
-    headers = {name.lower(): value.strip() for name, _, value in (x.partition(":") for x in lines)}
-    if verb not in {"GET", "HEAD"}:
-        response = _text(HTTPStatus.METHOD_NOT_ALLOWED, "only GET")
-    elif not listener.takes(headers.get("host", "")):
-        response = _text(
+def _refused(listener: Listener, request: _Request) -> Response | None:
+    """Return the response to a request of a sender that may not see its path.
+
+    Raises:
+        OSError: The token cannot be read.
+    """
+    if not listener.takes(request.header("host")):
+        return _text(
             HTTPStatus.MISDIRECTED_REQUEST,
             "by this name nobody is served here; use an IP address, localhost, or a name that "
             "the server was given (health.hosts, --host)",
         )
-    else:
-        make = paths.get(path) or _made_below(below, path)
-        response = _found(paths, make, listener, path, headers.get("authorization", ""))
+    if not listener.admits(request.path, request.header("authorization")):
+        challenge = {"WWW-Authenticate": 'Basic realm="binwright"'}
+        return _text(HTTPStatus.UNAUTHORIZED, "a token is needed", challenge)
+    return None
+
+
+def _post_refused(request: _Request) -> Response | None:
+    """Return the response to a request that may change nothing here."""
+    if request.is_foreign:
+        return _text(HTTPStatus.FORBIDDEN, "a page of another site may send nothing here")
+    # A form of another site cannot have this type.
+    if request.header("content-type").partition(";")[0].strip().lower() != "application/json":
+        return _text(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "only application/json")
+    if request.length < 0:
+        return _text(HTTPStatus.LENGTH_REQUIRED, "a Content-Length is needed")
+    if request.length > REQUEST_BYTES:
+        return _text(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"{REQUEST_BYTES} bytes at most")
+    return None
+
+
+def _written(response: Response, *, with_body: bool) -> bytes:
     lines = [
         f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}",
         f"Content-Type: {response.content_type}; charset=utf-8",
@@ -194,48 +307,23 @@ def _respond(paths: Paths, below: Below, listener: Listener, head: bytes) -> byt
         "Connection: close",
         *(f"{name}: {value}" for name, value in response.headers.items()),
     ]
-    start = "\r\n".join((*lines, "", "")).encode()
-    return start if verb == "HEAD" else start + response.body
-
-
-def _made_below(below: Below, path: str) -> Callable[[], Response] | None:
-    """Return what responds to a path by its beginning."""
-    beginning, slash, rest = path.rpartition("/")
-    made = below.get(beginning + slash)
-    return None if made is None else partial(made, unquote(rest))
-
-
-def _found(
-    paths: Paths,
-    make: Callable[[], Response] | None,
-    listener: Listener,
-    path: str,
-    authorization: str,
-) -> Response:
-    try:
-        if not listener.admits(path, authorization):
-            challenge = {"WWW-Authenticate": 'Basic realm="binwright"'}
-            return _text(HTTPStatus.UNAUTHORIZED, "a token is needed", challenge)
-        if make is not None:
-            return make()
-    except Exception as exc:  # the other paths go on
-        log.exception("request.unanswered", path=path, reason=repr(exc))
-        return _text(HTTPStatus.INTERNAL_SERVER_ERROR, "the log of the service says why")
-    return _text(HTTPStatus.NOT_FOUND, f"there is: {' '.join(sorted(paths))}")
+    head = "\r\n".join((*lines, "", "")).encode()
+    return head + response.body if with_body else head
 
 
 def _text(status: HTTPStatus, text: str, headers: Mapping[str, str] | None = None) -> Response:
     return Response(f"{text}\n".encode(), "text/plain", status, headers or {})
 
 
-def _given_token(authorization: str) -> str:
-    """Return the token of a request: a bearer token, or the password of a user; empty: none."""
+def _login(authorization: str) -> tuple[str, str]:
+    """Return user and token of a request: a bearer token, or the password of a user."""
     scheme, _, value = authorization.partition(" ")
     if scheme.lower() == "bearer":
-        return value.strip()
+        return "", value.strip()
     if scheme.lower() != "basic":
-        return ""
+        return "", ""
     try:
-        return base64.b64decode(value, validate=True).decode().partition(":")[2]
+        user, _, password = base64.b64decode(value, validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError):
-        return ""
+        return "", ""
+    return user, password

@@ -8,7 +8,7 @@ import grpc
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql.connect.client import DefaultChannelBuilder
 
-from binwright.runtime.addresses import LOOPBACK
+from binwright.runtime.addresses import is_loopback
 from binwright.runtime.spark_url import CA_FILE, CLEARTEXT
 
 _IF_REFUSED = (
@@ -56,7 +56,7 @@ class SparkChannel(DefaultChannelBuilder):  # type: ignore[misc]
             return self._to(grpc.ssl_channel_credentials(roots))
         if self.token is None:
             return super().toChannel()
-        if self.host.strip("[]") in LOOPBACK:
+        if is_loopback(self.host.strip("[]")):
             return self._to(grpc.local_channel_credentials())
         if self._in_cleartext:
             return self._insecure_channel(self.endpoint)
@@ -80,5 +80,5 @@ class SparkChannel(DefaultChannelBuilder):  # type: ignore[misc]
         return (
             self.getDefault(CLEARTEXT, "") == "true"
             and not self.use_ssl
-            and self.host.strip("[]") not in LOOPBACK
+            and not is_loopback(self.host.strip("[]"))
         )

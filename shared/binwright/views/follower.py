@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -24,6 +24,9 @@ RECENT = 500
 """Measurements read from the end of the metrics topic: enough for the latest of every topic."""
 
 READ_S, RETRY_S, CATCH_UP_S = 1.0, 1.0, 60.0
+
+Connect = Callable[[], AbstractAsyncContextManager[ControlTopics]]
+"""Opens a bus."""
 
 OnOutage = Callable[[str, BrokerUnavailable], Awaitable[None]]
 """Called with the topic that cannot be read; returns when it is to be read again, or raises."""

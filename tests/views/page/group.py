@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from binwright.local.server import reserve_port
 from binwright.protocol import wire
@@ -24,6 +25,7 @@ from binwright.runtime.http import Listener
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import load_settings
 from binwright.testing.control_topics import FakeControlTopics
+from binwright.views.page.order_desk import OrderDesk
 from binwright.views.page.server import Page
 
 GROUP, METADATA, METRICS = "eu", "eu.metadata", "binwright.metrics"
@@ -39,11 +41,11 @@ def loop_ms() -> int:
     return int(asyncio.get_running_loop().time() * 1000)
 
 
-def page(*topics: str, pattern: bool = False) -> Page:
+def page(*topics: str, pattern: bool = False, desk: OrderDesk | None = None) -> Page:
     """Return the page of a group of these topics, or of whichever there are."""
     wanted = {"topic_patterns": (".*",)} if pattern else {"topics": topics or ("orders",)}
     settings = load_settings(group=GROUP, **wanted)
-    return Page(settings, now_ms=loop_ms)
+    return Page(settings, desk=desk, now_ms=loop_ms)
 
 
 def table(**more: object) -> TableReport:
@@ -142,10 +144,12 @@ def port() -> int:
 
 
 @contextlib.asynccontextmanager
-async def serving(shown: Page, bus: FakeControlTopics, at: int) -> AsyncIterator[str]:
+async def serving(
+    shown: Page, bus: FakeControlTopics, at: int, token_file: Path | None = None
+) -> AsyncIterator[str]:
     """Serve the page; give its address once it answers."""
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    listener = Listener("127.0.0.1", at, "--port")
+    listener = Listener("127.0.0.1", at, "--port", token_file=token_file)
     serve = shown.serve(lambda: contextlib.nullcontext(bus), listener, address.set_result)
     async with background_tasks(must_not_end(serve)):
         async with asyncio.timeout(CONNECT_S):

@@ -6,7 +6,7 @@ from urllib.parse import urlparse
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from binwright.runtime.addresses import LOOPBACK
+from binwright.runtime.addresses import is_loopback
 from binwright.runtime.settings.section import Seconds, Section
 
 _EITHER = (("sasl_password", "sasl_password_file"), ("sasl_token_file", "sasl_token_url"))
@@ -55,7 +55,9 @@ class KafkaSettings(Section):
     def _keeps_the_secret(cls, value: str | None) -> str | None:
         if value is not None:
             url = urlparse(value)
-            if url.scheme != "https" and not (url.scheme == "http" and url.hostname in LOOPBACK):
+            if url.scheme != "https" and not (
+                url.scheme == "http" and is_loopback(url.hostname or "")
+            ):
                 raise ValueError("must be an https address, or http on this machine")
             if url.username or url.password:
                 raise ValueError("must hold no user: set sasl_username and sasl_password")
@@ -100,7 +102,7 @@ class KafkaSettings(Section):
             self.security_protocol == "SASL_PLAINTEXT"
             and self.sasl_mechanism in {"PLAIN", "OAUTHBEARER"}
             and not self.allow_cleartext_password
-            and not all(map(_is_loopback, self.bootstrap_servers.split(",")))
+            and not all(map(_stays_here, self.bootstrap_servers.split(",")))
         ):
             raise ValueError(
                 f"{self.sasl_mechanism} over SASL_PLAINTEXT lets the network read the password or "
@@ -118,6 +120,5 @@ class KafkaSettings(Section):
             raise ValueError(f"{', '.join(named)} would be ignored, because {why}")
 
 
-def _is_loopback(server: str) -> bool:
-    host = server.strip().rpartition(":")[0].strip("[]")
-    return host in LOOPBACK or host.startswith("127.")
+def _stays_here(server: str) -> bool:
+    return is_loopback(server.strip().rpartition(":")[0].strip("[]"))

@@ -6,7 +6,7 @@ from urllib.parse import urlparse
 
 from pydantic import Field, field_validator, model_validator
 
-from binwright.runtime.addresses import LOOPBACK
+from binwright.runtime.addresses import is_loopback
 from binwright.runtime.settings.section import Section
 
 
@@ -62,7 +62,7 @@ class RegistrySettings(Section):
         if self.ca_file or self.certificate_file:
             raise ValueError("ca_file and certificate_file would be ignored: url is not https")
         secret = self.password_file or self.token_file
-        if secret and url.hostname not in LOOPBACK and not self.allow_cleartext_password:
+        if secret and not is_loopback(url.hostname or "") and not self.allow_cleartext_password:
             raise ValueError(
                 "http lets the network read the password or token: use https, or set "
                 "allow_cleartext_password"

@@ -4,6 +4,7 @@ import asyncio
 import os
 import socket
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -16,15 +17,23 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.publishing import publish_message
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.messages import Accepted, Approved, Inbound, Withdrawn
-from binwright.runtime.settings import Settings
-from binwright.views.follower import GroupFollower, group_topic
+from binwright.views.follower import Connect, GroupFollower, group_topic
 from binwright.views.group_view import GroupView, ProposedPlan
 
 READ_S = 0.5
 
 
-async def approve(settings: Settings, group: str, number: int, timeout_s: float) -> None:
+async def approve(
+    connect: Connect, group: str, number: int, timeout_s: float, by: str | None = None
+) -> None:
     """Approve plan `number` of `group`, and wait until a controller accepts it.
+
+    Args:
+        connect: Opens the bus.
+        group: Its name.
+        number: The plan's.
+        timeout_s: How long Kafka and a controller may take.
+        by: Who approves, for people; None: the user.
 
     Raises:
         UserError: Another plan waits, or none; or the plan is out of date by now.
@@ -38,7 +47,7 @@ async def approve(settings: Settings, group: str, number: int, timeout_s: float)
 
     view = GroupView()
     async with AsyncExitStack() as stack:
-        bus = await stack.enter_async_context(KafkaControlTopics(settings.kafka))
+        bus = await stack.enter_async_context(connect())
         topic = await group_topic(bus, group)
         follower = await stack.enter_async_context(
             GroupFollower(bus, {topic: view}, on_message=note)
@@ -47,7 +56,7 @@ async def approve(settings: Settings, group: str, number: int, timeout_s: float)
             async with asyncio.timeout(timeout_s):
                 await follower.catch_up()
                 _check(group, number, view.proposal)
-                message = Approved(plan=number, by=user_name())
+                message = Approved(plan=number, by=by or user_name())
                 await publish_message(bus, topic, CONTROLLER_PARTITION, message)
                 while not decisions:
                     await follower.read(READ_S)
@@ -91,7 +100,8 @@ def command(
     """Approve a plan that waits (controller.mode "approve"): exactly this one, as shown."""
     settings = settings_at(bootstrap_servers)
     name = group or settings.group
-    code = run(lambda: approve(settings, name, plan, timeout))
+    connect = partial(KafkaControlTopics, settings.kafka)
+    code = run(lambda: approve(connect, name, plan, timeout))
     if code == 0:
         Console().print(f"plan {plan} of group {name} goes ahead")
     raise typer.Exit(code)

@@ -1,4 +1,7 @@
-"""Gives an order to a group: a message on its metadata topic."""
+"""Gives an order to a group: a message on its metadata topic.
+
+`binwright group` and the page give them.
+"""
 
 import asyncio
 import re
@@ -10,7 +13,6 @@ from typing import TypedDict
 
 from binwright.cli.moments import is_of_today, parse_moment
 from binwright.kafka.control_records import CONTROLLER_PARTITION
-from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.publishing import publish_message
 from binwright.protocol.errors import ExternalError, SettingsError, UserError
 from binwright.protocol.fields import LATEST_MS
@@ -25,11 +27,11 @@ from binwright.protocol.group_orders import (
     is_lifted,
     subject,
 )
-from binwright.protocol.model import TopicPartition
+from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings
 from binwright.views.commands.approve import user_name
-from binwright.views.follower import GroupFollower, group_topic
+from binwright.views.follower import Connect, GroupFollower, group_topic
 from binwright.views.group_view import GroupView
 from binwright.views.status import Status, status
 
@@ -50,8 +52,17 @@ class Given:
     until: str = ""
 
 
-async def publish_order(settings: Settings, group: str, make: Make, timeout_s: float) -> GroupOrder:
+async def publish_order(
+    connect: Connect, settings: Settings, group: str, make: Make, timeout_s: float
+) -> GroupOrder:
     """Publish an order to a group: it stands in the topic once this returns.
+
+    Args:
+        connect: Opens the bus.
+        settings: The order has to fit them where they are the group's.
+        group: Its name.
+        make: Makes the order.
+        timeout_s: How long Kafka may take.
 
     Raises:
         UserError: The group is as wanted already, or has nothing of the name.
@@ -60,7 +71,7 @@ async def publish_order(settings: Settings, group: str, make: Make, timeout_s: f
     view = GroupView()
     own = group == settings.group
     async with AsyncExitStack() as stack:
-        bus = await stack.enter_async_context(KafkaControlTopics(settings.kafka))
+        bus = await stack.enter_async_context(connect())
         try:
             async with asyncio.timeout(timeout_s):
                 topic = await group_topic(bus, group)
@@ -139,6 +150,37 @@ def parse_pinned(text: str, seen: Status) -> tuple[str, int | None]:
     raise UserError(f"{text}: no partition or topic of group {seen.group}; its topics: {known}")
 
 
+def pin_order(seen: Status, who: "Signature", pinned: str, consumer: int) -> PinOrder:
+    """Return an order that has one consumer read a partition or topic.
+
+    Raises:
+        UserError: There is none of the name, or the consumer is cordoned or drained.
+    """
+    topic, number = parse_pinned(pinned, seen)
+    for each in seen.orders:
+        if each.about == f"cordon/{consumer}":
+            raise UserError(f"{each.text}: `binwright group uncordon {consumer}` first")
+    return PinOrder(topic=topic, partition=number, slot=Slot(consumer), **who)
+
+
+def unpin_order(seen: Status, who: "Signature", pinned: str) -> PinOrder:
+    """Return an order that ends a pin; the partition may be gone by now.
+
+    Raises:
+        UserError: It is not pinned.
+    """
+    about = {each.about for each in seen.orders}
+    if f"pin/{pinned}" in about:
+        return PinOrder(topic=pinned, partition=None, slot=None, **who)
+    try:
+        topic, number = TopicPartition.parse(pinned)
+    except ValueError as exc:
+        raise UserError(f"{pinned} is not pinned") from exc
+    if f"pin/{topic}/{number}" not in about:
+        raise UserError(f"{pinned} is not pinned")
+    return PinOrder(topic=topic, partition=number, slot=None, **who)
+
+
 class Signature(TypedDict):
     """Who orders, why, when, and until when."""
 
@@ -148,12 +190,16 @@ class Signature(TypedDict):
     until_ms: int
 
 
-def signature(given: Given, now_ms: int) -> Signature:
-    """Return who gives an order now, and why; raise `SettingsError` for a bad option."""
+def signature(given: Given, now_ms: int, by: str | None = None) -> Signature:
+    """Return who gives an order now (the user unless named), and why.
+
+    Raises:
+        SettingsError: An option is wrong.
+    """
     if len(given.reason) > REASON_LENGTH:
         raise SettingsError(f"--reason: {len(given.reason)} characters, {REASON_LENGTH} at most")
     return Signature(
-        by=user_name()[:NAME_LENGTH],
+        by=(by or user_name())[:NAME_LENGTH],
         reason=given.reason,
         at_ms=now_ms,
         until_ms=until_ms(given.until, now_ms),

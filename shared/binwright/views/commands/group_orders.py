@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -13,25 +14,25 @@ from binwright.cli.options import Bootstrap, Json, settings_at
 from binwright.cli.options import Group as GroupOption
 from binwright.cli.runner import run_for_result
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.protocol.errors import UserError
 from binwright.protocol.group_orders import (
+    MOST_CONSUMERS,
     REASON_LENGTH,
     CordonOrder,
     FreezeOrder,
     GroupOrder,
-    PinOrder,
     ScaleOrder,
     describe,
 )
-from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.model import Slot
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings
 from binwright.views.commands.give_order import (
     Given,
     Signature,
-    parse_pinned,
+    pin_order,
     publish_order,
     signature,
+    unpin_order,
 )
 from binwright.views.follower import read_group
 from binwright.views.order_text import order_text
@@ -95,15 +96,7 @@ def pin(  # noqa: PLR0913 - one parameter for each option
 ) -> None:
     """Have one consumer alone read a partition or a topic; it is started if it does not run."""
     given = Given(group, bootstrap_servers, timeout, reason, until)
-
-    def make(seen: Status, who: Signature) -> GroupOrder:
-        topic, number = parse_pinned(pinned, seen)
-        closed = (each.text for each in seen.orders if each.about == f"cordon/{consumer}")
-        for text in closed:
-            raise UserError(f"{text}: `binwright group uncordon {consumer}` first")
-        return PinOrder(topic=topic, partition=number, slot=Slot(consumer), **who)
-
-    _give(given, make)
+    _give(given, lambda seen, who: pin_order(seen, who, pinned, consumer))
 
 
 def unpin(
@@ -116,21 +109,7 @@ def unpin(
 ) -> None:
     """End a pin; the partition may be gone by now."""
     given = Given(group, bootstrap_servers, timeout, reason)
-
-    def make(seen: Status, who: Signature) -> GroupOrder:
-        about = {each.about for each in seen.orders}
-        if f"pin/{pinned}" in about:
-            topic, number = pinned, None
-        else:
-            try:
-                topic, number = TopicPartition.parse(pinned)
-            except ValueError as exc:
-                raise UserError(f"{pinned} is not pinned") from exc
-            if f"pin/{topic}/{number}" not in about:
-                raise UserError(f"{pinned} is not pinned")
-        return PinOrder(topic=topic, partition=number, slot=None, **who)
-
-    _give(given, make)
+    _give(given, lambda seen, who: unpin_order(seen, who, pinned))
 
 
 def cordon(  # noqa: PLR0913 - one parameter for each option
@@ -185,7 +164,7 @@ def uncordon(
 
 def scale(  # noqa: PLR0913 - one parameter for each option
     consumers: Annotated[
-        int, typer.Argument(help="How many consumers are to read.", min=1, max=10_000)
+        int, typer.Argument(help="How many consumers are to read.", min=1, max=MOST_CONSUMERS)
     ],
     *,
     reason: Reason,
@@ -215,8 +194,11 @@ def _give(given: Given, make: Callable[[Status, Signature], GroupOrder]) -> None
     settings = settings_at(given.servers)
     name = given.group or settings.group
     who = signature(given, wall_ms())  # first: a bad option needs no Kafka
+    connect = partial(KafkaControlTopics, settings.kafka)
     order = run_for_result(
-        lambda: publish_order(settings, name, lambda seen: make(seen, who), given.timeout_s)
+        lambda: publish_order(
+            connect, settings, name, lambda seen: make(seen, who), given.timeout_s
+        )
     )
     text = f"{describe(order)}; `binwright status --group {name}` shows what it holds back"
     Console(soft_wrap=True, highlight=False).print(Text(text))

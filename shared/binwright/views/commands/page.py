@@ -3,17 +3,20 @@
 Programs get the same at `/status` (JSON), and Prometheus at `/metrics`.
 """
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from binwright.cli.options import Bootstrap, Group, settings_at
 from binwright.cli.runner import run
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.runtime.http import Listener
 from binwright.runtime.settings import Settings
+from binwright.views.page.order_desk import OrderDesk
 from binwright.views.page.server import PORT, Page
 
 
@@ -42,11 +45,21 @@ def command(  # noqa: PLR0913 - one parameter for each option
         Path | None, typer.Option(help="Certificate for HTTPS, PEM.")
     ] = None,
     key_file: Annotated[Path | None, typer.Option(help="The key of that certificate, PEM.")] = None,
+    orders: Annotated[
+        bool,
+        typer.Option(
+            "--orders",
+            help="Take orders, approvals and pauses from browsers that have the token: needs "
+            "--token-file, and the rights of who steers.",
+        ),
+    ] = False,
     bootstrap_servers: Bootstrap = None,
 ) -> None:
     """Serve the live page of a group to browsers, until Ctrl-C."""
     if (certificate_file is None) != (key_file is None):
         raise typer.BadParameter("--certificate-file and --key-file need each other")
+    if orders and token_file is None:
+        raise typer.BadParameter("--orders needs --token-file: whoever has the token may steer")
     settings = group_settings(bootstrap_servers, group)
     listener = Listener(
         address,
@@ -58,7 +71,12 @@ def command(  # noqa: PLR0913 - one parameter for each option
         key_file=key_file,
     )
     console = Console(stderr=True, log_path=False, soft_wrap=True)
-    page = Page(settings, on_problem=lambda why: console.log(f"nothing to show yet: {why}"))
+    connect = partial(KafkaControlTopics, settings.kafka)
+    page = Page(
+        settings,
+        on_problem=lambda why: console.log(f"nothing to show yet: {why}"),
+        desk=OrderDesk(settings, connect, lambda text: console.log(Text(text))) if orders else None,
+    )
     raise typer.Exit(
         run(
             lambda: page.serve(

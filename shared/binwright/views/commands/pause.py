@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -17,9 +18,8 @@ from binwright.protocol.ports.kafka import ControlTopics
 from binwright.protocol.selection import LANDING_SUFFIX
 from binwright.protocol.table_orders import TableOrder
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.settings import Settings
 from binwright.views.commands.approve import user_name
-from binwright.views.follower import GroupFollower, group_topic
+from binwright.views.follower import Connect, GroupFollower, group_topic
 from binwright.views.group_view import GroupView
 
 READ_S = 0.5
@@ -27,7 +27,7 @@ DAY_MS = 24 * 3600 * 1000
 RETENTION = "retention.ms"
 
 
-async def follow(settings: Settings, group: str, order: TableOrder, timeout_s: float) -> str:
+async def follow(connect: Connect, group: str, order: TableOrder, timeout_s: float) -> str:
     """Publish an order, and wait until the table's writer follows it.
 
     Returns:
@@ -39,7 +39,7 @@ async def follow(settings: Settings, group: str, order: TableOrder, timeout_s: f
     """
     view = GroupView()
     async with AsyncExitStack() as stack:
-        bus = await stack.enter_async_context(KafkaControlTopics(settings.kafka))
+        bus = await stack.enter_async_context(connect())
         topic = await group_topic(bus, group)
         follower = await stack.enter_async_context(GroupFollower(bus, {topic: view}))
         try:
@@ -117,6 +117,7 @@ def resume(
 
 def _carry_out(order: TableOrder, group: str | None, servers: str | None, timeout_s: float) -> None:
     settings = settings_at(servers)
-    done = run_for_result(lambda: follow(settings, group or settings.group, order, timeout_s))
+    connect = partial(KafkaControlTopics, settings.kafka)
+    done = run_for_result(lambda: follow(connect, group or settings.group, order, timeout_s))
     state = "is paused" if order.paused else "is resumed"
     Console().print(f"the table {order.target} {state}: {done}")

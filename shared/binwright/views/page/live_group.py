@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,13 +11,12 @@ from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.metrics import Distribution
 from binwright.runtime.run import root_cause
 from binwright.runtime.settings import Settings
-from binwright.views.follower import GroupFollower
+from binwright.views.follower import Connect, GroupFollower
 from binwright.views.group_view import GroupView
 
 RETRY_S = 1.0
 STALE_S, STALE_PASSES = 10.0, 3  # rates are old after both
 
-Connect = Callable[[], AbstractAsyncContextManager[ControlTopics]]
 OutdatedKind = Literal["reading", "missing", "unreachable"]
 """reading: the topics are not read up to now yet. missing: the group's topic is not there.
 unreachable: Kafka does not answer, or refuses.

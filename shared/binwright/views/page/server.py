@@ -20,7 +20,9 @@ from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import Settings
 from binwright.views.explain.answers import Group
 from binwright.views.explain.questions import answer, rules_of
-from binwright.views.page.live_group import Connect, LiveGroup, ignore
+from binwright.views.follower import Connect
+from binwright.views.page.live_group import LiveGroup, ignore
+from binwright.views.page.order_desk import OrderDesk
 from binwright.views.page.snapshot import snapshot
 from binwright.views.status import ConsumerStatus, Status, status
 from binwright.views.table_status import TableStatus
@@ -112,10 +114,12 @@ class Page:
         now_ms: The clock that records are stamped by.
         stopwatch: Tells what the work takes, s.
         on_problem: See `LiveGroup`.
+        desk: Gives the orders that browsers send; None: it takes none.
     """
 
     settings: Settings
     on_problem: Callable[[str], None] = ignore
+    desk: OrderDesk | None = None
     live: LiveGroup = field(init=False)
     history: LoadHistory = field(default_factory=LoadHistory)
     now_ms: Callable[[], int] = wall_ms
@@ -147,7 +151,8 @@ class Page:
             opened: Called with the page's address, once it is answered there.
 
         Raises:
-            UserError: The port cannot be had, or the connection's settings do not hold.
+            UserError: The port cannot be had, the connection's settings do not hold, or it takes
+                orders and the listener has no token.
         """
         paths = {
             **document_paths(),
@@ -156,8 +161,10 @@ class Page:
             "/status": self.status_json,
             "/metrics": self.metrics,
         }
+        below = {"/explain/": self.explanation_json}
+        posts = {"/orders": self.desk.take} if self.desk else {}
         async with (
-            serve_http(paths, listener, {"/explain/": self.explanation_json}) as port,
+            serve_http(paths, listener, below, posts) as port,
             background_tasks(
                 must_not_end(self.live.run(connect)), must_not_end(self.sample_history())
             ),
@@ -210,7 +217,8 @@ class Page:
 
     def _make_view(self) -> bytes:
         now_ms = self.now_ms()
-        return orjson.dumps(snapshot(self.live, self._status(now_ms), now_ms))
+        seen = snapshot(self.live, self._status(now_ms), now_ms)
+        return orjson.dumps({**seen, "takes_orders": self.desk is not None})
 
     def _make_metrics(self) -> bytes:
         return exposition(group_samples(self._status(self.now_ms()), self.live.pauses)).encode()

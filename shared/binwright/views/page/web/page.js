@@ -6,11 +6,13 @@ import { DataTable, Pager } from "./datatable.js";
 import { byId, keyed, lines, make, setAttribute, setText } from "./dom.js";
 import { bytes, clock, count, duration, plural, rate } from "./format.js";
 import { lostMessage, messagesOf } from "./messages.js";
+import { OrderForm } from "./orders.js";
 import { Why } from "./why.js";
 
 const PERIOD_MS = 1000;
 const SHARE = 0.25; // of the time at most, for asking and drawing: large groups are drawn more rarely
 const REQUEST_MS = 10000;
+const ORDER_MS = 90000; // a controller or a writer may have to follow
 const BARS = 50; // consumers shown at once
 const STATES = { steady: "●", moving: "⇄", unread: "✕", silent: "✕", refused: "✕", unwritten: "✕", empty: "○" };
 const TABLE_STATES = { landing: "●", claiming: "◔", paused: "‖", refused: "✕", unwritten: "✕", silent: "✕" };
@@ -41,6 +43,8 @@ byId("consumers-tools").append(make("label", { for: "order" }, "Order"), " ", or
 byId("inspector").before(pager.node);
 
 const why = new Why(ask);
+const orderForm = new OrderForm(send);
+byId("proposal-approve").addEventListener("click", () => orderForm.prepare("approve", view.proposal.plan));
 const bars = new Bars(byId("bars"), byId("inspector"), listPartitions, (pages) => pager.turn(pages));
 const charts = new Charts(byId("charts"));
 
@@ -161,7 +165,9 @@ function drawPlans() {
   if (proposal) {
     const how = proposal.approved ? "is approved" : proposal.waits ? "waits for approval" : "is only shown";
     setText(byId("proposal-title"), `Plan ${proposal.plan} ${how}`);
-    const command = proposal.waits && !proposal.approved ? ` Approve it: binwright approve ${proposal.plan} --group ${view.group}` : "";
+    const open = proposal.waits && !proposal.approved;
+    byId("proposal-tools").hidden = !open || !view.takes_orders;
+    const command = open ? ` Approve it: binwright approve ${proposal.plan} --group ${view.group}` : "";
     setText(byId("proposal-how"), `${duration(proposal.age_s)} old, ${plural(proposal.consumers, "consumer")}, ` +
       `${proposal.rscore.toFixed(2)} times a consumer's capacity moved.${command}`);
     lines(byId("proposal-reasons"), proposal.reasons);
@@ -170,6 +176,7 @@ function drawPlans() {
 }
 
 function drawOrders() {
+  byId("give").hidden = !view.takes_orders;
   byId("orders").hidden = !view.orders.length && !view.held.length;
   lines(byId("orders-list"), view.orders);
   byId("held-title").hidden = !view.held.length;
@@ -200,6 +207,17 @@ async function ask(path) {
   const answer = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(REQUEST_MS) });
   if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).error ?? `HTTP ${answer.status}`);
   return answer.json();
+}
+
+/** Send something; return what the server makes of it. */
+async function send(path, found) {
+  const answer = await fetch(path, {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(found),
+    signal: AbortSignal.timeout(ORDER_MS),
+  });
+  const reply = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Error(reply.error ?? `HTTP ${answer.status}`);
+  return reply;
 }
 
 let pastUntil = 0;
