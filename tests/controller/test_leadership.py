@@ -93,6 +93,7 @@ def leadership(
     config = ControllerConfig(limits=PerSlot(BytesPerSecond(2.0)), capacity=BytesPerSecond(1.0))
     context = GroupContext(
         metadata_topic=TOPIC,
+        commands_topic="g.commands",
         landing_topic="g.landing",
         needs_topic="metrics.needs",
         config=config,
