@@ -18,7 +18,8 @@ MEANINGS = CONTROL_MEANINGS | {
     ),
     "balance.finished": "A plan for brokers is carried out.",
     "balance.started": (
-        "The leader carries out a plan for brokers; `again`: one that had been started before."
+        "The leader carries out a plan for brokers; `again`: one that had been started before, "
+        "`by`: who approved it."
     ),
     "balance.withdrawn": (
         "A plan for brokers is out of date or not safe; if one is needed, another takes its place."
