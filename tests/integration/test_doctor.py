@@ -284,6 +284,7 @@ async def test_the_documented_rights_are_enough_and_each_that_lacks_is_named(
         "warning controller: DescribeConfigs on topic binwright.metadata",
         "fault controller: Write on topic binwright.commands",
         "warning controller: Alter on topic binwright.commands",
+        "warning controller: DescribeConfigs on topic binwright.commands",
         "warning controller: Read on topic binwright.commands",
         "fault consumer: Read on topic clicks",
         "fault consumer: Read on topic binwright.commands",

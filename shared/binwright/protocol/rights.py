@@ -66,7 +66,8 @@ def rights(names: Names) -> Iterator[Right]:
     yield from _of("controller", [names.needs], "Create", "Write")
     yield from _of("controller", [names.metadata], "Create", "Read", "Write")
     unchecked = "whether the topic loses records is not checked"
-    yield Right("controller", "topic", names.metadata, "DescribeConfigs", unchecked)
+    for topic in (names.metadata, names.commands):
+        yield Right("controller", "topic", topic, "DescribeConfigs", unchecked)
     yield from _of("controller", [names.commands], "Create", "Write")
     grows = f"the group has as many consumers at most as {names.commands} has partitions"
     yield Right("controller", "topic", names.commands, "Alter", grows)

@@ -117,13 +117,14 @@ class Leadership:
 
         Raises:
             LeadershipLost: A later Claim of another controller was read.
-            UserError: The metadata topic is configured so that it would lose records, or a topic
-                of the group's names is another's.
+            UserError: A topic of the group is configured so that it would lose records, or is
+                another's.
             ExternalError: Kafka could not be reached at the start.
         """
-        await ensure_own(self._bus, self._context.metadata_topic, 1, METADATA_CONFIG)
-        await check_metadata_topic(self._bus, self._context.metadata_topic)
-        await ensure_own(self._bus, self._context.commands_topic, 1, COMMANDS_CONFIG)
+        metadata, commands = self._context.metadata_topic, self._context.commands_topic
+        for topic, config in ((metadata, METADATA_CONFIG), (commands, COMMANDS_CONFIG)):
+            await ensure_own(self._bus, topic, 1, config)
+            await check_compacted(self._bus, topic)
         landing = self._context.landing_topic
         await ensure_own(self._bus, landing, LANDING_PARTITIONS, LANDING_CONFIG)
         history = await self._bus.end(self._context.metadata_topic, CONTROLLER_PARTITION)
@@ -311,13 +312,13 @@ class Leadership:
         await self._fleet.reconcile(slots)
 
 
-async def check_metadata_topic(bus: ControlTopics, topic: str) -> None:
+async def check_compacted(bus: ControlTopics, topic: str) -> None:
     """Refuse a topic whose records are deleted by age; warn where a failed broker may lose some.
 
     The topic may have been created by hand, with Kafka's defaults.
 
     Raises:
-        UserError: Kafka would delete the Hello of a consumer that has run for long.
+        UserError: Kafka would delete such as the Hello of a consumer that has run for long.
         BrokerUnavailable: No broker replies.
     """
     facts = await bus.describe(topic, [POLICY, UNCLEAN])

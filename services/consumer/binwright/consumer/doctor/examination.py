@@ -96,7 +96,7 @@ async def _topics(seen: Awaitable[Seen | Finding], settings: Settings) -> Sequen
     return [
         *topics.data_topics(data, settings.topic_patterns, largest),
         *topics.metadata_topic(all_topics[names.metadata], found.brokers),
-        *topics.commands_topic(all_topics[names.commands], slots),
+        *topics.commands_topic(all_topics[names.commands], slots, found.brokers),
         *topics.landing_topic(all_topics[names.landing], LANDING_PARTITIONS, staged_s),
         *topics.other_topic(all_topics[names.metrics]),
         *topics.other_topic(all_topics[names.needs]),
