@@ -18,8 +18,9 @@ from binwright.protocol.messages import (
     StopWriting,
     TableReport,
 )
-from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition, metadata_partition
+from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.ports.kafka import ControlTopics, Reader
+from binwright.protocol.selection import COMMANDS_SUFFIX, METADATA_SUFFIX
 from binwright.runtime.clock import wall_ms
 
 
@@ -43,8 +44,9 @@ def measurement(topic: str, number: int, rates: Sequence[float]) -> Measurement:
 class FakeConsumer:
     """One process of a slot."""
 
-    def __init__(self, bus: ControlTopics, topic: str, slot: Slot) -> None:
-        self._bus, self._topic, self._slot = bus, topic, slot
+    def __init__(self, bus: ControlTopics, group: str, slot: Slot) -> None:
+        self._bus, self._slot = bus, slot
+        self._topic, self._commands = group + METADATA_SUFFIX, group + COMMANDS_SUFFIX
         self._reader: Reader | None = None
         self._epoch, self._term = -1, 0
         self.reading: dict[TopicPartition, int] = {}
@@ -67,10 +69,8 @@ class FakeConsumer:
 
     async def _listen(self) -> None:
         """Read commands from now on."""
-        mine = metadata_partition(self._slot)
-        self._reader = await self._bus.reader(
-            self._topic, mine, await self._bus.end(self._topic, mine)
-        )
+        end = await self._bus.end(self._commands, self._slot)
+        self._reader = await self._bus.reader(self._commands, self._slot, end)
 
     async def report(self) -> None:
         """Publish a report."""

@@ -26,6 +26,7 @@ from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.group_context import group_context
 from binwright.controller.leadership import Leadership
 from binwright.kafka.control_records import (
+    COMMANDS_CONFIG,
     CONTROLLER_PARTITION,
     LANDING_CONFIG,
     LANDING_PARTITIONS,
@@ -106,7 +107,8 @@ class FakeGroups:
             await asyncio.gather(*(self._topics(f"group-{n:04}") for n in numbers))
 
     async def _topics(self, group: str) -> None:
-        await self._bus.ensure(f"{group}.metadata", CONSUMERS + 2, METADATA_CONFIG)
+        await self._bus.ensure(f"{group}.metadata", 1, METADATA_CONFIG)
+        await self._bus.ensure(f"{group}.commands", CONSUMERS + 1, COMMANDS_CONFIG)
         await self._bus.ensure(f"{group}.landing", LANDING_PARTITIONS, LANDING_CONFIG)
 
     async def run(self) -> None:
@@ -118,7 +120,7 @@ class FakeGroups:
     async def _begin(self, tasks: asyncio.TaskGroup) -> None:
         for first in range(0, self._groups, AT_ONCE):
             fresh = [
-                FakeConsumer(self._bus, f"group-{n:04}.metadata", Slot(slot))
+                FakeConsumer(self._bus, f"group-{n:04}", Slot(slot))
                 for n in range(first, min(first + AT_ONCE, self._groups))
                 for slot in range(CONSUMERS)
             ]

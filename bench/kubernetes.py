@@ -26,7 +26,7 @@ from bench import figures
 from binwright.cli.console import to_stderr
 from binwright.controller.fleets.kubernetes.fleet import kubernetes_fleet
 from binwright.controller.settings import ControllerProgramSettings
-from binwright.kafka.control_records import METADATA_CONFIG
+from binwright.kafka.control_records import COMMANDS_CONFIG, METADATA_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kubernetes.objects import Obj
 from binwright.local.kafka import run_broker
@@ -148,7 +148,8 @@ async def to_ready(sandbox: Sandbox, home: Path) -> dict[str, float]:
         kafka = KafkaSettings(bootstrap_servers=broker.bootstrap_servers)
         async with KafkaControlTopics(kafka) as bus:
             await bus.ensure("orders", 4, {})
-            await bus.ensure("ready.metadata", 4, METADATA_CONFIG)
+            await bus.ensure("ready.metadata", 1, METADATA_CONFIG)
+            await bus.ensure("ready.commands", 3, COMMANDS_CONFIG)
         await sandbox.apply_template(
             consumer(
                 {

@@ -25,6 +25,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from bench import figures
 from bench.fake_consumers import FakeConsumer, measurement
 from binwright.kafka.control_records import (
+    COMMANDS_CONFIG,
     CONTROLLER_PARTITION,
     METADATA_CONFIG,
     METRICS_CONFIG,
@@ -218,7 +219,7 @@ class FakeGroup:
 
     def __init__(self, bus: KafkaControlTopics) -> None:
         self._bus = bus
-        self.consumers = [FakeConsumer(bus, METADATA, Slot(slot)) for slot in range(CONSUMERS)]
+        self.consumers = [FakeConsumer(bus, GROUP, Slot(slot)) for slot in range(CONSUMERS)]
 
     async def begin(self) -> None:
         """Continue as the processes of the history."""
@@ -309,7 +310,8 @@ async def bench(directory: Path, seconds: int) -> dict[str, Any]:
         servers = broker.bootstrap_servers
         async with KafkaControlTopics(settings_of(servers).kafka) as bus:
             await bus.ensure(METRICS, 1, METRICS_CONFIG)
-            await bus.ensure(METADATA, CONSUMERS + 1, METADATA_CONFIG)
+            await bus.ensure(METADATA, 1, METADATA_CONFIG)
+            await bus.ensure(f"{GROUP}.commands", CONSUMERS, COMMANDS_CONFIG)
             written = await asyncio.to_thread(write_history, servers, seconds)
             left = await cleaned(directory / "broker")
             end = await bus.end(METADATA, CONTROLLER_PARTITION)

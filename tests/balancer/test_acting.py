@@ -12,7 +12,9 @@ from tests.balancer.fake_brokers import FakeBrokers
 
 from binwright.balancer.acting import Acting
 from binwright.balancer.cluster_model import Snapshot
+from binwright.balancer.decide.model import Cluster
 from binwright.balancer.decide.planner import plan
+from binwright.balancer.decide.plans import Balance, Goal, Infeasible, PlanOutcome
 from binwright.balancer.decide.proposals import (
     BrokerMode,
     BrokerPlan,
@@ -58,7 +60,11 @@ def now_ms() -> int:
 
 
 def watch(
-    fake: FakeBrokers, bus: FakeControlTopics, mode: BrokerMode, limits: CopyLimits | None = None
+    fake: FakeBrokers,
+    bus: FakeControlTopics,
+    mode: BrokerMode,
+    limits: CopyLimits | None = None,
+    find: Callable[[Cluster, Goal], PlanOutcome] = plan,
 ) -> BrokerWatch:
     """Return the watch of one leader."""
 
@@ -84,7 +90,7 @@ def watch(
         now_ms=now_ms,
     )
     thresholds = Thresholds(imbalance=1.3, within_days=7.0)
-    return BrokerWatch(read, plan, Description(), thresholds, 300.0, reaction)
+    return BrokerWatch(read, find, Description(), thresholds, 300.0, reaction)
 
 
 @asynccontextmanager
@@ -291,6 +297,64 @@ async def test_a_refusal_of_kafka_is_logged_and_the_plan_is_continued_after_a_re
             await until(lambda: held(fake, 2) >= 3)
     refused = [each["reason"] for each in logs if each["event"] == "balance.refused"]
     assert refused == ["grant ALTER on the cluster"]
+
+
+ONE_ALONE = BrokersProposed(
+    group=GROUP,
+    reasons=("as eve wants it",),
+    bytes=SIZE,
+    before={PARTITIONS[7]: (1,)},
+    after={PARTITIONS[7]: (2,)},
+    waits=True,
+)
+"""It is safe and helps; a planner moves more."""
+
+
+@pytest.mark.parametrize("started", [False, True])
+async def test_a_plan_that_no_planner_finds_is_refused_although_it_is_approved(
+    started: bool,
+) -> None:
+    fake, bus = uneven(), FakeControlTopics()
+    topic = PlanTopic(bus, TOPIC)
+    number = await topic.publish(ONE_ALONE)
+    await approve(bus, number)
+    if started:
+        await topic.publish(CopiesStarted(plan=number, bytes=0, at_ms=0))
+    async with running(watch(fake, bus, "approve")):
+        await until(lambda: of_kind(bus, BrokersProposed) == 2)
+        await asyncio.sleep(1_000)
+    (ended,) = (each for each in records(bus) if isinstance(each, BrokersEnded))
+    assert (ended.plan, ended.done) == (number, False)
+    assert ended.reason == "the planner of this leader does not find it again"
+    assert of_kind(bus, CopiesStarted) == int(started), "the plan that replaces it waits"
+
+
+async def test_a_plan_of_an_earlier_leader_is_carried_out_once_it_is_approved() -> None:
+    fake, bus = uneven(), FakeControlTopics()
+    async with running(watch(fake, bus, "approve")):
+        number = (await waiting(bus)).number
+    async with running(watch(fake, bus, "approve")):
+        await asyncio.sleep(1_000)
+        await approve(bus, number)
+        await until(lambda: of_kind(bus, BrokersEnded) > 0)
+    assert records(bus)[-1] == BrokersEnded(plan=number, done=True, reason="all is in place")
+
+
+async def test_a_leader_without_a_plan_of_its_own_refuses_those_of_others() -> None:
+    fake, bus = uneven(), FakeControlTopics()
+    async with running(watch(fake, bus, "approve")):
+        number = (await waiting(bus)).number
+
+    def no_plan(*_: object) -> Infeasible:
+        return Infeasible(Balance(), (), proved=True)
+
+    async with running(watch(fake, bus, "approve", find=no_plan)):
+        await approve(bus, number)
+        await until(lambda: of_kind(bus, BrokersEnded) > 0)
+    ended = records(bus)[-1]
+    assert isinstance(ended, BrokersEnded)
+    assert ended.reason.startswith("the planner of this leader finds no plan")
+    assert fake.calls == []
 
 
 async def test_metrics_have_what_is_proposed_and_what_is_left() -> None:

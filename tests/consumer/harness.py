@@ -30,7 +30,7 @@ from binwright.testing.staging import FakeStaging
 
 T = TypeVar("T")
 
-METADATA, LANDING = "g.metadata", "g.landing"
+METADATA, COMMANDS, LANDING = "g.metadata", "g.commands", "g.landing"
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 C = TopicPartition("clicks", 0)
 CONFIG = IngestConfig(batch=BatchConfig(bytes=100_000, wait_s=1.0, cap_bytes=1_000_000))
@@ -74,7 +74,7 @@ class ConsumerHarness:
         self, topics: Mapping[str, int], config: IngestConfig, staging: FakeStaging
     ) -> None:
         self.topics = FakeTopics(topics)
-        self.bus = FakeControlTopics({METADATA: 3, LANDING: 8})
+        self.bus = FakeControlTopics({METADATA: 1, COMMANDS: 2, LANDING: 8})
         self.staging = staging
         self.reader = FakeDataReader(self.topics, "g")
         self.tables = FakeTables()
@@ -85,7 +85,7 @@ class ConsumerHarness:
         self.running: asyncio.Task[None]
 
     async def open(self) -> None:
-        mailbox = await open_mailbox(self.bus, METADATA, Slot(0), "p", "test", lambda: 1)
+        mailbox = await open_mailbox(self.bus, METADATA, COMMANDS, Slot(0), "p", "test", lambda: 1)
         self.ingest = Ingest(
             mailbox=mailbox,
             reader=self.reader,
@@ -103,7 +103,7 @@ class ConsumerHarness:
         return self.ingest.consumer.epoch
 
     async def command(self, command: Command) -> None:
-        await self.bus.publish(METADATA, 1, wire.key(command), wire.encode(command))
+        await self.bus.publish(COMMANDS, 0, wire.key(command), wire.encode(command))
 
     async def read(self, offsets: Mapping[TopicPartition, int | None]) -> int:
         self.revision += 1

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.consumer.harness import METADATA, P, Q, harness, numbered, until
+from tests.consumer.harness import COMMANDS, P, Q, harness, numbered, until
 
 from binwright.consumer.events import RowsMissing
 from binwright.protocol.messages import Gap, Goodbye, Report, StateQuery
@@ -115,7 +115,7 @@ async def test_a_leaving_consumer_without_commands_sends_goodbye() -> None:
 
 async def test_malformed_commands_are_skipped() -> None:
     async with harness({"orders": 1}) as b:
-        await b.bus.publish(METADATA, 1, b"noise", b"[]")
+        await b.bus.publish(COMMANDS, 0, b"noise", b"[]")
         b.topics.produce(P, b"x")
         await b.read({P: 0})
         await until(lambda: b.staged_end(P) == 1)

@@ -12,7 +12,7 @@ from binwright.controller.decide.events import Pack
 from binwright.controller.decide.group import ControllerConfig
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.group_context import GroupContext
-from binwright.controller.leadership import Leadership, check_metadata_topic
+from binwright.controller.leadership import Leadership, check_compacted
 from binwright.kafka.control_records import LANDING_PARTITIONS, METADATA_CONFIG
 from binwright.kafka.metrics_topic import Measurements
 from binwright.packing.catalogue import Packing, algorithm
@@ -45,7 +45,7 @@ def bus(**config: str) -> FakeControlTopics:
 async def test_a_topic_that_deletes_by_age_is_refused(policy: str) -> None:
     """Kafka's default: the Hello of a long-lived consumer would be deleted after a week."""
     with pytest.raises(UserError, match=f"topic g.metadata has cleanup.policy={policy}.*compact"):
-        await check_metadata_topic(bus(cleanup_policy=policy), TOPIC)
+        await check_compacted(bus(cleanup_policy=policy), TOPIC)
 
 
 @pytest.mark.parametrize("config", [{"cleanup_policy": "compact"}, {}])
@@ -53,13 +53,13 @@ async def test_a_topic_that_compacts_or_has_no_known_policy_is_accepted(
     config: dict[str, str],
 ) -> None:
     with capture_logs() as logs:
-        await check_metadata_topic(bus(**config), TOPIC)
+        await check_compacted(bus(**config), TOPIC)
     assert logs == []
 
 
 async def test_unclean_leader_election_is_warned_about() -> None:
     with capture_logs() as logs:
-        await check_metadata_topic(bus(unclean_leader_election_enable="true"), TOPIC)
+        await check_compacted(bus(unclean_leader_election_enable="true"), TOPIC)
     assert [(log["event"], log["log_level"]) for log in logs] == [("topic.unsafe", "warning")]
 
 
@@ -70,17 +70,19 @@ async def test_fewer_replicas_than_possible_are_warned_about(
     kafka = bus()
     kafka.replicas, kafka.brokers = replicas, brokers
     with capture_logs() as logs:
-        await check_metadata_topic(kafka, TOPIC)
+        await check_compacted(kafka, TOPIC)
     assert len(logs) == warns
 
 
-async def test_a_leadership_with_a_topic_that_deletes_by_age_ends_at_once() -> None:
-    kafka = FakeControlTopics({TOPIC: 1, "metrics": 1})
-    kafka.configs[TOPIC] = {"cleanup.policy": "delete"}
-    with pytest.raises(UserError):
+@pytest.mark.parametrize("topic", [TOPIC, "g.commands"])
+async def test_a_leadership_with_a_topic_that_deletes_by_age_ends_at_once(topic: str) -> None:
+    """As an empty topic of somebody else does, so that it is neither written nor grown."""
+    kafka = FakeControlTopics({topic: 1, "metrics": 1})
+    kafka.configs[topic] = {"cleanup.policy": "delete"}
+    with pytest.raises(UserError, match=topic):
         await leadership(kafka).lead()
-    assert kafka.records(TOPIC) == ()
-    kafka.configs[TOPIC] = METADATA_CONFIG
+    assert kafka.records(topic) == kafka.records(TOPIC) == ()
+    kafka.configs[topic] = METADATA_CONFIG
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(1):
             await leadership(kafka).lead()
@@ -93,6 +95,7 @@ def leadership(
     config = ControllerConfig(limits=PerSlot(BytesPerSecond(2.0)), capacity=BytesPerSecond(1.0))
     context = GroupContext(
         metadata_topic=TOPIC,
+        commands_topic="g.commands",
         landing_topic="g.landing",
         needs_topic="metrics.needs",
         config=config,

@@ -17,6 +17,7 @@ _CODE = re.compile(r"`([^`\n]+)`")
 _BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _OTHERS = {
     "binwright.cluster",  # a property of a table
+    "binwright.commands",
     "binwright.group",
     "binwright.landing",  # topics
     "binwright.metadata",

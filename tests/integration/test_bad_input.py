@@ -107,7 +107,8 @@ async def prepared(broker: str, group: str) -> dict[str, str]:
     """Make what a consumer of slot 0 needs; return its settings as variables."""
     kafka = load_settings(kafka={"bootstrap_servers": broker}).kafka
     async with KafkaControlTopics(kafka) as bus:
-        await bus.ensure(f"{group}.metadata", 2, {})
+        await bus.ensure(f"{group}.metadata", 1, {})
+        await bus.ensure(f"{group}.commands", 1, {})
         await bus.ensure(f"{group}-data", 1, {})
     return {
         "BINWRIGHT_GROUP": group,

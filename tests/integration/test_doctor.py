@@ -221,14 +221,16 @@ def without_some(rules: list[Acl], user: str) -> list[Acl]:
     return [
         rule._replace(principal=f"User:{user}")
         for rule in rules
-        if rule.name not in {"kafka-cluster", "binwright.metadata", "binwright"}
+        if rule.name
+        not in {"kafka-cluster", "binwright.metadata", "binwright.commands", "binwright"}
         and (rule.name, rule.operation) != ("clicks", read)
     ]
 
 
 async def create_own_topics(owner: KafkaSettings) -> None:
     compact = {"cleanup.policy": "compact"}
-    await create_topic(owner, "binwright.metadata", 101, config=compact)
+    await create_topic(owner, "binwright.metadata", 1, config=compact)
+    await create_topic(owner, "binwright.commands", 100, config=compact)
     await create_topic(owner, "binwright.landing", 8)
     await create_topic(owner, "binwright.metrics", 1)
     await create_topic(owner, "binwright.metrics.needs", 1)
@@ -261,13 +263,16 @@ async def test_the_documented_rights_are_enough_and_each_that_lacks_is_named(
         lacking = await examined(as_user["lacking"], lake, spark_url, topics=DATA)
     assert (fresh.code, fresh.of("warning"), fresh.of("fault")) == (0, {}, {})
     unknown = fresh.of("skipped")["rights of the consumer"]
-    assert unknown.startswith("topic binwright.metadata, topic binwright.landing: not known")
+    assert unknown.startswith(
+        "topic binwright.commands, topic binwright.metadata, topic binwright.landing: not known"
+    )
     assert rights_lacking(uncreated) == {
         "fault monitor: Create on topic binwright.metrics",
         "fault monitor: Create on topic binwright.metrics.needs",
         "fault controller: Create on topic binwright.metrics",
         "fault controller: Create on topic binwright.metrics.needs",
         "fault controller: Create on topic binwright.metadata",
+        "fault controller: Create on topic binwright.commands",
         "fault controller: Create on topic binwright.landing",
     }
     assert (complete.code, complete.of("fault")) == (0, {})
@@ -276,10 +281,15 @@ async def test_the_documented_rights_are_enough_and_each_that_lacks_is_named(
     assert rights_lacking(lacking) == {
         "warning monitor: Describe on the cluster",
         "fault controller: Read and Write on topic binwright.metadata",
-        "warning controller: Alter on topic binwright.metadata",
         "warning controller: DescribeConfigs on topic binwright.metadata",
+        "fault controller: Write on topic binwright.commands",
+        "warning controller: Alter on topic binwright.commands",
+        "warning controller: DescribeConfigs on topic binwright.commands",
+        "warning controller: Read on topic binwright.commands",
         "fault consumer: Read on topic clicks",
-        "fault consumer: Read and Write on topic binwright.metadata",
+        "fault consumer: Read on topic binwright.commands",
+        "fault consumer: Write on topic binwright.metadata",
+        "warning consumer: Read on topic binwright.metadata",
         "fault consumer: Read on group binwright",
     }
     assert lacking.code == 1

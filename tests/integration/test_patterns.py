@@ -93,7 +93,7 @@ async def system(broker: str, tmp_path: Path) -> AsyncIterator[System]:
         **common,
     )
     async with asyncio.timeout(DEADLINE_S), KafkaControlTopics(settings.kafka) as bus:
-        await bus.ensure(settings.metadata_topic, 2, METADATA_CONFIG)
+        await bus.ensure(settings.metadata_topic, 1, METADATA_CONFIG)
         made = System(settings, bus)
         services = (
             run(load(TopicSettings, **common)),

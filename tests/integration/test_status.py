@@ -39,7 +39,7 @@ async def playing(
     bus: KafkaControlTopics, group: str, targets: dict[TopicPartition, Slot]
 ) -> AsyncIterator[None]:
     """Say what a group says whose consumer 0 reads and writes everything, every second."""
-    await bus.ensure(f"{group}.metadata", 3, METADATA_CONFIG)
+    await bus.ensure(f"{group}.metadata", 1, METADATA_CONFIG)
     term = await sent(bus, group, Claim(controller="c", limit=LIMIT))
     epoch = await sent(bus, group, Hello(slot=A, process="a", version="1"))
     rates = dict.fromkeys(targets, BytesPerSecond(1e6))

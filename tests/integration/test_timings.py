@@ -72,7 +72,7 @@ def test_an_embedded_run_times_every_part_and_leaves_nothing(tmp_path: Path) -> 
 async def test_the_history_of_a_running_group_is_read(broker: str) -> None:
     kafka = KafkaSettings(bootstrap_servers=broker)
     async with KafkaControlTopics(kafka) as bus:
-        await bus.ensure("timed.metadata", 2, METADATA_CONFIG)
+        await bus.ensure("timed.metadata", 1, METADATA_CONFIG)
         await bus.ensure("timed.metrics", 1, METRICS_CONFIG)
 
         async def publish(message: Inbound) -> int:

@@ -8,6 +8,7 @@ NAMES = Names(
     group="g",
     data=("orders", "clicks"),
     metadata="g.metadata",
+    commands="g.commands",
     landing="g.landing",
     metrics="m",
     needs="m.needs",
@@ -26,6 +27,7 @@ def holders(operation: str, *names: str) -> set[str]:
         ("m", {"monitor"}),
         ("m.needs", {"controller"}),
         ("g.metadata", {"controller", "consumer", "operator"}),
+        ("g.commands", {"controller"}),
         ("g.landing", {"consumer", "operator"}),
         ("binwright.brokers", {"balancer"}),
         ("binwright.probe", {"balancer"}),
@@ -36,19 +38,20 @@ def test_a_topic_is_written_by_few(topic: str, writers: set[str]) -> None:
     assert holders("Write", topic) == writers
 
 
-def test_only_the_balancer_s_probe_may_be_deleted_and_only_metadata_grows() -> None:
+def test_only_the_balancer_s_probe_may_be_deleted_and_only_commands_grow() -> None:
     assert {(each.service, each.name) for each in EVERY if each.operation == "Delete"} == {
         ("balancer", "binwright.probe")
     }
     assert {each.name for each in EVERY if each.operation == "Alter"} == {
-        "g.metadata",
+        "g.commands",
         "kafka-cluster",
     }
 
 
 def test_every_right_is_in_one_command() -> None:
     lines = [*commands(EVERY)]
-    assert "allow User:consumer --operation Read --topic orders --topic clicks" in lines
+    reads = "--operation Read --topic orders --topic clicks --topic g.commands"
+    assert f"allow User:consumer {reads}" in lines
     assert "allow User:monitor --operation Describe --cluster" in lines
     assert lines.count("") == 6
     above = lines.index("# with brokers.mode approve or act: also")

@@ -23,6 +23,7 @@ CLICKS = Selection(
         ("clocks", False),  # excluded
         ("__clicks", False),  # internal to Kafka
         ("x.metadata", False),  # internal to a group
+        ("x.commands", False),
         ("x.landing", False),
         ("x.landings", True),
         ("orders", False),  # by name, not by pattern

@@ -336,6 +336,15 @@ def test_additional_fields_are_ignored() -> None:
     assert found == wire.decode_inbound(json.dumps(REPORT).encode())
 
 
-def test_a_hello_of_an_earlier_version_has_no_time() -> None:
-    found = wire.decode_inbound(b'{"kind":"hello/1","slot":0,"process":"p","version":"0.1"}')
+def test_a_hello_of_an_older_version_names_what_to_do() -> None:
+    hello = b'{"kind":"hello/1","slot":0,"process":"hello/9","version":"0.1"}'
+    with pytest.raises(UnknownKind, match=r"commands in GROUP\.metadata.*end it, and start one"):
+        wire.decode_inbound(hello)
+    for other in (hello.replace(b"hello/1", b"hello/9"), b'{"process":"hello/1"}', b"[]"):
+        with pytest.raises(MalformedMessage, match=r"^(?!hello)"):
+            wire.decode_inbound(other)
+
+
+def test_a_hello_without_a_time_has_none() -> None:
+    found = wire.decode_inbound(b'{"kind":"hello/2","slot":0,"process":"p","version":"0.1"}')
     assert found == Hello(slot=Slot(0), process="p", version="0.1", sent_ms=0)

@@ -4,7 +4,18 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.simulation.world import CONFIG, LANDING, METADATA, METRICS, NEEDS, P, World, until, world
+from tests.simulation.world import (
+    COMMANDS,
+    CONFIG,
+    LANDING,
+    METADATA,
+    METRICS,
+    NEEDS,
+    P,
+    World,
+    until,
+    world,
+)
 
 from binwright.controller.group_context import GroupContext
 from binwright.controller.leadership import Leadership
@@ -86,7 +97,9 @@ async def test_a_leader_that_loses_its_connection_declares_no_consumer_dead() ->
         w.load(dict.fromkeys(P, 20_000.0))
         await until(w.steady)
         connection = Connection(w.bus)
-        group_context = GroupContext(METADATA, LANDING, NEEDS, CONFIG, algorithm("sticky"))
+        group_context = GroupContext(
+            METADATA, COMMANDS, LANDING, NEEDS, CONFIG, algorithm("sticky")
+        )
         async with run_measurements(connection, METRICS) as measurements:
             first = asyncio.create_task(
                 Leadership(connection, w.fleet, group_context, measurements).lead()

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.simulation.world import LANDING, METADATA, METRICS, P, until, world
+from tests.simulation.world import COMMANDS, LANDING, METADATA, METRICS, P, until, world
 
 from binwright.protocol import wire
 from binwright.protocol.messages import Planned, StartReading, StartWriting, StopReading
@@ -15,7 +15,7 @@ NOISE = (
     b"",
     b"not json",
     b"[]",
-    b'{"kind":"hello/2","slot":1}',
+    b'{"kind":"hello/9","slot":1}',
     b'{"kind":"report/1","slot":-1}',
     b'{"kind":"measurement/1","topic":"orders","at_ms":0,"partitions":[{"rate":"fast"}]}',
     b'{"kind":"start-reading/1","term":1,"revision":1,"epoch":1,"offsets":{"orders":1}}',
@@ -28,7 +28,7 @@ async def test_noise_on_every_topic_is_skipped() -> None:
         w.load(dict.fromkeys(P, 20_000.0))
         await until(w.steady)
         for noise in NOISE:
-            for topic, partition in ((METADATA, 0), (METADATA, 1), (METRICS, 0)):
+            for topic, partition in ((METADATA, 0), (COMMANDS, 0), (METRICS, 0)):
                 await w.bus.publish(topic, partition, b"noise", noise)
             for partition in range(8):
                 await w.bus.publish(LANDING, partition, b"orders", noise)
@@ -56,10 +56,10 @@ async def test_repeated_commands_change_nothing() -> None:
         w.load(dict.fromkeys(P, 40_000.0))
         await until(lambda: len(w.fleet.running) == 2 and w.steady())
         for slot in (0, 1):
-            for record in w.bus.records(METADATA, slot + 1):
+            for record in w.bus.records(COMMANDS, slot):
                 command = wire.decode_command(record.value)
                 if isinstance(command, StartReading | StartWriting):
-                    await w.bus.publish(METADATA, slot + 1, b"again", wire.encode(command))
+                    await w.bus.publish(COMMANDS, slot, b"again", wire.encode(command))
         await asyncio.sleep(5)
         await w.all_landed_once()
 
@@ -76,7 +76,7 @@ async def test_a_stop_of_an_older_term_is_dropped() -> None:
         assert old.term is not None
         assert epoch is not None
         stop = StopReading(term=old.term, revision=1, epoch=epoch, partitions=tuple(P))
-        await w.bus.publish(METADATA, 1, b"late", wire.encode(stop))
+        await w.bus.publish(COMMANDS, 0, b"late", wire.encode(stop))
         before = w.landed()
         await asyncio.sleep(30)
         assert w.landed() > before

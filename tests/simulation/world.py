@@ -52,7 +52,8 @@ T = TypeVar("T")
 
 P = [TopicPartition("orders", number) for number in range(4)]
 GROUP, METADATA, METRICS = "simulation", "simulation.metadata", "binwright.metrics"
-LANDING, NEEDS = "simulation.landing", "binwright.metrics.needs"
+COMMANDS, LANDING = "simulation.commands", "simulation.landing"
+NEEDS = "binwright.metrics.needs"
 TABLE = Table("", GROUP, "a cluster")
 CONFIG = ControllerConfig(
     limits=PerSlot(BytesPerSecond(120_000)),
@@ -118,7 +119,7 @@ class Process:
         bus, reader, staging, lake = (
             gated(port, self.gate) for port in (world.bus, self.reader, world.staging, self.lake)
         )
-        mailbox = await open_mailbox(bus, METADATA, self.slot, self.name, "test", loop_ms)
+        mailbox = await open_mailbox(bus, METADATA, COMMANDS, self.slot, self.name, "test", loop_ms)
 
         async def open_lake() -> Any:
             return lake
@@ -192,7 +193,9 @@ class World:
     def start_controller(self, dies_after: int | None = None) -> asyncio.Task[None]:
         """Start another controller; it dies after `dies_after` records unless that is None."""
         config = replace(self.config, topics=Selection(frozenset(self.names), self.patterns))
-        group_context = GroupContext(METADATA, LANDING, NEEDS, config, algorithm("sticky"))
+        group_context = GroupContext(
+            METADATA, COMMANDS, LANDING, NEEDS, config, algorithm("sticky")
+        )
         bus: ControlTopics = (
             self.bus if dies_after is None else MortalControlTopics(self.bus, dies_after)
         )
@@ -335,11 +338,15 @@ class World:
 
 @contextlib.asynccontextmanager
 async def world(
-    partitions: Mapping[str, int], config: ControllerConfig = CONFIG, patterns: Sequence[str] = ()
+    partitions: Mapping[str, int],
+    config: ControllerConfig = CONFIG,
+    patterns: Sequence[str] = (),
+    bus: FakeControlTopics | None = None,
 ) -> AsyncIterator[World]:
     """Run a monitor and a controller; end all tasks and report every failure at the end."""
     compiled = tuple(map(compile_pattern, patterns))
     created = World(FakeTopics(partitions), tuple(partitions), compiled, config=config)
+    created.bus = bus or created.bus
     created.start_monitor()
     created.start_controller()
     try:

@@ -19,6 +19,7 @@ NAMES = Names(
     group="binwright",
     data=("orders", "clicks"),
     metadata="binwright.metadata",
+    commands="binwright.commands",
     landing="binwright.landing",
     metrics="binwright.metrics",
     needs="binwright.metrics.needs",

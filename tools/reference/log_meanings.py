@@ -18,7 +18,8 @@ MEANINGS = CONTROL_MEANINGS | {
     ),
     "balance.finished": "A plan for brokers is carried out.",
     "balance.started": (
-        "The leader carries out a plan for brokers; `again`: one that had been started before."
+        "The leader carries out a plan for brokers; `again`: one that had been started before, "
+        "`by`: who approved it."
     ),
     "balance.withdrawn": (
         "A plan for brokers is out of date or not safe; if one is needed, another takes its place."
@@ -83,7 +84,7 @@ MEANINGS = CONTROL_MEANINGS | {
     "consumer.left": "A consumer sent `Goodbye` and exits.",
     "consumer.ready": "A consumer can write to its staging directory and may be given partitions.",
     "control_topic.unreachable": (
-        "A partition of the metadata topic cannot be read; it is tried again."
+        "A control topic cannot be read, or its partitions counted; it is tried again."
     ),
     "controller.failed": "Leading ended with an error; this controller tries again after a pause.",
     "controller.leading": "This controller leads from now on.",
@@ -165,7 +166,6 @@ MEANINGS = CONTROL_MEANINGS | {
         "A message cannot be published at all: its topic is missing or takes no such record."
     ),
     "message.unknown": "A message has a kind that this version does not know and was skipped.",
-    "metadata.unreachable": "Kafka does not return how many partitions the metadata topic has.",
     "monitor.discovered": (
         "A monitor publishes measurements that the controller had not followed before."
     ),

@@ -44,12 +44,12 @@ end in `_ms` milliseconds.
 """
 
 TOPICS: Mapping[str, tuple[str, tuple[Any, ...]]] = {
-    "GROUP.metadata, partition 0": (
-        """Consumers, controllers and people's commands write, controllers read. The topic is
+    "GROUP.metadata": (
+        """Consumers, controllers and people's commands write, controllers read. One partition,
         compacted by key.""",
         get_args(Inbound),
     ),
-    "GROUP.metadata, partition SLOT + 1": (
+    "GROUP.commands, partition SLOT": (
         """Controllers write, the slot's consumer reads. A consumer ignores a command of a lower
         term than the highest that it has seen, and a command that is for another epoch.""",
         get_args(Command),

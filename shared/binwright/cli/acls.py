@@ -21,6 +21,7 @@ def _lines() -> Iterator[str]:
         group=group.group,
         data=group.topics,
         metadata=group.metadata_topic,
+        commands=group.commands_topic,
         landing=group.landing_topic,
         metrics=group.monitor.topic,
         needs=group.needs_topic,

@@ -17,7 +17,7 @@ from binwright.protocol.wire import PartialMessages, is_part, message_key
 log = structlog.get_logger()
 
 CONTROLLER_PARTITION = 0
-"""The partition of the metadata topic that controllers read; see docs/design/protocol.md."""
+"""The partition of the metadata topic: the group's state; see docs/design/protocol.md."""
 
 METRICS_PARTITION = 0
 """The partition of the metrics topic: all measurements, in order."""
@@ -38,6 +38,9 @@ METADATA_CONFIG = {
     "min.cleanable.dirty.ratio": "0.1",
 }
 """Configuration of a group's metadata topic."""
+
+COMMANDS_CONFIG = METADATA_CONFIG
+"""Configuration of a group's commands topic: of each slot the last command of each kind is kept."""
 
 LANDING_CONFIG = {"cleanup.policy": "delete", "retention.ms": str(4 * 24 * 3600 * 1000)}
 """Configuration of a group's landing topic: kept as long as staged files are."""
@@ -184,7 +187,7 @@ def inbound(
 
 
 def commands(reader: Reader) -> AsyncIterator[tuple[Record, Command]]:
-    """Yield the commands of a slot's partition, in order, without end."""
+    """Yield the commands to a slot, in order, without end."""
     return _decoded(reader, Decoder(wire.decode_command))
 
 

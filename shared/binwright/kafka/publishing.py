@@ -129,7 +129,7 @@ class Publisher:
 class QueuedPublisher:
     """Publishes to a topic: in order within a partition, while partitions do not wait for others.
 
-    A message to one slot must not wait until Kafka has confirmed those to all other slots.
+    A command to one slot must not wait until Kafka has confirmed those to all other slots.
     """
 
     def __init__(self, bus: ControlTopics, topic: str) -> None:
@@ -142,8 +142,8 @@ class QueuedPublisher:
         """Queue `message` for `partition`, behind all messages queued before it."""
         self._arrived.put_nowait((partition, message))
 
-    def send_to_slots(self, message: AnyMessage) -> None:
-        """Queue it for every slot that has a partition, whether or not a consumer runs there."""
+    def send_to_all(self, message: AnyMessage) -> None:
+        """Queue it for every partition, whether or not a consumer reads it."""
         self._arrived.put_nowait((None, message))
 
     async def run(self) -> None:
@@ -151,7 +151,7 @@ class QueuedPublisher:
         async with asyncio.TaskGroup() as tasks:
             while True:
                 partition, message = await self._arrived.get()
-                for each in await self._slots() if partition is None else (partition,):
+                for each in await self._partitions() if partition is None else (partition,):
                     if each not in self._queues:
                         self._queues[each] = asyncio.Queue()
                         tasks.create_task(must_not_end(self._publish_queued(each)))
@@ -164,12 +164,11 @@ class QueuedPublisher:
             # only delay the messages queued behind.
             await publisher.publish_or_drop(await self._queues[partition].get())
 
-    async def _slots(self) -> range:
-        """Return the partitions of slots."""
+    async def _partitions(self) -> range:
         pause = Backoff(LONGEST_RETRY_S, first_s=RETRY_S)
         while True:
             try:
-                return range(1, await self._bus.partitions(self._topic))
+                return range(await self._bus.partitions(self._topic))
             except BrokerUnavailable as exc:
-                log.warning("metadata.unreachable", reason=str(exc))
+                log.warning("control_topic.unreachable", topic=self._topic, reason=str(exc))
                 await asyncio.sleep(pause.next())

@@ -32,7 +32,7 @@ Offset = Number
 Revision = Number
 """Which command, or which one this replies to: never used twice."""
 SlotNumber = Annotated[Slot, Field(ge=0, le=2**31 - 2)]
-"""The consumer's number; it reads the metadata partition one higher."""
+"""The consumer's number; it reads this partition of the commands topic."""
 Partition = Annotated[TopicPartition, BeforeValidator(_partition)]
 Rate = Annotated[BytesPerSecond, Field(ge=0, allow_inf_nan=False)]
 

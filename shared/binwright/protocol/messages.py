@@ -147,7 +147,7 @@ class Hello:
     process: str  # host/pid/random: unique to the process
     version: str  # of its software
     sent_ms: Number = 0  # wall clock of its machine, ms since 1970; 0: unknown
-    kind: Literal["hello/1"] = "hello/1"
+    kind: Literal["hello/2"] = "hello/2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,7 +248,7 @@ class Goodbye:
     kind: Literal["goodbye/2"] = "goodbye/2"
 
 
-# --- a controller to slot i, in metadata partition i + 1 ------------------------------------------
+# --- a controller to slot i, in partition i of the commands topic ---------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

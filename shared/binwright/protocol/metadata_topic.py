@@ -1,4 +1,4 @@
-"""What is wrong with a group's metadata topic, which may have been created by hand."""
+"""What is wrong with a group's metadata or commands topic, which may have been created by hand."""
 
 from collections.abc import Iterator
 
@@ -16,9 +16,10 @@ def refusal(topic: str, facts: TopicDescription) -> str:
     if "delete" not in policy:
         return ""
     return (
-        f"topic {topic} has {POLICY}={policy}: Kafka would delete records that tell which "
-        f"consumers run. Set it to compact: kafka-configs.sh --alter --entity-type topics "
-        f"--entity-name {topic} --add-config {POLICY}=compact"
+        f"topic {topic} has {POLICY}={policy}: it is somebody else's, or Kafka would delete "
+        "records that binwright needs. If it is binwright's, set it to compact: "
+        "kafka-configs.sh --alter --entity-type topics --entity-name "
+        f"{topic} --add-config {POLICY}=compact"
     )
 
 

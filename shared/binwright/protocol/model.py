@@ -63,8 +63,3 @@ Rates = Mapping[TopicPartition, BytesPerSecond]
 def newest(*times_ms: int | None) -> int | None:
     """Return the highest of these times; None if none is known."""
     return max((at for at in times_ms if at is not None), default=None)
-
-
-def metadata_partition(slot: Slot) -> int:
-    """Return the metadata partition of the commands to `slot`; 0 is what controllers read."""
-    return slot + 1

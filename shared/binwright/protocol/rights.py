@@ -27,6 +27,7 @@ class Names:
     group: str
     data: Sequence[str]
     metadata: str
+    commands: str
     landing: str
     metrics: str
     needs: str
@@ -63,18 +64,23 @@ def rights(names: Names) -> Iterator[Right]:
 
     yield from _of("controller", [names.metrics], "Create", "Read")
     yield from _of("controller", [names.needs], "Create", "Write")
-    own = names.metadata
-    yield from _of("controller", [own], "Create", "Read", "Write")
-    grows = f"the group has as many consumers at most as {own} has partitions for"
-    yield Right("controller", "topic", own, "Alter", grows)
+    yield from _of("controller", [names.metadata], "Create", "Read", "Write")
     unchecked = "whether the topic loses records is not checked"
-    yield Right("controller", "topic", own, "DescribeConfigs", unchecked)
+    for topic in (names.metadata, names.commands):
+        yield Right("controller", "topic", topic, "DescribeConfigs", unchecked)
+    yield from _of("controller", [names.commands], "Create", "Write")
+    grows = f"the group has as many consumers at most as {names.commands} has partitions"
+    yield Right("controller", "topic", names.commands, "Alter", grows)
+    yield Right("controller", "topic", names.commands, "Read", not_checked)
     yield from _of("controller", [names.landing], "Create", "Describe")
     yield Right("controller", "topic", names.landing, "Read", not_checked)
     yield Right("controller", "group", names.group + CONTROLLERS_SUFFIX, "Read")
 
     yield from _of("consumer", names.data, "Read")
-    yield from _of("consumer", [own, names.landing], "Read", "Write")
+    yield from _of("consumer", [names.commands], "Read")
+    yield from _of("consumer", [names.metadata], "Write")
+    yield Right("consumer", "topic", names.metadata, "Read", not_checked)
+    yield from _of("consumer", [names.landing], "Read", "Write")
     yield Right("consumer", "group", names.group, "Read")
 
 

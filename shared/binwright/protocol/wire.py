@@ -143,7 +143,26 @@ def _decode(adapter: TypeAdapter[Any], payload: bytes | None) -> Any:
         first = (unknown or faults)[0]
         where = ".".join(map(str, first["loc"])) or "message"
         error = UnknownKind if unknown else MalformedMessage
-        raise error(f"{where}: {first['msg']}", payload) from exc
+        raise error(_retired(first) or f"{where}: {first['msg']}", payload) from exc
+
+
+RETIRED = {
+    "hello/1": (
+        "hello/1 is of a consumer of an older version: it waits for commands in GROUP.metadata, "
+        "and controllers write them to GROUP.commands. If it still runs, end it, and start one of "
+        "this version"
+    ),
+}
+"""Kinds of older versions, and what a person has to do about them."""
+
+
+def _retired(fault: ErrorDetails) -> str:
+    """Return what to do about a message of a retired kind; "": it has another fault."""
+    match fault["input"]:
+        case {"kind": str(kind)}:
+            return RETIRED.get(kind, "")
+        case _:
+            return ""
 
 
 def _is_unknown_kind(fault: ErrorDetails) -> bool:
@@ -159,7 +178,7 @@ Decode = Callable[[bytes | None], T]
 decode_inbound: Decode[Inbound] = decoder(Inbound)
 """Of metadata partition 0."""
 decode_command: Decode[Command] = decoder(Command)
-"""Of a slot's own partition."""
+"""Of a slot's partition of the commands topic."""
 decode_measurement: Decode[Measurement] = partial(_decode, TypeAdapter(Measurement))
 """Of the metrics topic."""
 decode_needs: Decode[Needs] = partial(_decode, TypeAdapter(Needs))

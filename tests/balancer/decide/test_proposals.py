@@ -26,6 +26,8 @@ from binwright.balancer.decide.proposals import (
     BrokersEnded,
     BrokersProposed,
     CopiesStarted,
+    before_plan,
+    is_found_again,
     outdated_reason,
     proposal_of,
 )
@@ -66,7 +68,13 @@ def test_a_plan_that_does_not_wait_goes_ahead() -> None:
 
 def test_a_plan_that_has_started_is_known_to_the_next_leader() -> None:
     found = read([PLAN, APPROVED, STARTED]).numbered(0)
-    assert found == BrokerPlan(0, PLAN, approved=True, started=True)
+    assert found == BrokerPlan(0, PLAN, approved=True, by="ann", started=True)
+
+
+def test_the_first_approval_names_who_gave_it() -> None:
+    assert read([PLAN]).by_group["orders"].by == ""
+    twice = read([PLAN, APPROVED, replace(APPROVED, by="eve")]).by_group["orders"]
+    assert (twice.approved, twice.by) == (True, "ann")
 
 
 def test_a_plan_that_ended_is_gone() -> None:
@@ -148,6 +156,31 @@ def test_what_a_planner_finds_is_proposed_with_its_reasons() -> None:
     assert proposed is not None
     assert (proposed.bytes, proposed.waits, len(proposed.after)) == (100, False, 1)
     assert reason(BrokerPlan(0, proposed), UNEVEN, "act") is None
+
+
+def found_again(proposed: BrokersProposed, seen: Cluster) -> bool:
+    found = find_plan(before_plan(seen, proposed), Balance())
+    assert isinstance(found, PlacementPlan)
+    return is_found_again(proposed, found)
+
+
+def test_a_planner_finds_its_plan_again_also_when_some_of_it_is_in_place() -> None:
+    found = find_plan(cluster(*[ONE] * 8), Balance())
+    assert isinstance(found, PlacementPlan)
+    proposed = proposal_of(found, (), "orders", "act")
+    assert proposed is not None
+    first, *_ = proposed.after
+    half = cluster(*[TWO if number == first.partition else ONE for number in range(8)])
+    assert found_again(proposed, cluster(*[ONE] * 8))
+    assert found_again(proposed, half)
+
+
+def test_a_planner_does_not_find_what_helps_less_moves_more_or_is_elsewhere() -> None:
+    assert not found_again(PLAN, cluster(*[ONE] * 8))
+    both = replace(PLAN, before={P0: (1,), P1: (1,)}, after={P0: (2,), P1: (2,)})
+    assert not found_again(both, cluster(ONE, ONE))
+    unknown = replace(PLAN, before={P0: (9,)})
+    assert not found_again(unknown, EVEN)
 
 
 def test_a_plan_that_moves_nothing_is_not_proposed() -> None:

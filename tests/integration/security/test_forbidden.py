@@ -44,8 +44,9 @@ REFUSED = {29, 30, 31}  # Kafka's codes: not authorized for the topic, the group
 BROKER, BROKER_CONFIG = 1, 4
 TIMEOUT_MS = 5_000
 TOPICS = (
-    *("orders", "clicks", "payments", "payments.metadata"),
-    *("binwright.metadata", "binwright.landing", "binwright.metrics", "binwright.metrics.needs"),
+    *("orders", "clicks", "payments", "payments.metadata", "payments.commands"),
+    *("binwright.metadata", "binwright.commands", "binwright.landing"),
+    *("binwright.metrics", "binwright.metrics.needs"),
     *("binwright.brokers", "binwright.probe", "binwright.plans"),
 )
 GROUPS = (

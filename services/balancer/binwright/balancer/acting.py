@@ -1,7 +1,9 @@
 """The reaction of `brokers.mode` `approve` and `act`: plans have numbers, and are carried out.
 
 A leader that is stopped takes back what is being copied; the next one reads from the topic that the
-plan has started, and continues it within what is left of the budget.
+plan has started, and continues it within what is left of the budget. Whoever may write to the topic
+can put any plan there, so a leader carries out only what its own planner finds: those that it
+proposed itself, and others when its planner finds them again.
 """
 
 import asyncio
@@ -10,7 +12,14 @@ from contextlib import AbstractAsyncContextManager
 
 import structlog
 
-from binwright.balancer.decide.proposals import BrokerMode, BrokerPlan, outdated_reason, proposal_of
+from binwright.balancer.decide.proposals import (
+    BrokerMode,
+    BrokerPlan,
+    before_plan,
+    is_found_again,
+    outdated_reason,
+    proposal_of,
+)
 from binwright.balancer.decide.reassignment import ClusterObservation, CopyLimits, NextActions
 from binwright.balancer.executor import POLL_S, TAKE_BACK_S, Executor, check, take_back
 from binwright.balancer.plan_topic import RETRY_S, PlanTopic, TopicLedger
@@ -57,6 +66,7 @@ class Acting:
         self._group, self._mode, self._limits = group, mode, limits
         self._poll_s, self._now_ms = poll_s, now_ms
         self._pace = PlanPace()
+        self._found: set[int] = set()  # numbers of plans that this process' planner has found
         self._left: int | None = None  # partitions of the plan under way
 
     async def react(self, look: Look) -> None:
@@ -65,6 +75,7 @@ class Acting:
         plan = self._plan()
         if plan is not None:
             reason = outdated_reason(plan, self._mode, look.state, look.cluster, look.crossed)
+            reason = reason or await self._not_found_again(plan, look)
             if reason is not None:
                 await self._take_back(plan)
                 await self._topic.end(plan, done=False, reason=reason)
@@ -103,12 +114,15 @@ class Acting:
 
     async def _propose(self, look: Look) -> BrokerPlan | None:
         """Publish a plan; raise `PlacementError` with each reason why it would not be safe."""
-        message = proposal_of(await look.find_plan(), look.crossed, self._group, self._mode)
+        message = proposal_of(
+            await look.find_plan(look.cluster), look.crossed, self._group, self._mode
+        )
         if message is None:
             return None
         async with self._connect() as brokers:
             await check(brokers, message.after, replication_may_change=False)
         number = await self._topic.publish(message)
+        self._found.add(number)
         log.info(
             "balance.proposed",
             plan=number,
@@ -118,6 +132,19 @@ class Acting:
             waits=message.waits,
         )
         return self._plan()
+
+    async def _not_found_again(self, plan: BrokerPlan, look: Look) -> str | None:
+        """Return why a plan of another process, or of nobody, is not carried out; None: it is."""
+        if plan.number in self._found:
+            return None
+        try:
+            found = await look.find_plan(before_plan(look.cluster, plan.proposed))
+        except PlacementError as exc:
+            return f"the planner of this leader finds no plan: {exc}"
+        if not is_found_again(plan.proposed, found):
+            return "the planner of this leader does not find it again"
+        self._found.add(plan.number)
+        return None
 
     async def _take_back(self, plan: BrokerPlan) -> None:
         """Take back what a leader that was killed has under way of a plan; it took back nothing.
@@ -147,7 +174,7 @@ class Acting:
                 await self._topic.end(plan, done=False, reason=str(exc))
                 return
             ledger = TopicLedger(self._topic, plan.number, self._now_ms)
-            log.info("balance.started", plan=plan.number, again=plan.started)
+            log.info("balance.started", plan=plan.number, again=plan.started, by=plan.by)
             await ledger.start(0)
             async with self._probe(targets) as probe:
                 executor = Executor(

@@ -49,13 +49,13 @@ class Look:
         state: As Kafka reports it.
         cluster: The model of it.
         crossed: The thresholds that it crosses.
-        find_plan: Plans for it; raises `PlacementError` if there is no placement.
+        find_plan: Plans for a model; raises `PlacementError` if there is no placement.
     """
 
     state: ClusterState
     cluster: Cluster
     crossed: tuple[Crossing, ...]
-    find_plan: Callable[[], Awaitable[PlacementPlan]]
+    find_plan: Callable[[Cluster], Awaitable[PlacementPlan]]
 
 
 class Reaction(Protocol):
@@ -127,8 +127,8 @@ class BrokerWatch:
         # Seconds of CPU for 100,000 replicas, in which the loop must answer Kafka and the probes.
         cluster, crossed = await asyncio.to_thread(self._evaluated, seen)
 
-        async def find_plan() -> PlacementPlan:
-            found = await asyncio.to_thread(self._plan, cluster, Balance())
+        async def find_plan(model: Cluster) -> PlacementPlan:
+            found = await asyncio.to_thread(self._plan, model, Balance())
             if isinstance(found, Infeasible):
                 raise PlacementError("; ".join(map(str, found.conflicts)))
             return found
@@ -183,7 +183,7 @@ class Observing:
         if not due:
             return
         self._bytes = None
-        plan = await look.find_plan()
+        plan = await look.find_plan(look.cluster)
         if not plan.moves:
             return  # the replicas are too large for anything better
         self._bytes = plan.bytes

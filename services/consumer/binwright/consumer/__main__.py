@@ -71,7 +71,13 @@ async def consume(settings: Settings, slot: Slot) -> None:
         cluster = await reader.cluster_id()
         await check_own(bus, settings.landing_topic)
         mailbox = await open_mailbox(
-            bus, settings.metadata_topic, slot, process, version("binwright"), wall_ms
+            bus,
+            settings.metadata_topic,
+            settings.commands_topic,
+            slot,
+            process,
+            version("binwright"),
+            wall_ms,
         )
         log.info("hello.sent", epoch=mailbox.epoch, process=process)
         open_lake = lake_opener(stack, settings.lake, settings.staging_path, config.write_timeout_s)

@@ -13,7 +13,7 @@ from binwright.kafka.own_topics import check_own
 from binwright.kafka.publishing import Publisher, publish_message
 from binwright.protocol.errors import TopicMissing
 from binwright.protocol.messages import Gap, Goodbye, Hello, Report
-from binwright.protocol.model import Slot, TopicPartition, metadata_partition
+from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.ports.kafka import ControlTopics, Reader
 
 log = structlog.get_logger()
@@ -23,18 +23,19 @@ POLL_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Mailbox:
-    """The metadata topic as one process of a slot uses it."""
+    """How one process of a slot is commanded, and where it reports."""
 
     bus: ControlTopics
-    topic: str
+    metadata_topic: str
     slot: Slot
     epoch: int
-    reader: Reader
+    reader: Reader  # of the slot's commands
 
 
-async def open_mailbox(  # noqa: PLR0913, PLR0917 - the process, the topic and a limit
+async def open_mailbox(  # noqa: PLR0913, PLR0917 - the process, two topics and a limit
     bus: ControlTopics,
-    topic: str,
+    metadata_topic: str,
+    commands_topic: str,
     slot: Slot,
     process: str,
     version: str,
@@ -43,28 +44,29 @@ async def open_mailbox(  # noqa: PLR0913, PLR0917 - the process, the topic and a
 ) -> Mailbox:
     """Send Hello; its offset is the epoch. Commands are read from just before the Hello on.
 
-    `timeout_s` limits the wait for the slot's metadata partition.
+    `timeout_s` limits the wait for the slot's partition of the commands topic.
 
     Raises:
-        ForeignTopic: The topic is another's.
-        TopicMissing: The slot has no metadata partition: no controller created one in time.
+        ForeignTopic: A topic is another's.
+        TopicMissing: The slot has no such partition: no controller created one in time.
         BrokerUnavailable: Kafka does not answer; whether Hello was sent is unknown.
     """
-    partition = metadata_partition(slot)
     try:
         async with asyncio.timeout(timeout_s):
-            while await bus.partitions(topic) <= partition:  # noqa: ASYNC110 - Kafka sends no event
+            while await bus.partitions(commands_topic) <= slot:  # noqa: ASYNC110 - Kafka sends no event
                 await asyncio.sleep(POLL_S)
     except TimeoutError as exc:
         raise TopicMissing(
-            f"slot {slot} needs partition {partition} of {topic}, which is not there after "
-            f"{timeout_s:g} s: is a controller of this group running?"
+            f"slot {slot} needs partition {slot} of {commands_topic}, which is not there after "
+            f"{timeout_s:g} s: is a controller of this group running, of this version?"
         ) from exc
-    await check_own(bus, topic)
-    end = await bus.end(topic, partition)
+    for topic in (metadata_topic, commands_topic):
+        await check_own(bus, topic)
+    end = await bus.end(commands_topic, slot)
     hello = Hello(slot=slot, process=process, version=version, sent_ms=wall_ms())
-    epoch = await publish_message(bus, topic, CONTROLLER_PARTITION, hello)
-    return Mailbox(bus, topic, slot, epoch, await bus.reader(topic, partition, end))
+    epoch = await publish_message(bus, metadata_topic, CONTROLLER_PARTITION, hello)
+    reader = await bus.reader(commands_topic, slot, end)
+    return Mailbox(bus, metadata_topic, slot, epoch, reader)
 
 
 class Outbox:
@@ -78,7 +80,7 @@ class Outbox:
     def __init__(self, mailbox: Mailbox, state: Callable[[], Report]) -> None:
         """Publish through `mailbox`; `state` builds a report just before it is sent."""
         self._mailbox, self._state = mailbox, state
-        self._publisher = Publisher(mailbox.bus, mailbox.topic, CONTROLLER_PARTITION)
+        self._publisher = Publisher(mailbox.bus, mailbox.metadata_topic, CONTROLLER_PARTITION)
         self._replies: deque[Reply | Exit] = deque()
         self._report_due = False
         self._gaps: dict[str, dict[TopicPartition, int]] = {}  # by table

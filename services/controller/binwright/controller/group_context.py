@@ -20,6 +20,7 @@ class GroupContext:
     """A group as its controller needs it: its topics, its configuration and its packing."""
 
     metadata_topic: str
+    commands_topic: str
     landing_topic: str
     needs_topic: str
     config: ControllerConfig
@@ -43,6 +44,7 @@ def group_context(settings: Settings) -> GroupContext:
         raise SettingsError(f"controller.packing: {exc}") from exc
     return GroupContext(
         metadata_topic=settings.metadata_topic,
+        commands_topic=settings.commands_topic,
         landing_topic=settings.landing_topic,
         needs_topic=settings.needs_topic,
         config=controller_config(settings),

@@ -1,7 +1,7 @@
 """One leadership: feeds events to the pure state machine and carries out its actions.
 
 The state changes in `_feed` only, between awaits. Actions are carried out in the machine's order:
-messages by one task for each metadata partition, fleet actions by other tasks. So neither a slow
+messages by one task for each partition, fleet actions by other tasks. So neither a slow
 pod nor messages to other slots delay a command, and a fleet action that fails delays no other.
 """
 
@@ -37,6 +37,7 @@ from binwright.controller.decide.topic_limits import TopicShare
 from binwright.controller.group_context import GroupContext
 from binwright.controller.needs import publish_needs
 from binwright.kafka.control_records import (
+    COMMANDS_CONFIG,
     CONTROLLER_PARTITION,
     LANDING_CONFIG,
     LANDING_PARTITIONS,
@@ -50,7 +51,7 @@ from binwright.kafka.publishing import QueuedPublisher
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.messages import Approved
 from binwright.protocol.metadata_topic import POLICY, UNCLEAN, refusal, weaknesses
-from binwright.protocol.model import Assignment, Slot, metadata_partition
+from binwright.protocol.model import Assignment, Slot
 from binwright.protocol.ports.fleet import Fleet, Process
 from binwright.protocol.ports.kafka import ControlTopics, Reader
 from binwright.runtime.backoff import Backoff
@@ -89,6 +90,7 @@ class Leadership:
         self._health = health or Health(inf)
         self._bus, self._fleet, self._context = bus, fleet, context
         self._publisher = QueuedPublisher(bus, context.metadata_topic)
+        self._commands = QueuedPublisher(bus, context.commands_topic)
         self._actions: asyncio.Queue[Pack | StepDown] = asyncio.Queue()
         self._fleet_actions: asyncio.Queue[Reconcile | Destroy] = asyncio.Queue()
         self._desired, self._desired_changed = Reconcile(frozenset()), asyncio.Event()
@@ -115,12 +117,14 @@ class Leadership:
 
         Raises:
             LeadershipLost: A later Claim of another controller was read.
-            UserError: The metadata topic is configured so that it would lose records, or a topic
-                of the group's names is another's.
+            UserError: A topic of the group is configured so that it would lose records, or is
+                another's.
             ExternalError: Kafka could not be reached at the start.
         """
-        await ensure_own(self._bus, self._context.metadata_topic, 1, METADATA_CONFIG)
-        await check_metadata_topic(self._bus, self._context.metadata_topic)
+        metadata, commands = self._context.metadata_topic, self._context.commands_topic
+        for topic, config in ((metadata, METADATA_CONFIG), (commands, COMMANDS_CONFIG)):
+            await ensure_own(self._bus, topic, 1, config)
+            await check_compacted(self._bus, topic)
         landing = self._context.landing_topic
         await ensure_own(self._bus, landing, LANDING_PARTITIONS, LANDING_CONFIG)
         history = await self._bus.end(self._context.metadata_topic, CONTROLLER_PARTITION)
@@ -139,6 +143,7 @@ class Leadership:
                         connection.run(),
                         self._carry_out(),
                         self._publisher.run(),
+                        self._commands.run(),
                         self._carry_out_fleet_actions(),
                     ):
                         tasks.create_task(must_not_end(work))
@@ -175,9 +180,9 @@ class Leadership:
                     self._publisher.send(CONTROLLER_PARTITION, message)
                 case Send(slot=slot, message=message):
                     log.info("command.sent", kind=message.kind, slot=slot)
-                    self._publisher.send(metadata_partition(slot), message)
+                    self._commands.send(slot, message)
                 case Broadcast(message=message):
-                    self._publisher.send_to_slots(message)
+                    self._commands.send_to_all(message)
                 case Pack() | StepDown():
                     self._actions.put_nowait(action)
 
@@ -302,18 +307,18 @@ class Leadership:
                 return  # the process ended by itself, and its replacement has sent a Hello
 
     async def _reconcile(self, slots: Collection[Slot]) -> None:
-        needed = 1 + max((metadata_partition(slot) for slot in slots), default=0)
-        await self._bus.ensure(self._context.metadata_topic, needed, METADATA_CONFIG)
+        needed = 1 + max(slots, default=0)
+        await self._bus.ensure(self._context.commands_topic, needed, COMMANDS_CONFIG)
         await self._fleet.reconcile(slots)
 
 
-async def check_metadata_topic(bus: ControlTopics, topic: str) -> None:
+async def check_compacted(bus: ControlTopics, topic: str) -> None:
     """Refuse a topic whose records are deleted by age; warn where a failed broker may lose some.
 
     The topic may have been created by hand, with Kafka's defaults.
 
     Raises:
-        UserError: Kafka would delete the Hello of a consumer that has run for long.
+        UserError: Kafka would delete such as the Hello of a consumer that has run for long.
         BrokerUnavailable: No broker replies.
     """
     facts = await bus.describe(topic, [POLICY, UNCLEAN])

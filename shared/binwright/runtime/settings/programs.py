@@ -20,7 +20,7 @@ from pydantic_settings import (
 
 from binwright.protocol.names import RESERVED, GroupName, TopicName
 from binwright.protocol.patterns import compile_patterns
-from binwright.protocol.selection import LANDING_SUFFIX, METADATA_SUFFIX, Selection
+from binwright.protocol.selection import COMMANDS_SUFFIX, LANDING_SUFFIX, METADATA_SUFFIX, Selection
 from binwright.runtime.settings.consumer import (
     LONGEST_WRITE,
     ConsumerSettings,
@@ -247,6 +247,11 @@ class Settings(TopicSettings):
     def metadata_topic(self) -> str:
         """Return the name of the group's metadata topic."""
         return self.group + METADATA_SUFFIX
+
+    @property
+    def commands_topic(self) -> str:
+        """Return the name of the topic in which controllers command consumers."""
+        return self.group + COMMANDS_SUFFIX
 
     @property
     def landing_topic(self) -> str:

@@ -8,6 +8,7 @@ import pytest
 from binwright.consumer.decide.doctor.findings import Finding
 from binwright.consumer.decide.doctor.topics import (
     Topic,
+    commands_topic,
     creations,
     data_topics,
     landing_topic,
@@ -108,34 +109,37 @@ def test_settings_that_may_not_be_read_are_one_line() -> None:
 # --- the group's own ------------------------------------------------------------------------------
 
 
-def own(partitions: int = 11, **changed: Any) -> Topic:
+def own(partitions: int = 10, **changed: Any) -> Topic:
     return topic("g.metadata", partitions, **({"config": {"cleanup.policy": "compact"}} | changed))
 
 
-def test_a_metadata_topic_that_deletes_by_age_is_a_fault() -> None:
-    found = one(metadata_topic(own(config=FINE), 10, 3), "fault")
-    assert "cleanup.policy=delete" in found.what
+def test_a_topic_of_state_or_commands_that_deletes_by_age_is_a_fault() -> None:
+    for judged in (metadata_topic(own(config=FINE), 3), commands_topic(own(config=FINE), 10, 3)):
+        assert "cleanup.policy=delete" in one(judged, "fault").what
 
 
 def test_a_metadata_topic_with_few_replicas_is_warned_about() -> None:
-    assert "1 replicas" in one(metadata_topic(own(replicas=1), 10, 3), "warning").what
+    assert "1 replicas" in one(metadata_topic(own(replicas=1), 3), "warning").what
 
 
 @pytest.mark.parametrize("changed", [{}, {"partitions": 3}, {"permitted": None, "partitions": 3}])
-def test_a_metadata_topic_that_is_large_enough_or_may_grow_is_fine(changed: Any) -> None:
-    assert list(metadata_topic(own(**changed), 10, 3)) == []
+def test_own_topics_that_are_large_enough_or_may_grow_are_fine(changed: Any) -> None:
+    assert list(metadata_topic(own(**changed), 3)) == []
+    assert list(commands_topic(own(**changed), 10, 3)) == []
 
 
-def test_a_metadata_topic_that_is_small_and_may_not_grow_is_warned_about() -> None:
-    small = own(partitions=10, permitted=frozenset({"Read"}), config=None)
-    found = one(metadata_topic(small, 10, 3), "warning")
-    assert found.what.startswith("10 partitions serve 9 consumers")
-    assert found.do.startswith("add partitions up to 11")
+def test_a_commands_topic_that_is_small_and_may_not_grow_is_warned_about() -> None:
+    small = own(partitions=9, permitted=frozenset({"Read"}), config=None)
+    found = one(commands_topic(small, 10, 3), "warning")
+    assert found.what.startswith("9 partitions serve as many consumers")
+    assert found.do.startswith("add partitions up to 10")
+    assert list(commands_topic(own(permitted=frozenset({"Read"})), 10, 3)) == []
 
 
 def test_own_topics_that_are_missing_or_hidden_are_no_fault() -> None:
     missing, hidden = topic("g.metadata", 0, config=None), topic("g.landing", 0, hidden=True)
-    assert "does not exist yet" in one(metadata_topic(missing, 10, 3), "skipped").what
+    assert "does not exist yet" in one(metadata_topic(missing, 3), "skipped").what
+    assert "does not exist yet" in one(commands_topic(missing, 10, 3), "skipped").what
     assert "see the rights" in one(landing_topic(hidden, 8, DAY), "skipped").what
 
 

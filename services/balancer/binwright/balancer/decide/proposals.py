@@ -3,7 +3,7 @@
 All of it is in the topic, so a number stays valid and the budget is kept under another leader.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -74,6 +74,7 @@ class BrokerPlan:
     number: int
     proposed: BrokersProposed
     approved: bool = False
+    by: str = ""  # who approved it, for people
     started: bool = False
 
     @property
@@ -96,9 +97,13 @@ class BrokerPlans:
                 return self._with(BrokerPlan(offset, message))
             case CopiesStarted():
                 recent = self._recent(message.at_ms)
-                return replace(self._changed(message.plan, started=True), copies=(*recent, message))
-            case BrokersApproved():
-                return self._changed(message.plan, approved=True)
+                started = self._changed(message.plan, lambda plan: replace(plan, started=True))
+                return replace(started, copies=(*recent, message))
+            case BrokersApproved(by=by):
+                return self._changed(
+                    message.plan,
+                    lambda plan: replace(plan, approved=True, by=plan.by or by),
+                )
             case _:
                 left = {g: p for g, p in self.by_group.items() if p.number != message.plan}
                 return replace(self, by_group=left)
@@ -117,13 +122,9 @@ class BrokerPlans:
     def _with(self, plan: BrokerPlan) -> "BrokerPlans":
         return replace(self, by_group={**self.by_group, plan.proposed.group: plan})
 
-    def _changed(
-        self, number: int, *, approved: bool = False, started: bool = False
-    ) -> "BrokerPlans":
-        if (plan := self.numbered(number)) is None:
-            return self
-        changed = replace(plan, approved=approved or plan.approved, started=started or plan.started)
-        return self._with(changed)
+    def _changed(self, number: int, change: Callable[[BrokerPlan], BrokerPlan]) -> "BrokerPlans":
+        plan = self.numbered(number)
+        return self if plan is None else self._with(change(plan))
 
 
 def proposal_of(
@@ -176,6 +177,26 @@ def outdated_reason(
     return (
         None if _helps(proposed, cluster, resources) else "it evens out nothing by the present load"
     )
+
+
+def before_plan(cluster: Cluster, proposed: BrokersProposed) -> Cluster:
+    """Return a cluster with what a plan moves where it was when the plan was proposed."""
+    by_number = {int(broker.id): broker.id for broker in cluster.brokers}
+    earlier = {
+        partition: tuple(by_number[broker] for broker in replicas)
+        for partition, replicas in proposed.before.items()
+        if by_number.keys() >= {*replicas}
+    }
+    partitions = tuple(
+        replace(each, replicas=earlier.get(each.id, each.replicas)) for each in cluster.partitions
+    )
+    return replace(cluster, partitions=partitions)
+
+
+def is_found_again(proposed: BrokersProposed, found: PlacementPlan) -> bool:
+    """Whether a plan moves what a planner finds, and to the same brokers."""
+    after = {move.partition: tuple(map(int, move.after)) for move in found.moves}
+    return proposed.after == after
 
 
 def _elsewhere(proposed: BrokersProposed, state: ClusterState) -> Iterator[str]:

@@ -65,7 +65,7 @@ def on_tick(state: Synchronize, event: Tick) -> Step:
 
 
 def begin_term(group: Group, term: int) -> Update:
-    """Begin the term: query every slot that has a metadata partition, whether or not it runs."""
+    """Begin the term: query every slot that has a partition of commands, whether or not it runs."""
     log = Log("term.begun", {"term": term})
     # Consumers that died together with the previous leader restart now, not after their timeout.
     actions = (Reconcile(group.living() | approved_slots(group)), Broadcast(StateQuery(term=term)))

@@ -105,30 +105,32 @@ def _data_topic(topic: Topic, inflated_bytes: int) -> Iterator[Finding]:
         )
 
 
-def metadata_topic(topic: Topic, slots: int, brokers: int) -> Iterator[Finding]:
-    """Judge the group's metadata topic, if there is one.
+def metadata_topic(topic: Topic, brokers: int) -> Iterator[Finding]:
+    """Judge the group's metadata topic, if there is one; `brokers` is how many there are."""
+    yield from _control_topic(topic)
+    if topic.exists and topic.config is not None:
+        facts = TopicDescription(topic.config, topic.replicas, brokers)
+        if refused := refusal(topic.name, facts):
+            yield fault(_name(topic), refused)
+        for reason in weaknesses(facts):
+            yield warning(_name(topic), reason, "reassign replicas, forbid unclean elections")
+
+
+def commands_topic(topic: Topic, slots: int, brokers: int) -> Iterator[Finding]:
+    """Judge the group's topic of commands, if there is one.
 
     Args:
         topic: The topic.
         slots: `controller.max_slots`; each has a partition of its own.
         brokers: How many there are.
     """
-    check = _name(topic)
-    yield from _control_topic(topic)
-    if not topic.exists:
-        return
-    if topic.config is not None:
-        facts = TopicDescription(topic.config, topic.replicas, brokers)
-        if refused := refusal(topic.name, facts):
-            yield fault(check, refused)
-        for reason in weaknesses(facts):
-            yield warning(check, reason, "reassign replicas, forbid unclean elections")
-    if topic.partitions <= slots and not _may(topic, "Alter"):
+    yield from metadata_topic(topic, brokers)
+    if topic.exists and topic.partitions < slots and not _may(topic, "Alter"):
         yield warning(
-            check,
-            f"{topic.partitions} partitions serve {max(topic.partitions - 1, 0)} consumers, "
-            f"controller.max_slots is {slots}, and this user may not add partitions",
-            f"add partitions up to {slots + 1}, or grant Alter to the controller",
+            _name(topic),
+            f"{topic.partitions} partitions serve as many consumers, controller.max_slots is "
+            f"{slots}, and this user may not add partitions",
+            f"add partitions up to {slots}, or grant Alter to the controller",
         )
 
 
