@@ -245,7 +245,8 @@ def group_samples(status: Status, pauses: Distribution) -> Iterator[Sample]:
         pauses: Of partitions that moved, s.
     """
     labels = {"group": status.group}
-    yield Sample("binwright_group_consumers", len(status.consumers), labels)
+    living = sum(each.state != "silent" for each in status.consumers)
+    yield Sample("binwright_group_consumers", living, labels)
     yield Sample("binwright_group_partitions", status.partitions, labels)
     yield Sample("binwright_group_unread_partitions", len(status.unread), labels)
     yield Sample("binwright_group_hot_partitions", len(status.hot), labels)
