@@ -12,7 +12,7 @@ PURE := tests/protocol tests/packing $(wildcard tests/*/decide)
 SUITES := kubernetes chart compose images node dist
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo quick check test dist model fuzz chaos bench clean
+.PHONY: help setup demo quick check test dist model fuzz chaos nightly bench clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -86,6 +86,9 @@ chaos: SEED ?= 1
 chaos: FAULTS ?= 10
 chaos: $(VENV)/.dev ## Break the real thing on purpose under load, and audit it (SEED=1 FAULTS=10)
 	@$(BIN)/python -m tests.chaos --seed $(SEED) --faults $(FAULTS) $(ARGS)
+
+nightly: $(VENV)/.dev ## Chaos by random seeds for an hour, then ratios of benches: a line of nightly/series.jsonl, and a page
+	@$(BIN)/python -m bench.nightly $(ARGS)
 
 bench: $(VENV)/.dev ## Measure one thing (NAME=landing; `ls bench`), or all and write docs/figures.md (three hours)
 	@$(BIN)/python -m bench$(if $(NAME),.$(subst -,_,$(NAME))) $(ARGS)
