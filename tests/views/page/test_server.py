@@ -73,6 +73,16 @@ async def test_the_page_gets_each_partition_with_its_rate_and_lag() -> None:
     assert found["problem"] is None
 
 
+@pytest.mark.parametrize(("fault", "lands"), [("", 1), ("Spark does not answer", 0)])
+async def test_prometheus_gets_whether_a_table_lands(fault: str, lands: int) -> None:
+    group, shown = Group(), page()
+    await group.consumer(0, {P: 1}, writing={"orders": table(fault=fault)})
+    async with following(group, shown):
+        reply = shown.metrics().body.decode()
+    labels = '{group="eu",topic="orders",table="orders"}'
+    assert f"\nbinwright_table_landing{labels} {lands}\n" in reply
+
+
 async def test_prometheus_gets_the_number_of_consumers_that_live() -> None:
     """Those that are silent count no more: no controller may be there to declare them dead."""
     group, shown = await landing(), page()
