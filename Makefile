@@ -9,7 +9,7 @@ LOCKED := $(PIP) --require-hashes
 JAVA = $(shell "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -qE 'version "(17|21)' || echo -r requirements/java.txt)
 ROOTS := shared services lab local bench tools tests
 PURE := tests/protocol tests/packing $(wildcard tests/*/decide)
-SUITES := kubernetes chart compose images node dist
+SUITES := kubernetes chart compose images node dist alerts
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo quick check test dist model fuzz chaos nightly bench clean
@@ -61,7 +61,7 @@ check: $(VENV)/.dev ## Lint, types, layers, spelling
 	$(BIN)/codespell
 
 test: JOBS ?= 2
-test: $(VENV)/.dev ## Decisions (every branch), virtual time, the real broker and Spark; or SUITE=kubernetes, chart, compose, images, node, dist (JOBS=2)
+test: $(VENV)/.dev ## Decisions (every branch), virtual time, the real broker and Spark; or SUITE=kubernetes, chart, compose, images, node, dist, alerts (JOBS=2)
 ifdef SUITE
 	$(BIN)/python -m pytest tests/deploy/$(SUITE) $(ARGS)
 else
