@@ -9,10 +9,10 @@ LOCKED := $(PIP) --require-hashes
 JAVA = $(shell "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -qE 'version "(17|21)' || echo -r requirements/java.txt)
 ROOTS := shared services lab local bench tools tests
 PURE := tests/protocol tests/packing $(wildcard tests/*/decide)
-SUITES := kubernetes chart compose images node dist
+SUITES := kubernetes chart compose images node dist alerts
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo quick check test dist model fuzz chaos bench clean
+.PHONY: help setup demo quick check test dist model fuzz chaos nightly bench clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -61,7 +61,7 @@ check: $(VENV)/.dev ## Lint, types, layers, spelling
 	$(BIN)/codespell
 
 test: JOBS ?= 2
-test: $(VENV)/.dev ## Decisions (every branch), virtual time, the real broker and Spark; or SUITE=kubernetes, chart, compose, images, node, dist (JOBS=2)
+test: $(VENV)/.dev ## Decisions (every branch), virtual time, the real broker and Spark; or SUITE=kubernetes, chart, compose, images, node, dist, alerts (JOBS=2)
 ifdef SUITE
 	$(BIN)/python -m pytest tests/deploy/$(SUITE) $(ARGS)
 else
@@ -86,6 +86,9 @@ chaos: SEED ?= 1
 chaos: FAULTS ?= 10
 chaos: $(VENV)/.dev ## Break the real thing on purpose under load, and audit it (SEED=1 FAULTS=10)
 	@$(BIN)/python -m tests.chaos --seed $(SEED) --faults $(FAULTS) $(ARGS)
+
+nightly: $(VENV)/.dev ## Chaos by random seeds for an hour, then ratios of benches: a line of nightly/series.jsonl, and a page
+	@$(BIN)/python -m bench.nightly $(ARGS)
 
 bench: $(VENV)/.dev ## Measure one thing (NAME=landing; `ls bench`), or all and write docs/figures.md (three hours)
 	@$(BIN)/python -m bench$(if $(NAME),.$(subst -,_,$(NAME))) $(ARGS)

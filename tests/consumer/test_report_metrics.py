@@ -1,5 +1,7 @@
 """A report as numbers."""
 
+import pytest
+
 from binwright.consumer.decoding.decoders import DecodingTotals
 from binwright.consumer.report_metrics import consumer_samples
 from binwright.consumer.timings import Timings
@@ -53,6 +55,16 @@ def test_a_consumer_reports_metrics_of_itself_and_of_the_tables_it_writes() -> N
     assert tables["binwright_consumer_decoding_seconds_total"] == "orders_typed"
     assert tables["binwright_table_refused"] == "orders"
     assert {s.name for s in samples} <= METRICS.keys()
+
+
+@pytest.mark.parametrize(("fault", "lands"), [("", 1), ("Spark does not answer", 0)])
+def test_a_table_that_waits_for_spark_does_not_land(fault: str, lands: int) -> None:
+    table = TableReport(state="landing", committed={}, fault=fault)
+    report = Report(
+        slot=Slot(0), epoch=1, term=0, ready=True, reading={}, writing={"orders": table}
+    )
+    samples = consumer_samples("eu", report, 0, DecodingTotals(), Timings())
+    assert {s.value for s in samples if s.name == "binwright_table_landing"} == {lands}
 
 
 def test_a_table_of_which_nothing_has_landed_has_no_freshness() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from binwright.consumer.decide.table_facts import CommitFacts, Facts
+from binwright.consumer.decide.table_facts import BadRecord, CommitFacts, Facts
 from binwright.consumer.lake.table_reading import Details
 from binwright.consumer.table_describe import Description, drawn, entry_of
 from binwright.consumer.table_list import drawn as drawn_list
@@ -40,6 +40,7 @@ DETAILS = Details(
     clustered_by=(),
     statistics=(),
     bad_kinds={"malformed": 2},
+    bad_records=(BadRecord(1, 41, "malformed", "no JSON: unexpected end"),),
     paused="",
     commits=(CommitFacts(9, 0, "WRITE", 7, 1), CommitFacts(8, 0, "OPTIMIZE", None, None)),
 )
@@ -128,6 +129,7 @@ def test_a_description_has_what_the_settings_and_the_table_have() -> None:
         "rows: 7 in 2 files, 5.0 kB, version 9",
         "bad rows: 2 malformed",
         "readers need: variantType",
+        "1 41 malformed no JSON: unexpected end",
         "0 none 40 42 2",
         "ID int int",
         "b int",

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.deploy.alerts.faults import ALONE, TOGETHER
 from tests.docs.words import DOCS, ROOT, quoted, unknown
 
 from binwright.cli.main import COMMANDS
@@ -65,6 +66,18 @@ def test_an_alert_is_about_metrics_that_exist_by_labels_that_they_have() -> None
         scraped = {"job", "instance"}  # Prometheus adds them
         for name in names:
             assert wanted <= {*METRICS[METRIC_OF[name]].labels, *scraped}, rule
+
+
+def test_the_page_has_what_is_shown_to_fire_soon_and_why_others_take_longer() -> None:
+    page = (DOCS / "how-to" / "prometheus.md").read_text()
+    (section,) = re.findall(r"^## How soon\n(.*?)^## ", page, re.DOTALL | re.MULTILINE)
+    soon, table = section.split("\n| alert |")
+    shown = {alert for fault in (*TOGETHER, *ALONE) for alert in fault.alerts}
+    assert set(re.findall(r"`(Binwright\w+)`", soon)) == shown
+    later = dict(re.findall(r"^\| `(Binwright\w+)` \| (\w+) \|", table, re.MULTILINE))
+    waits = {rule["alert"]: rule.get("for", "0m") for rule in rules()}
+    assert later == {alert: wait for alert, wait in waits.items() if alert not in shown}
+    assert shown <= waits.keys()
 
 
 def test_the_operator_s_rules_are_the_same() -> None:

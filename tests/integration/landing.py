@@ -37,6 +37,11 @@ def in_order(found: list[Row]) -> list[Row]:
     return sorted(found, key=lambda row: row["_kafka"]["offset"])
 
 
+def has_landed(lake: Path, name: str, count: int) -> bool:
+    """Tell whether a table has so many rows."""
+    return len(rows(lake, name)) == count
+
+
 async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(LANDED_S):
         while not await asyncio.to_thread(condition):  # noqa: ASYNC110 - other processes work

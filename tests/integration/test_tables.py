@@ -181,6 +181,10 @@ def _is_described(found: dict[str, Any]) -> None:
     assert there["columns"]["payload"] == "variant"
     assert next(iter(there["columns"])) == "_kafka"
     assert there["bad_kinds"] == {"incompatible": 1, "malformed": 1}
+    bad = {each["offset"]: (each["partition"], each["kind"]) for each in there["bad_records"]}
+    first = len(GOOD)
+    assert bad == {first: (0, "malformed"), first + 1: (0, "incompatible")}
+    assert all(each["reason"] for each in there["bad_records"])
     assert there["clustered_by"] == ["id"]
     assert "variantType" in there["reader_features"]
     assert "clustering" not in there["reader_features"]

@@ -201,7 +201,9 @@ METRICS: Mapping[str, Metric] = {
         SECONDS,
     ),
     "binwright_table_landing": Metric(
-        "1 while the table's writer lands what is staged.", TABLE, "consumer, group"
+        "1 while the table's writer lands what is staged; 0 also while Spark is away.",
+        TABLE,
+        "consumer, group",
     ),
     "binwright_table_refused": Metric(
         "1 while the table refuses writes (column, constraint, right).",

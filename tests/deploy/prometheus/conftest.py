@@ -2,7 +2,7 @@
 
 import pytest
 from tests.programs import ProgramMissing
-from tests.promtool import promtool
+from tests.prometheus_programs import promtool
 
 
 @pytest.fixture(scope="session", autouse=True)

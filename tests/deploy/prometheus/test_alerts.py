@@ -4,7 +4,7 @@ from typing import Any
 
 import yaml
 from tests.programs import ROOT
-from tests.promtool import check
+from tests.prometheus_programs import check
 
 ALERTS = ROOT / "deploy" / "alerts"
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import aiohttp
 import pytest
-from tests.promtool import check
+from tests.prometheus_programs import check
 
 from binwright.local.server import reserve_port
 from binwright.runtime.health import serve_health

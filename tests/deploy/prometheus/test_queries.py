@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 from tests.deploy.test_board import queries
-from tests.promtool import check
+from tests.prometheus_programs import check
 
 
 def test_every_query_of_the_board_parses(tmp_path: Path) -> None:

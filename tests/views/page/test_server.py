@@ -73,6 +73,25 @@ async def test_the_page_gets_each_partition_with_its_rate_and_lag() -> None:
     assert found["problem"] is None
 
 
+@pytest.mark.parametrize(("fault", "lands"), [("", 1), ("Spark does not answer", 0)])
+async def test_prometheus_gets_whether_a_table_lands(fault: str, lands: int) -> None:
+    group, shown = Group(), page()
+    await group.consumer(0, {P: 1}, writing={"orders": table(fault=fault)})
+    async with following(group, shown):
+        reply = shown.metrics().body.decode()
+    labels = '{group="eu",topic="orders",table="orders"}'
+    assert f"\nbinwright_table_landing{labels} {lands}\n" in reply
+
+
+async def test_prometheus_gets_the_number_of_consumers_that_live() -> None:
+    """Those that are silent count no more: no controller may be there to declare them dead."""
+    group, shown = await landing(), page()
+    async with following(group, shown):
+        assert '\nbinwright_group_consumers{group="eu"} 2\n' in shown.metrics().body.decode()
+        await asyncio.sleep(11)
+        assert '\nbinwright_group_consumers{group="eu"} 0\n' in shown.metrics().body.decode()
+
+
 async def test_partitions_without_a_reader_have_their_rate_and_lag_too() -> None:
     group, shown = Group(), page()
     await group.measure([400.0])

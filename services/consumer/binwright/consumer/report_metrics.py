@@ -83,6 +83,7 @@ def _table(labels: Mapping[str, str], table: TableReport, now_ms: int) -> Iterat
     yield Sample("binwright_table_bad_records_total", table.bad, labels)
     yield Sample("binwright_table_skipped_records_total", table.skipped, labels)
     yield Sample("binwright_table_commits_total", table.commits, labels)
-    yield Sample("binwright_table_landing", table.state == "landing", labels)
+    lands = table.state == "landing" and not table.fault  # with Spark away it has a fault
+    yield Sample("binwright_table_landing", lands, labels)
     yield Sample("binwright_table_refused", table.state == "refused", labels)
     yield Sample("binwright_table_paused", table.state == "paused", labels)

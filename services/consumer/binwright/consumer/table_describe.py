@@ -119,6 +119,8 @@ def drawn(of: Description, width: int) -> RenderableType:
         parts += [Text(), _partitions(of.partitions, width)]
     if of.details is not None:
         parts += [Text(), _columns(of.details, of.settings, width), Text(), _commits(of, width)]
+        if of.details.bad_records:
+            parts += [Text(), _bad_records(of.details, width)]
     return Lines(*parts)
 
 
@@ -210,6 +212,20 @@ def _commits(of: Description, width: int) -> RenderableType:
             number(each.files),
         )
         for each in (of.details.commits if of.details else ())
+    )
+    return fitting_table(columns, rows, width)
+
+
+def _bad_records(details: Details, width: int) -> RenderableType:
+    columns = (
+        Column("bad: partition"),
+        Column("offset"),
+        Column("kind", "left"),
+        Column("reason", "left", fold=True),
+    )
+    rows = (
+        (str(each.partition), number(each.offset), each.kind, each.reason)
+        for each in details.bad_records
     )
     return fitting_table(columns, rows, width)
 

@@ -253,7 +253,8 @@ def group_samples(status: Status, pauses: Distribution) -> Iterator[Sample]:
         pauses: Of partitions that moved, s.
     """
     labels = {"group": status.group}
-    yield Sample("binwright_group_consumers", len(status.consumers), labels)
+    living = sum(each.state != "silent" for each in status.consumers)
+    yield Sample("binwright_group_consumers", living, labels)
     yield Sample("binwright_group_partitions", status.partitions, labels)
     yield Sample("binwright_group_unread_partitions", len(status.unread), labels)
     yield Sample("binwright_group_hot_partitions", len(status.hot), labels)
@@ -299,6 +300,7 @@ def _table(group: str, table: TableStatus) -> Iterator[Sample]:
     yield Sample("binwright_table_bad_records_total", table.bad, labels)
     yield Sample("binwright_table_skipped_records_total", table.skipped, labels)
     yield Sample("binwright_table_commits_total", table.commits, labels)
-    yield Sample("binwright_table_landing", table.state == "landing", labels)
+    lands = table.state == "landing" and not table.fault  # with Spark away it has a fault
+    yield Sample("binwright_table_landing", lands, labels)
     yield Sample("binwright_table_refused", table.state == "refused", labels)
     yield Sample("binwright_table_paused", table.state == "paused", labels)

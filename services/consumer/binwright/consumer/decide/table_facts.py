@@ -45,6 +45,16 @@ class CommitFacts:
     files: int | None  # likewise
 
 
+@dataclass(frozen=True, slots=True)
+class BadRecord:
+    """A record that could not be decoded, without its bytes: they may be anything."""
+
+    partition: int
+    offset: int
+    kind: str
+    reason: str  # what is wrong, with the field
+
+
 def listed_state(reported: str | None, fault: str, *, exists: bool) -> str:
     """Return a table's state in one word: a state of a `TableStatus`, or one of two more.
 

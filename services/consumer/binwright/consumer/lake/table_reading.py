@@ -6,12 +6,14 @@ from typing import Any
 
 from binwright.audit.lake_reader import delta_table, is_of_columns, quoted
 from binwright.audit.log_generations import any_stamp
-from binwright.consumer.decide.table_facts import CommitFacts, Facts, commit_facts
+from binwright.consumer.decide.table_facts import BadRecord, CommitFacts, Facts, commit_facts
 from binwright.consumer.lake.delta import STATISTICS
 from binwright.protocol.names import BAD_SUFFIX
 
 COMMITS = 10  # that are described
+BAD_RECORDS = 10  # likewise
 _COMMITS = ("version", "unix_millis(timestamp)", "operation", "operationMetrics", "userMetadata")
+_BAD = ("_kafka.partition", "_kafka.offset", "kind", "reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class Details:
     clustered_by: tuple[str, ...]
     statistics: tuple[str, ...]  # columns of which files have them; none: Delta's first 32
     bad_kinds: Mapping[str, int]
+    bad_records: tuple[BadRecord, ...]  # that landed last, newest first
     paused: str  # who paused it, when and why, as its newest stamp has it; empty: it lands
     commits: tuple[CommitFacts, ...]  # the newest, newest first
 
@@ -47,6 +50,7 @@ def read_details(spark: Any, path: str, topic: str) -> tuple[Facts, Details] | N
     detail = spark.sql(f"DESCRIBE DETAIL {quoted(path)}").collect()[0].asDict()
     stamps = (any_stamp(metadata, topic) for *_, metadata in commits)
     newest = next((stamp for stamp in stamps if stamp is not None), None)
+    bad = spark.table(quoted(path + BAD_SUFFIX)) if facts.bad else None
     statistics = detail["properties"].get(STATISTICS, "")
     return facts, Details(
         columns={field.name: field.dataType.simpleString() for field in table.schema.fields},
@@ -57,7 +61,8 @@ def read_details(spark: Any, path: str, topic: str) -> tuple[Facts, Details] | N
         features=tuple(sorted(detail["tableFeatures"] or ())),
         clustered_by=tuple(detail["clusteringColumns"] or ()),
         statistics=tuple(statistics.split(",")) if statistics else (),
-        bad_kinds=_bad_kinds(spark, path + BAD_SUFFIX) if facts.bad else {},
+        bad_kinds={} if bad is None else _bad_kinds(bad),
+        bad_records=() if bad is None else _bad_records(bad),
         paused="" if newest is None else newest.paused,
         commits=tuple(commit_facts(*row[:4]) for row in commits),
     )
@@ -74,6 +79,11 @@ def _history(spark: Any, path: str, commits: int) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in history.selectExpr(*_COMMITS).collect()]
 
 
-def _bad_kinds(spark: Any, path: str) -> Mapping[str, int]:
-    counted = spark.table(quoted(path)).groupBy("kind").count()
-    return dict(sorted(map(tuple, counted.collect())))
+def _bad_kinds(bad: Any) -> Mapping[str, int]:
+    return dict(sorted(map(tuple, bad.groupBy("kind").count().collect())))
+
+
+def _bad_records(bad: Any) -> tuple[BadRecord, ...]:
+    order = ("landed_at", "_kafka.partition", "_kafka.offset")
+    newest = bad.orderBy(*order, ascending=False).limit(BAD_RECORDS)
+    return tuple(BadRecord(*row) for row in newest.select(*_BAD).collect())

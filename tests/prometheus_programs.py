@@ -1,23 +1,36 @@
-"""Prometheus' own tool, which judges metrics, rules and queries: built once, from source."""
+"""Prometheus, and its tool, which judges metrics, rules and queries: built once, from source."""
 
 from pathlib import Path
 
 from tests.programs import ProgramResult, program_of_go, run_program
 
 VERSION = "v0.316.0"  # of the Go module
-PACKAGE = "github.com/prometheus/prometheus/cmd/promtool"
+PACKAGES = "github.com/prometheus/prometheus/cmd"
 CHECK_S = 120.0
 
 
 def promtool() -> Path:
-    """Return the program.
+    """Return the tool.
 
     Raises:
         ProgramMissing: It is neither shared nor can it be built.
     """
+    return _built("promtool")
+
+
+def prometheus() -> Path:
+    """Return the server, without its web pages.
+
+    Raises:
+        ProgramMissing: It is neither shared nor can it be built.
+    """
+    return _built("prometheus")
+
+
+def _built(program: str) -> Path:
     # Without the discovery of targets in clouds, which takes most of the build.
     small = ("-tags", "remove_all_sd")
-    return program_of_go("promtool", PACKAGE, VERSION, *small, home="prometheus")
+    return program_of_go(program, f"{PACKAGES}/{program}", VERSION, *small, home="prometheus")
 
 
 def check(*arguments: str, stdin: str = "") -> ProgramResult:

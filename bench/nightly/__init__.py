@@ -1,0 +1,1 @@
+"""What a night shows: chaos with seeds that nobody chose, and ratios that must not creep."""

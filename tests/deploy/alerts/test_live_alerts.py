@@ -1,0 +1,62 @@
+"""On a real Prometheus, of a system that runs: alerts fire, fall silent, and the board has data.
+
+The tests are one story in this order: the board is asked last, of all that has happened.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import pytest
+from tests.deploy.alerts.faults import ALONE, TOGETHER, Fault, shown
+from tests.deploy.alerts.live_system import CLICKS, GROUP, LiveSystem, seen
+from tests.deploy.test_board import panels
+
+FIRES_S = 120.0
+MOVED_S = 120.0
+
+
+@pytest.mark.timeout(2_400)  # two rules look back ten minutes
+async def test_faults_of_single_parts_fire_together_and_fall_silent(
+    system: LiveSystem, record_property: Callable[[str, object], None]
+) -> None:
+    await _shown(system, TOGETHER, record_property)
+
+
+@pytest.mark.parametrize("fault", ALONE, ids=lambda fault: fault.make.__name__)
+async def test_a_fault_of_what_all_share_fires_and_falls_silent(
+    system: LiveSystem, fault: Fault, record_property: Callable[[str, object], None]
+) -> None:
+    await _shown(system, (fault,), record_property)
+
+
+async def _shown(
+    system: LiveSystem, faults: tuple[Fault, ...], record_property: Callable[[str, object], None]
+) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        done = [tasks.create_task(shown(system, fault, FIRES_S)) for fault in faults]
+    for task in done:
+        for alert, took_s in task.result().items():
+            record_property(alert, round(took_s))
+
+
+async def test_every_query_of_the_board_has_had_data(system: LiveSystem) -> None:
+    await system.run("group", "scale", "2", "--reason", "to have a move")
+    await system.run("table", "pause", CLICKS, "--reason", "to have a paused table")
+    missing = {panel["title"]: panel for panel in panels()}
+
+    async def all_have() -> bool:
+        for title, panel in list(missing.items()):
+            asked = [
+                target["expr"].replace("$__rate_interval", "1m").replace("$group", GROUP)
+                for target in panel["targets"]
+            ]
+            now_s = time.time()
+            found = [
+                await system.prometheus.has_values(query, system.began_s, now_s) for query in asked
+            ]
+            if all(found):
+                del missing[title]
+        return not missing
+
+    await seen(all_have, missing.keys(), MOVED_S)
