@@ -37,8 +37,8 @@ def in_order(found: list[Row]) -> list[Row]:
     return sorted(found, key=lambda row: row["_kafka"]["offset"])
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(LANDED_S):
+async def until(condition: Callable[[], bool], limit_s: float = LANDED_S) -> None:
+    async with asyncio.timeout(limit_s):
         while not await asyncio.to_thread(condition):  # noqa: ASYNC110 - other processes work
             await asyncio.sleep(0.2)
 
