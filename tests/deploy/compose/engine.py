@@ -28,11 +28,12 @@ from tests.deploy.images.engine import (
     image_exists,
 )
 from tests.programs import SHARED, run_program, unpack_program
+from tools import bases
 
 from binwright.local.cache import cache_dir
 
 STANDINS = Path(__file__).parent / "standins"
-KAFKA, SPARK = "apache/kafka:4.4.0", "apache/spark:4.2.0"
+KAFKA, SPARK = (bases.bases()[name].image for name in (bases.KAFKA, bases.SPARK))
 JRE = "binwright-test-jre"
 
 

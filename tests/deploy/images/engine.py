@@ -10,8 +10,9 @@ import docker
 import docker.errors
 from docker.client import DockerClient
 from tests.programs import ROOT, ProgramMissing, run_program
+from tools.bases import PYTHON, bases
 
-BASE = "python:3.11-slim-bookworm"
+BASE = bases()[PYTHON].image
 STAND_IN = "binwright-test-base:bookworm"
 CALL_S, BOOTSTRAP_S = 1_200, 900.0
 PACKAGES = "ca-certificates,python3,python3-venv"
