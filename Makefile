@@ -9,10 +9,11 @@ LOCKED := $(PIP) --require-hashes
 JAVA = $(shell "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -qE 'version "(17|21)' || echo -r requirements/java.txt)
 ROOTS := shared services lab local bench tools tests
 PURE := tests/protocol tests/packing $(wildcard tests/*/decide)
+AUDITED := build demo java monitor controller consumer tools
 SUITES := kubernetes chart compose images node dist alerts
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo quick check test dist model fuzz chaos nightly bench clean
+.PHONY: help setup demo quick check test dist audit-dependencies model fuzz chaos nightly bench clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -72,8 +73,12 @@ endif
 test-%: ## (the same as test SUITE=...)
 	@$(MAKE) --no-print-directory test SUITE=$*
 
-dist: $(VENV)/.dev ## Build what a release has of the last commit into dist: wheel, source, Helm chart, locks, SBOMs
-	@$(BIN)/python -m tools.dist $(ARGS)
+dist: $(VENV)/.dev ## Build what a release has of the last commit into dist: wheel, source, Helm chart, locks, SBOMs (SIGN=KEY)
+	@$(BIN)/python -m tools.dist $(if $(SIGN),--sign $(SIGN)) $(ARGS)
+
+# Not known to the database is a failure, too: else a source without advisories would find nothing wrong.
+audit-dependencies: $(VENV)/.dev ## Ask an advisory database about every locked package that users install (ARGS="-s osv")
+	@$(BIN)/python -m pip_audit --strict --disable-pip --require-hashes $(AUDITED:%=-r requirements/%.txt) $(ARGS)
 
 model: $(VENV)/.dev ## Explore the protocol state by state (ARGS="holds breaks --states N"; a quarter of an hour)
 	$(BIN)/python -m tests.model $(ARGS)

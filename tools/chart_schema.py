@@ -56,13 +56,15 @@ def schema() -> Schema:
             accessModes=list_of(NAME),
             path={"type": "string", "pattern": "^/"},
         ),
-        secrets=closed(kafka=NAME, kafkaCa=NAME, lake=NAME, sparkToken=NAME),
+        secrets=closed(
+            kafka=NAME, kafkaCa=NAME, lake=NAME, sparkToken=NAME, sparkTls=NAME, sparkCa=NAME
+        ),
         images=closed(
             registry=TEXT,
             tag=TEXT,
             digests={
                 "type": "object",
-                "propertyNames": {"pattern": "^binwright-(monitor|controller|consumer)$"},
+                "propertyNames": {"pattern": "^binwright-(monitor|controller|consumer|spark)$"},
                 "additionalProperties": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
             },
             pullPolicy={"enum": ["", "Always", "IfNotPresent", "Never"]},
@@ -71,7 +73,7 @@ def schema() -> Schema:
         monitor=closed(replicas=REPLICAS, **POD),
         controller=closed(replicas=REPLICAS, allNamespaces=FLAG, **POD),
         consumer=closed(**POD),
-        spark=closed(enabled=FLAG, image=NAME, driverMemory=NAME, **POD),
+        spark=closed(enabled=FLAG, tls=closed(enabled=FLAG, image=NAME), driverMemory=NAME, **POD),
         scaler=closed(allNamespaces=FLAG, **program),
         balancer=closed(**program),
         crds=closed(install=FLAG, keep=FLAG),

@@ -12,11 +12,14 @@ import yaml
 from binwright.controller.fleets.kubernetes.template import check_template, parse_template
 from binwright.local.spark import ENCRYPTED, TOKEN_VARIABLE
 from binwright.protocol.errors import TemplateRefused
+from binwright.runtime.settings import LakeSettings
 from binwright.scaler.objects.spec import field_name
 from binwright.scaler.settings import ScaledGroupSettings, ScheduleSettings
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
+PLACES = ("base", "overlays/local", "overlays/production", "namespace", "namespace-spark")
+"""Where settings are."""
 LAKE = {"name": "lake", "persistentVolumeClaim": {"claimName": "binwright-lake"}}
 
 
@@ -38,7 +41,7 @@ def staging_path(container: dict[str, Any]) -> str:
 
 def test_what_warms_spark_up_stages_as_sparks_user_on_a_disk_that_both_have() -> None:
     """Each deletes what the other wrote, under the path that both have for it."""
-    found = spark_pod("base/spark.yaml")
+    found = spark_pod("spark/spark.yaml")
     spark, warm_up = found["containers"]["spark"], found["containers"]["warm-up"]
     disk = {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - a container's
     assert disk in spark["volumeMounts"]
@@ -62,15 +65,21 @@ def settings_in(file: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("consumers", ["consumers", "overlays/local"])
-@pytest.mark.parametrize("place", ["base", "overlays/local", "overlays/production", "namespace"])
+@pytest.mark.parametrize("place", PLACES)
 def test_spark_wants_the_token_that_consumers_mount(place: str, consumers: str) -> None:
-    spark = spark_pod("base/spark.yaml")["containers"]["spark"]
+    spark = spark_pod("spark/spark.yaml")["containers"]["spark"]
     (variable,) = (each for each in spark["env"] if each["name"] == TOKEN_VARIABLE)
     secret = variable["valueFrom"]["secretKeyRef"]
     assert not secret.get("optional", False)  # or a server without a token would start
 
     lake = settings_in(f"{place}/settings.yaml")["lake"]
     file = PurePosixPath(lake["token_file"])
+    assert secret_at(file, consumers) == secret["name"]
+    assert file.name == secret["key"]
+
+
+def secret_at(file: PurePosixPath, consumers: str) -> str:
+    """Return the Secret that the template mounts where a file is."""
     template = pod(f"{consumers}/consumer.yaml")["spec"]
     (mount,) = (
         each
@@ -78,12 +87,42 @@ def test_spark_wants_the_token_that_consumers_mount(place: str, consumers: str) 
         if each["mountPath"] == str(file.parent)
     )
     (volume,) = (each for each in template["volumes"] if each["name"] == mount["name"])
-    assert (volume["secret"]["secretName"], file.name) == (secret["name"], secret["key"])
-    assert lake["allow_cleartext_token"] or "use_ssl=true" in lake["spark"]
+    return str(volume["secret"]["secretName"])
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_token_crosses_the_network_in_clear_text_only_where_no_proxy_has_tls(place: str) -> None:
+    """And consumers trust the authority that its Secret names."""
+    directory = DEPLOY / place
+    components = yaml.safe_load((directory / "kustomization.yaml").read_text()).get("components")
+    lake = settings_in(f"{place}/settings.yaml")["lake"]
+    if "../../spark-tls" not in (components or ()):
+        assert lake["allow_cleartext_token"]
+        return
+    assert "allow_cleartext_token" not in lake
+    assert lake["spark"].endswith("/;use_ssl=true")
+    assert LakeSettings.model_validate(lake).ca_file is not None
+    file = PurePosixPath(lake["ca_file"])
+    assert (secret_at(file, "consumers"), file.name) == ("binwright-spark-ca", "ca.crt")
+
+
+def test_behind_the_proxy_spark_listens_on_the_loopback_alone() -> None:
+    """So nothing reaches it around the proxy, whose address and port are those of the Service."""
+    spark = spark_pod("spark/spark.yaml")["containers"]["spark"]
+    changed = spark_pod("spark-tls/deployment.yaml")["containers"]
+    own = {each["name"]: each.get("value") for each in spark["env"]}
+    assert changed["spark"]["env"] == [{"name": "CONNECT_ADDRESS", "value": "127.0.0.1"}]
+    assert own["CONNECT_ADDRESS"] == "0.0.0.0"  # noqa: S104 - without it
+    driver = spark_pod("overlays/production/spark-driver.yaml")["containers"]["spark"]
+    for args in (spark["args"], driver["args"]):
+        assert "spark.connect.grpc.binding.address=$(CONNECT_ADDRESS)" in args
+    (proxy,) = yaml.safe_load_all((DEPLOY / "spark-tls/proxy.yaml").read_text())
+    assert "$" + '{POD_IP}:15002" ssl ' in proxy["data"]["haproxy.cfg"]
+    assert "server spark 127.0.0.1:15002" in proxy["data"]["haproxy.cfg"]
 
 
 def test_what_warms_spark_up_has_the_token() -> None:
-    found = spark_pod("base/spark.yaml")
+    found = spark_pod("spark/spark.yaml")
     warm_up = found["containers"]["warm-up"]
     env = {each["name"]: each["value"] for each in warm_up["env"]}
     assert env["BINWRIGHT_LAKE__SPARK"] == "sc://localhost:15002"  # no TLS: to this name alone

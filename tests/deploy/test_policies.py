@@ -4,6 +4,7 @@ import re
 from itertools import product
 
 import pytest
+import yaml
 from tests.deploy.policies import (
     DEPLOY,
     OUTSIDE,
@@ -21,32 +22,40 @@ MANIFESTS = [file for file in DEPLOY.rglob("*.yaml") if "helm" not in file.parts
 PODS = {
     "monitor": pod_of("base/monitor.yaml", "binwright-monitor"),
     "controller": pod_of("base/controller.yaml", "binwright-controller"),
-    "spark": pod_of("base/spark.yaml", "binwright-spark"),
+    "spark": pod_of("spark/spark.yaml", "binwright-spark"),
     "scaler": pod_of("scaler/scaler.yaml", "binwright-scaler"),
     "balancer": pod_of("balancer/balancer.yaml", "binwright-balancer"),
     "executor": executor(),
     "consumer": consumer_of("binwright"),
     "team's consumer": consumer_of("team-a"),
     "stranger's consumer": consumer_of("team-b"),  # of a namespace without the label
+    "guest": consumer_of("team-c"),  # of a namespace with a Spark of its own
+    "guest's spark": pod_of("spark/spark.yaml", "binwright-spark", "team-c"),
     "team's pod": Place("team-a", {"app": "theirs"}),
+    "guest's pod": Place("team-c", {"app": "theirs"}),
     "pod beside us": Place("binwright", {"app": "theirs"}),
     "outside": OUTSIDE,
 }
 TEAM = ["namespace/network.yaml"]
+OWN_SPARK = ["namespace-spark/consumer-network.yaml", "namespace-spark/network.yaml"]
 BASE = ["base/network.yaml", "scaler/network.yaml", "balancer/network.yaml"]
-NAMESPACES = {"binwright": {}, "team-a": {"binwright.dev/consumers": "allowed"}, "team-b": {}}
+NAMESPACES = {
+    "binwright": {},
+    "team-a": {"binwright.dev/consumers": "allowed"},
+    "team-b": {},
+    "team-c": {},
+}
 KAFKA, HTTPS, API, HEALTH, KEDA = 9092, 443, 6443, 8080, 6000
 SPARK, DRIVER, BLOCKS = 15002, 7078, 7079
 PORTS = (KAFKA, 9098, 9099, HTTPS, API, HEALTH, KEDA, SPARK, DRIVER, BLOCKS, 22)
-CONSUMERS = ("consumer", "team's consumer", "stranger's consumer")
-FREE = ("team's pod", "outside")  # their own egress is nothing of ours
+CONSUMERS = ("consumer", "team's consumer", "stranger's consumer", "guest")
+FREE = ("team's pod", "guest's pod", "outside")  # their own egress is nothing of ours
 
 
 def network(*files: str) -> Network:
     own = objects(*BASE, *files)
-    return Network(
-        NAMESPACES, {"binwright": own, "team-a": objects(*TEAM), "team-b": objects(*TEAM)}
-    )
+    team, apart = objects(*TEAM), objects(*OWN_SPARK)
+    return Network(NAMESPACES, {"binwright": own, "team-a": team, "team-b": team, "team-c": apart})
 
 
 def reached(made: Network) -> set[tuple[str, str, int]]:
@@ -70,10 +79,11 @@ UNGUARDED = FREE  # pods without a policy, and Kafka: where a rule names a port 
 EXPECTED = {
     *edges(KAFKA_CLIENTS, UNGUARDED, KAFKA, 9098),
     *edges(("controller", "scaler"), UNGUARDED, HTTPS, API),
-    *edges(("spark",), UNGUARDED, HTTPS),
+    *edges(("spark", "guest's spark"), UNGUARDED, HTTPS),
     *edges(("consumer", "team's consumer"), ("spark",), SPARK),
+    *edges(("guest",), ("guest's spark",), SPARK),
     *edges(FREE, ("monitor", "controller", "consumer", "scaler", "balancer"), HEALTH),
-    *edges(FREE, ("team's consumer", "stranger's consumer"), HEALTH),
+    *edges(FREE, ("team's consumer", "stranger's consumer", "guest"), HEALTH),
     *edges(FREE, ("scaler",), KEDA),
 }
 IN_PRODUCTION = {
@@ -90,6 +100,15 @@ def test_pods_reach_what_they_need_and_nothing_else() -> None:
 
 def test_in_production_executors_and_the_store_are_reached_as_well() -> None:
     assert reached(network("overlays/production/network.yaml")) == EXPECTED | IN_PRODUCTION
+
+
+def test_the_policy_of_consumers_is_replaced_where_spark_is_their_own() -> None:
+    """Policies add up: a second one would leave the way to the other Spark open."""
+    (theirs,) = objects(*TEAM)
+    named = [each["metadata"]["name"] for each in objects(*OWN_SPARK)]
+    patches = yaml.safe_load((DEPLOY / "namespace-spark/kustomization.yaml").read_text())["patches"]
+    assert theirs["metadata"]["name"] == named[0]
+    assert {"path": "consumer-network.yaml"} in patches
 
 
 def test_the_table_is_of_all_of_our_pods() -> None:

@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from binwright.protocol.ports.kafka import Headers
 
-LANDED_S = 120.0
+LANDED_S = 300.0
 
 Row = dict[str, Any]
 
@@ -42,8 +42,8 @@ def has_landed(lake: Path, name: str, count: int) -> bool:
     return len(rows(lake, name)) == count
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(LANDED_S):
+async def until(condition: Callable[[], bool], limit_s: float = LANDED_S) -> None:
+    async with asyncio.timeout(limit_s):
         while not await asyncio.to_thread(condition):  # noqa: ASYNC110 - other processes work
             await asyncio.sleep(0.2)
 

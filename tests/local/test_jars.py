@@ -75,19 +75,11 @@ def test_the_object_store_s_lock_fits_the_hadoop_that_pyspark_ships() -> None:
     assert (pyspark_jars_dir() / f"hadoop-client-api-{hadoop.revision}.jar").exists()
 
 
-def test_the_manifests_name_what_the_locks_hold() -> None:
-    """They name what is asked for; what that asks for in turn is in the locks, too."""
-    locked = {str(jar) for name in ("delta", "s3") for jar in locked_jars(name)}
-    text = (ROOT / "deploy/overlays/production/spark-driver.yaml").read_text()
-    (named,) = (line for line in text.splitlines() if "io.delta:" in line)
-    assert set(named.removeprefix("            - ").split(",")) <= locked
-
-
-DELTA_NAMED = re.compile(r"io\.delta:delta-spark_[\w.]+:[\w.]*\w|delta-spark==[\w.]*\w")
+DELTA_NAMED = re.compile(
+    r"io\.delta:delta-spark_[\w.]+:[\w.]*\w|delta-spark==[\w.]*\w|ARG DELTA=\S+"
+)
 MUST_NAME_DELTA = {
-    "deploy/base/spark.yaml",
-    "deploy/overlays/production/spark-driver.yaml",
-    "docker-compose.yml",
+    "deploy/spark/Dockerfile",
     "docs/how-to/object-stores.md",
     "docs/how-to/spark-cluster.md",
     "pyproject.toml",
@@ -99,14 +91,15 @@ def test_every_place_names_the_delta_of_the_package_that_pins_it() -> None:
     """Another version of its jars would open tables by other rules than the tested ones."""
     (jar, _) = locked_jars("delta")
     files = (
-        *("docker-compose.yml", "pyproject.toml", "requirements/demo.txt", "README.md"),
+        *("deploy/spark/Dockerfile", "pyproject.toml", "requirements/demo.txt", "README.md"),
         *(str(each.relative_to(ROOT)) for each in ROOT.glob("deploy/**/*.yaml")),
         *(str(each.relative_to(ROOT)) for each in ROOT.glob("docs/**/*.md")),
     )
     named = {file: set(DELTA_NAMED.findall((ROOT / file).read_text())) for file in files}
     named = {file: versions for file, versions in named.items() if versions}
     assert named.keys() >= MUST_NAME_DELTA
-    wanted = {str(jar), f"delta-spark=={version('delta-spark')}"}
+    pinned = version("delta-spark")
+    wanted = {str(jar), f"delta-spark=={pinned}", f"ARG DELTA={pinned}"}
     assert {file: versions - wanted for file, versions in named.items()} == {
         file: set() for file in named
     }

@@ -21,7 +21,7 @@ TEXT = SHIPPED.read_text(encoding="utf-8")
 
 
 def manifest(kind: str) -> dict[str, Any]:
-    documents = yaml.safe_load_all((ROOT / "deploy/base/spark.yaml").read_text())
+    documents = yaml.safe_load_all((ROOT / "deploy/spark/spark.yaml").read_text())
     return next(each for each in documents if each["kind"] == kind)
 
 
@@ -38,10 +38,11 @@ def test_the_pod_starts_with_that_file() -> None:
     assert MOUNTED in pod["containers"][0]["args"]
 
 
-def test_compose_mounts_the_file_and_starts_with_it() -> None:
+def test_the_image_has_the_file_and_compose_starts_with_it() -> None:
+    dockerfile = (ROOT / "deploy/spark/Dockerfile").read_text()
+    assert f"COPY local/binwright/local/{NAME} {MOUNTED}\n" in dockerfile
     service = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["spark"]
-    sources = {each.split(":")[1]: each.split(":")[0] for each in service["volumes"]}
-    assert (ROOT / sources[MOUNTED]).read_text() == TEXT
+    assert service["build"]["dockerfile"] == "deploy/spark/Dockerfile"
     command = service["command"]
     assert command[command.index("--properties-file") + 1] == MOUNTED
 

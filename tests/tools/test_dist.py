@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -16,8 +17,12 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from tests.programs import ROOT
 from tests.tools.checkout import DATE, git, make_checkout
-from tools.dist import INSTALLATIONS, NotBuilt, build
+from tools.bases import Base, bases
+from tools.bill_of_materials import bill_of_jars
+from tools.dist import IMAGES, INSTALLATIONS, SIGNED_FOR, NotBuilt, build, sign
 from tools.locks import REQUIREMENTS, parse_lock, project
+
+from binwright.local.jars import locked_jars
 
 SOURCES = [
     ROOT / name for name in project()["tool"]["hatch"]["build"]["targets"]["wheel"]["sources"]
@@ -130,11 +135,13 @@ def test_the_chart_has_the_manifests_to_which_it_links(built: Path) -> None:
 
 def test_only_an_earlier_release_is_deleted(checkout: Path, tmp_path: Path) -> None:
     kept, earlier = tmp_path / "notes.txt", tmp_path / "binwright-0.0.1.tar.gz"
-    for path in (kept, earlier):
+    signature = tmp_path / "SHA256SUMS.sig"
+    for path in (kept, earlier, signature):
         path.touch()
     build(tmp_path, checkout)
     assert kept.exists()
     assert not earlier.exists()
+    assert not signature.exists()
     assert "notes.txt" not in (tmp_path / "SHA256SUMS").read_text()
 
 
@@ -152,11 +159,88 @@ def test_an_sbom_is_valid_and_has_what_its_lock_has(built: Path, file: str) -> N
             tuple(sum_["content"] for sum_ in each["externalReferences"][0]["hashes"]),
         )
         for each in found["components"]
+        if each["type"] == "library"
     } == {(f"pkg:pypi/{each.name}@{each.version}", each.sha256) for each in packages}
     root = found["metadata"]["component"]
     (needs,) = (each for each in found["dependencies"] if each["ref"] == root["bom-ref"])
     assert (root["name"], root["version"]) == ("binwright", project()["project"]["version"])
-    assert len(needs["dependsOn"]) == len(packages)
+    image = ["python"] if file in IMAGES else []
+    assert [each["name"] for each in found["components"] if each["type"] == "container"] == image
+    assert len(needs["dependsOn"]) == len(packages) + len(image)
+
+
+def test_the_sbom_of_spark_s_image_has_the_jars_of_its_locks_and_names_its_base(
+    built: Path,
+) -> None:
+    (path,) = built.glob("*-spark.cdx.json")
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(path.read_text()) is None
+    components = json.loads(path.read_text())["components"]
+    jars = {
+        (each["purl"], each["hashes"][0]["content"])
+        for each in components
+        if each["type"] == "library"
+    }
+    assert jars == {
+        (f"pkg:maven/{jar.organisation}/{jar.name}@{jar.revision}", jar.sha256)
+        for lock in ("delta", "s3")
+        for jar in locked_jars(lock)
+    }
+    (base,) = (each for each in components if each["type"] == "container")
+    assert f"{base['name']}:{base['version']}" == bases()["spark"].image
+
+
+def test_a_base_is_named_with_its_digest_where_that_is_known() -> None:
+    digest = "a" * 64
+    base = Base("spark:1", f"sha256:{digest}")
+    (found,) = json.loads(bill_of_jars([], "1", "Apache-2.0", 0, base))["components"]
+    assert found["bom-ref"] == f"spark:1@sha256:{digest}"
+    assert found["hashes"] == [{"alg": "SHA-256", "content": digest}]
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    """A key that lives as long as the test."""
+    return make_key(tmp_path / "key")
+
+
+def make_key(path: Path) -> Path:
+    command = ("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(path))
+    subprocess.run(command, check=True, timeout=60)
+    return path
+
+
+def verified(release: Path, key: Path) -> bool:
+    """Verify a release as docs/how-to/install.md says, by the builder's public key."""
+    public = key.with_suffix(".pub").read_text()
+    allowed = key.with_name("allowed_signers")
+    allowed.write_text(f'builder namespaces="{SIGNED_FOR}" {public}')
+    page = (ROOT / "docs/how-to/install.md").read_text()
+    (block,) = re.findall(r"```sh\n((?:(?!```).)*ssh-keygen -Y verify.*?)```", page, re.DOTALL)
+    script = block.replace("allowed_signers", str(allowed)).replace("cd dist", f"cd {release}")
+    done = subprocess.run(
+        ("sh", "-ec", script), capture_output=True, text=True, check=False, timeout=60
+    )
+    return done.returncode == 0
+
+
+def test_a_signed_release_is_verified_and_one_that_was_altered_is_refused(
+    built: Path, key: Path, tmp_path: Path
+) -> None:
+    release = tmp_path / "release"
+    shutil.copytree(built, release)
+    assert not verified(release, key)  # not signed
+    sign(release, key)
+    assert verified(release, key)
+    assert not verified(release, make_key(tmp_path / "other"))
+
+    (wheel,) = release.glob("*.whl")
+    content = wheel.read_bytes()
+    wheel.write_bytes(content[:-1] + b"!")
+    assert not verified(release, key)  # the file has another sum
+    sums = release / "SHA256SUMS"
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    sums.write_text(sums.read_text().replace(hashlib.sha256(content).hexdigest(), digest))
+    assert not verified(release, key)  # the sums have another signature
 
 
 def test_every_file_has_its_sum(built: Path) -> None:

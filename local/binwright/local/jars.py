@@ -38,7 +38,9 @@ _LINE = re.compile(
 )
 _PART = ".part-"
 _EXCEPTION = re.compile(r"\(((?:\w+\.)+\w+(?:Exception|Error): [^)]*)\)")
-_CACHE, _DELTA = "ivy", "{delta-spark}"
+_CACHE = "ivy"
+DELTA = "{delta-spark}"
+"""Stands in locks for the version of this package."""
 # Ivy's own default registry, without the descriptors: what we want is known exactly, and reading
 # 44 of them and their parents takes four times as long as the jars.
 _SETTINGS = """<ivysettings>
@@ -93,7 +95,7 @@ def locked_jars(name: str) -> tuple[Artifact, ...]:
     The package delta-spark pins Delta's version; other versions than the locked one fail the sums.
     """
     text = Path(__file__).with_name(f"{name}.lock").read_text()
-    return parse_lock(text.replace(_DELTA, version("delta-spark")) if _DELTA in text else text)
+    return parse_lock(text.replace(DELTA, version("delta-spark")) if DELTA in text else text)
 
 
 async def ensure_jars(

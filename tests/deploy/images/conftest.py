@@ -1,11 +1,13 @@
 """The images of the services, built once, and removed at the end."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pytest
 from docker.client import DockerClient
 from testcontainers.core.image import DockerImage
+from tests.deploy.compose.engine import SPARK, provide_spark
 from tests.programs import ROOT, ProgramMissing
 
 from .engine import engine, find_base_image
@@ -70,17 +72,34 @@ def base_image(client: DockerClient, tmp_path_factory: pytest.TempPathFactory) -
 def image(request: pytest.FixtureRequest, client: DockerClient, base_image: str) -> Iterator[Image]:
     """Each service's image, built from its Dockerfile."""
     service: str = request.param
+    with _built(client, service, f"services/{service}/Dockerfile", base_image) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def spark_image(client: DockerClient, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
+    """Spark's image, built from its Dockerfile; skip, with the reason, without its base."""
+    try:
+        provide_spark(client, tmp_path_factory.mktemp("spark"))
+    except ProgramMissing as exc:
+        pytest.skip(str(exc))
+    with _built(client, "spark", "deploy/spark/Dockerfile", SPARK) as made:
+        yield made
+
+
+@contextmanager
+def _built(client: DockerClient, name: str, dockerfile: str, base: str) -> Iterator[Image]:
     built = DockerImage(
         ROOT,
-        tag=f"binwright-{service}:test",
-        dockerfile_path=f"services/{service}/Dockerfile",
-        buildargs={"BASE": base_image, "REVISION": REVISION},
+        tag=f"binwright-{name}:test",
+        dockerfile_path=dockerfile,
+        buildargs={"BASE": base, "REVISION": REVISION},
     )
     with built:
-        sizes = [client.images.get(name).attrs["Size"] for name in (built.tag, base_image)]
+        sizes = [client.images.get(each).attrs["Size"] for each in (built.tag, base)]
         added = sizes[0] - sizes[1]
-        _SIZES[f"binwright-{service}"] = added
-        yield Image(client, service, str(built.tag), added)
+        _SIZES[f"binwright-{name}"] = added
+        yield Image(client, name, str(built.tag), added)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -10,11 +10,14 @@ import docker
 import docker.errors
 from docker.client import DockerClient
 from tests.programs import ROOT, ProgramMissing, run_program
+from tools.bases import PYTHON, bases
 
-BASE = "python:3.11-slim-bookworm"
+BASE = bases()[PYTHON].image
 STAND_IN = "binwright-test-base:bookworm"
 CALL_S, BOOTSTRAP_S = 1_200, 900.0
 PACKAGES = "ca-certificates,python3,python3-venv"
+TRUSTED = Path("/etc/ssl/certs/ca-certificates.crt")
+"""The certificates that this machine trusts."""
 _CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
 
@@ -108,8 +111,7 @@ def _copy_certificates(root: Path) -> None:
     known = "".join(
         path.read_text() for path in (root / "usr/share/ca-certificates").rglob("*.crt")
     )
-    bundle = Path("/etc/ssl/certs/ca-certificates.crt")
-    own = [c for c in _CERTIFICATE.findall(bundle.read_text()) if c not in known]
+    own = [c for c in _CERTIFICATE.findall(TRUSTED.read_text()) if c not in known]
     for number, certificate in enumerate(own):
         target = root / f"usr/local/share/ca-certificates/local-{number}.crt"
         target.write_text(certificate + "\n")

@@ -11,12 +11,14 @@ import pytest
 import pytest_asyncio
 import yaml
 from tests.deploy.kubernetes.sandbox import ROOT, Sandbox, template, until
+from tests.deploy.policies import Network, Place, consumer_of, objects, pod_of
 
 from binwright.controller.fleets.kubernetes.cluster import open_clusters
 from binwright.controller.group_objects.groups import Groups
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.metrics_topic import run_measurements
 from binwright.kubernetes.connection import watched_namespaces
+from binwright.kubernetes.objects import Obj
 from binwright.protocol.model import Slot
 from binwright.runtime.run import background_tasks
 from binwright.testing.control_topics import FakeControlTopics
@@ -170,14 +172,14 @@ async def test_all_namespaces_are_followed_including_later_ones(sandbox: Sandbox
         assert len(await sandbox.slots()) == 2
 
 
-def overlay(directory: Path, namespace: str, what: str, where: str) -> None:
-    """Write an overlay of the manifests in `where`."""
-    path = os.path.relpath(ROOT / "deploy" / where, directory.resolve())
+def overlay(directory: Path, namespace: str, **parts: str) -> None:
+    """Write an overlay of the manifests that `parts` name, as resources or components."""
+    start = directory.resolve()
     kustomization = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
         "namespace": namespace,
-        what: [path],
+        **{what: [os.path.relpath(ROOT / "deploy" / w, start)] for what, w in parts.items()},
     }
     (directory / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
 
@@ -189,7 +191,7 @@ def overlay(directory: Path, namespace: str, what: str, where: str) -> None:
 async def test_rights_are_bound_to_the_controller_in_its_own_namespace(
     sandbox: Sandbox, tmp_path: Path, what: str, where: str
 ) -> None:
-    overlay(tmp_path, sandbox.namespace, what, where)
+    overlay(tmp_path, sandbox.namespace, **{what: where})
     built = await sandbox.plane.kubectl("kustomize", str(tmp_path))
     kinds = ("RoleBinding", "ClusterRoleBinding")
     (binding,) = [o for o in yaml.safe_load_all(built) if o["kind"] in kinds]
@@ -197,3 +199,34 @@ async def test_rights_are_bound_to_the_controller_in_its_own_namespace(
     await sandbox.plane.kubectl(
         "apply", "-k", str(tmp_path), "--dry-run=server", "--validate=strict"
     )
+
+
+async def test_a_namespace_has_a_spark_of_its_own_that_takes_its_consumers_alone(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """What the API server has of the overlay, evaluated beside the policies of `binwright`."""
+    own = await add_namespace(sandbox, "own", allowed=False)
+    overlay(tmp_path, own.namespace, resources="namespace-spark", components="spark-tls")
+    await sandbox.plane.kubectl("apply", "-k", str(tmp_path), "--validate=strict")
+
+    async def items(path: str) -> list[Obj]:
+        found: list[Obj] = (await sandbox.api.get(path))["items"]
+        return found
+
+    (spark,) = await items(f"/apis/apps/v1/namespaces/{own.namespace}/deployments")
+    pod = spark["spec"]["template"]
+    assert {each["name"] for each in pod["spec"]["containers"]} == {"spark", "warm-up", "tls"}
+    made = Place(own.namespace, pod["metadata"]["labels"])
+    theirs = await items(f"/apis/networking.k8s.io/v1/namespaces/{own.namespace}/networkpolicies")
+    network = Network(
+        {"binwright": {}, own.namespace: {}},
+        {"binwright": objects("base/network.yaml"), own.namespace: theirs},
+    )
+    shared = pod_of("spark/spark.yaml", "binwright-spark")
+    reached = {
+        (source.namespace, target.namespace)
+        for source in (consumer_of("binwright"), consumer_of(own.namespace))
+        for target in (shared, made)
+        if network.reaches(source, target, 15002)
+    }
+    assert reached == {("binwright", "binwright"), (own.namespace, own.namespace)}

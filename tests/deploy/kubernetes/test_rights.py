@@ -94,7 +94,7 @@ async def test_with_roles_the_controller_may_what_they_list_and_nothing_anywhere
 @pytest_asyncio.fixture(loop_scope="session")
 async def everywhere(sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[str]:
     """Apply the component for all namespaces; give the account that it is for."""
-    overlay(tmp_path, sandbox.namespace, "components", "all-namespaces")
+    overlay(tmp_path, sandbox.namespace, components="all-namespaces")
     await sandbox.plane.kubectl("apply", "-k", str(tmp_path))
     try:
         yield "system:serviceaccount:binwright:binwright-controller"
@@ -167,7 +167,10 @@ async def test_our_pods_meet_the_restricted_standard_of_pod_security(sandbox: Sa
     await sandbox.api.create("/api/v1/namespaces", {"metadata": meta})
     sandbox.stack.push_async_callback(sandbox.api.delete, f"/api/v1/namespaces/{name}")
     plane, found, named = sandbox.plane, dict[str, Obj](), set[str]()
-    for place in ("overlays/local", "overlays/production", "namespace", "scaler", "balancer"):
+    for place in (
+        *("overlays/local", "overlays/production", "namespace", "namespace-spark"),
+        *("scaler", "balancer"),
+    ):
         built = await plane.kubectl("kustomize", str(ROOT / "deploy" / place))
         found |= {f"{place}: {pod}": template for pod, template in pods(built)}
         named |= accounts(built)
@@ -185,7 +188,7 @@ async def test_our_pods_meet_the_restricted_standard_of_pod_security(sandbox: Sa
             return str(exc)
         return ""
 
-    assert len(found) >= 12
+    assert len(found) >= 14
     for pod, template in found.items():
         assert not await create(template), pod
         spec = template["spec"]

@@ -220,7 +220,7 @@ async def test_the_component_is_applied_by_an_overlay_and_again(
     tenant: Tenant, tmp_path: Path
 ) -> None:
     """The overlay's namespace is written into the policy, too, which has none."""
-    overlay(tmp_path, tenant.sandbox.namespace, "components", "restricted-templates")
+    overlay(tmp_path, tenant.sandbox.namespace, components="restricted-templates")
     plane, where = tenant.sandbox.plane, ("-k", str(tmp_path))
     try:
         await plane.kubectl("apply", *where)

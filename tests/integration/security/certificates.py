@@ -55,6 +55,15 @@ class Authority:
         self._ca.issue_cert(host).configure_cert(context)
         return context
 
+    def write_server(self, host: str, directory: Path) -> None:
+        """Write `tls.crt` and `tls.key` for a server, as a Secret has them; replace older ones."""
+        leaf = self._ca.issue_cert(host)
+        chain = b"".join(blob.bytes() for blob in leaf.cert_chain_pems)
+        for name, content in (("tls.crt", chain), ("tls.key", leaf.private_key_pem.bytes())):
+            fresh = directory / f"{name}.new"
+            fresh.write_bytes(content)
+            fresh.replace(directory / name)
+
     def truststore(self) -> dict[str, str]:
         """Return the settings of a listener that takes this authority's clients."""
         return {

@@ -49,14 +49,14 @@
 {{- $name -}}
 {{- with get $images.digests $name -}}@{{ . }}{{- else -}}:{{ $images.tag | default $.root.Chart.AppVersion }}{{- end -}}
 {{- else -}}
-{{- .root.Values.spark.image -}}
+{{- .root.Values.spark.tls.image -}}
 {{- end -}}
 {{- end -}}
 
 {{/* The name that the release has for a Secret of the manifests. */}}
 {{- define "binwright.secret" -}}
 {{- $secrets := .root.Values.secrets -}}
-{{- $names := dict "binwright-kafka" $secrets.kafka "binwright-kafka-ca" $secrets.kafkaCa "binwright-lake" $secrets.lake "binwright-spark-token" $secrets.sparkToken -}}
+{{- $names := dict "binwright-kafka" $secrets.kafka "binwright-kafka-ca" $secrets.kafkaCa "binwright-lake" $secrets.lake "binwright-spark-token" $secrets.sparkToken "binwright-spark-tls" $secrets.sparkTls "binwright-spark-ca" $secrets.sparkCa -}}
 {{- if not (hasKey $names .name) -}}{{- fail (printf "values name no Secret %s" .name) -}}{{- end -}}
 {{- get $names .name -}}
 {{- end -}}
@@ -130,6 +130,28 @@ yes
 {{- end -}}
 {{- end -}}
 
+{{/* Adds the proxy with TLS to Spark's pod, as the patch of the component does; changes the pod's spec in place. */}}
+{{- define "binwright.addTls" -}}
+{{- $lake := .root.Values.settings.lake | default dict -}}
+{{- if or (not (contains "use_ssl=true" ($lake.spark | default ""))) $lake.allow_cleartext_token -}}
+{{- fail "spark.tls.enabled: settings.lake.spark must end with /;use_ssl=true, and settings.lake.allow_cleartext_token must be null" -}}
+{{- end -}}
+{{- $pod := .pod -}}
+{{- $patch := (.root.Files.Get "files/spark-tls/deployment.yaml" | fromYaml).spec.template.spec -}}
+{{- range $container := $patch.containers -}}
+{{- if eq $container.name "spark" -}}
+{{- range $changed := $container.env -}}
+{{- range (first $pod.containers).env -}}
+{{- if eq .name $changed.name -}}{{- $_ := set . "value" $changed.value -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- else -}}
+{{- $_ := set $pod "containers" (concat (list (first $pod.containers) $container) (rest $pod.containers)) -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set $pod "volumes" (concat $patch.volumes $pod.volumes) -}}
+{{- end -}}
+
 {{/* Changes an object of the manifests in place. */}}
 {{- define "binwright.patchObject" -}}
 {{- $root := .root -}}
@@ -144,6 +166,9 @@ yes
 {{- if eq $object.kind "Deployment" -}}
 {{- $component := get $meta.labels "app.kubernetes.io/component" -}}
 {{- with (get $values $component).replicas -}}{{- $_ := set $object.spec "replicas" (int .) -}}{{- end -}}
+{{- if and (eq $component "spark") $values.spark.tls.enabled -}}
+{{- include "binwright.addTls" (dict "root" $root "pod" $object.spec.template.spec) -}}
+{{- end -}}
 {{- include "binwright.patchPod" (dict "root" $root "template" $object.spec.template "component" $component) -}}
 {{- if eq $component "spark" -}}
 {{- $spark := first $object.spec.template.spec.containers -}}
