@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from itertools import chain
 
 from binwright.consumer.decide.writer.chain import same_topic
 from binwright.consumer.decide.writer.states import (
@@ -71,20 +72,26 @@ class KafkaQueries:
 
     async def _existing(self, topics: Collection[str]) -> Mapping[str, str | None]:
         """Return the ids of those that exist; raise `TopicMissing` if none does."""
+        ordered = sorted(topics)
+        topic_id = self._context.reader.topic_id
+        ids = await asyncio.gather(*map(topic_id, ordered), return_exceptions=True)
         found: dict[str, str | None] = {}
         missing: TopicMissing | None = None
-        for topic in sorted(topics):
-            try:
-                found[topic] = await self._context.reader.topic_id(topic)
-            except TopicMissing as exc:  # it keeps no other topic of the table waiting
-                missing = exc
+        for topic, each in zip(ordered, ids, strict=True):
+            if isinstance(each, TopicMissing):  # it holds no other topic of the table
+                missing = each
+            elif isinstance(each, BaseException):
+                raise each
+            else:
+                found[topic] = each
         if missing is not None and not found:
             raise missing
         return found
 
     async def _bounds(self, topic_ids: Mapping[str, str | None]) -> KafkaState:
         reader = self._context.reader
-        partitions = [p for topic in topic_ids for p in await reader.partitions(topic)]
+        each = await asyncio.gather(*map(reader.partitions, topic_ids))
+        partitions = [*chain.from_iterable(each)]
         bounds = await reader.bounds(partitions)
         leaderless = frozenset(p for p in partitions if p not in bounds)
         return KafkaState(topic_ids, bounds, landing_id=None, leaderless=leaderless)
@@ -93,5 +100,5 @@ class KafkaQueries:
         self, topics: Collection[str], more: Collection[TopicPartition] = ()
     ) -> Mapping[TopicPartition, GroupOffset]:
         reader = self._context.reader
-        partitions = {p for topic in topics for p in await reader.partitions(topic)}
-        return await reader.committed(partitions.union(more)) if topics else {}
+        each = await asyncio.gather(*map(reader.partitions, topics))
+        return await reader.committed({*chain.from_iterable(each), *more}) if topics else {}

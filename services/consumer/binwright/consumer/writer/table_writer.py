@@ -41,7 +41,7 @@ from binwright.consumer.decide.writer.states import (
 from binwright.consumer.events import Emit
 from binwright.consumer.writer.actions import RequestRunner
 from binwright.consumer.writer.announcements import Announced, Subscription
-from binwright.consumer.writer.context import MOST_PENDING, WriterContext
+from binwright.consumer.writer.context import MOST_PENDING, Permit, WriterContext
 from binwright.consumer.writer.effects import Effects, OffsetCommitters
 from binwright.consumer.writer.report import table_report
 from binwright.protocol.errors import LakeUnavailable, TableRefused
@@ -62,25 +62,6 @@ SHORTEST_WAIT_S = 0.01
 PERMIT_S = 10.0  # a longer wait for a permit is reported
 MANY_COMMITS = 512
 """A longer history is parsed in a thread: ten thousand stamps take seconds."""
-
-
-class Permit:
-    """One permit of a semaphore; acquiring and releasing it twice does nothing."""
-
-    def __init__(self, semaphore: asyncio.Semaphore) -> None:
-        self._semaphore, self._acquired = semaphore, False
-
-    async def acquire(self) -> None:
-        """Wait for a permit, unless this one is acquired."""
-        if not self._acquired:
-            await self._semaphore.acquire()
-            self._acquired = True
-
-    def release(self) -> None:
-        """Give the permit back, if it is acquired."""
-        if self._acquired:
-            self._semaphore.release()
-            self._acquired = False
 
 
 class RestartNeeded(Exception):
@@ -144,10 +125,12 @@ class TableWriter:
         """
         if topic in self._targets:
             return True
+        form = next(iter(self._targets.values())).form
         try:
-            return any(target.name == self._table for target in self._context.targets(topic))
+            targets = self._context.targets(topic)
         except TableRefused:
             return False
+        return any(each.name == self._table and each.form == form for each in targets)
 
     def report(self) -> TableReport:
         """Return the table's report for the controller."""
