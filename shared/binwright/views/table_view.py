@@ -1,6 +1,6 @@
 """A group's tables, folded from the reports of their writers."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from binwright.protocol.messages import Report, TableReport
@@ -82,11 +82,15 @@ class TableViews:
         for topic in view.topics:
             del self._of_topics[topic][name]
 
-    def _update_committed(self, changed: Iterable[TopicPartition]) -> None:
+    def _update_committed(self, changed: Collection[TopicPartition]) -> None:
+        # A table has what it took of topics that it takes no more, too: these have no tables.
+        tables = {
+            topic: [view.committed for view in self._of_topics.get(topic, {}).values()]
+            for topic in {partition.topic for partition in changed}
+        }
         for partition in changed:
-            tables = self._of_topics.get(partition.topic, {}).values()
-            known = [t.committed[partition] for t in tables if partition in t.committed]
-            if known:  # a table has what it took of topics that it takes no more
+            known = [t[partition] for t in tables[partition.topic] if partition in t]
+            if known:
                 self.committed[partition] = min(known)
 
     def _count(self, report: Report, name: str, view: TableView) -> None:
