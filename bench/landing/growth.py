@@ -168,6 +168,6 @@ async def _commit(lake: SparkLake, staging: FileStaging, number: int) -> None:
     ranges = {0: (first, first + ROWS)}
     size = await staging.write(TABLE.topic, name, {partition: [rows]}, Footer(None, ROWS, ranges))
     stamp = Stamp(group=TABLE.group, cluster=TABLE.cluster, writer="bench", sequence=number + 1)
-    batch = Batch((FileSlice(name, ranges, True, size),), {}, ROWS, size)  # noqa: FBT003 - whole
+    batch = Batch((FileSlice(name, ranges, True, size, TABLE.topic),), {}, ROWS, size)  # noqa: FBT003 - whole
     await lake.append(TABLE.topic, batch, LEASE, stamp.encode())
     await staging.delete(TABLE.topic, [name])

@@ -1,23 +1,31 @@
 """Which versions of a table landed which log."""
 
+from dataclasses import replace
+
 import pytest
 
 from binwright.audit.log_generations import LogHistory, Split, log_history
+from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Commit
 from binwright.protocol.stamp import Stamp
 
 CLAIM = 0
+TOPIC = "orders"
 
 
 def commit(version: int, sequence: int = 1, **more: object) -> Commit:
-    fields = {"topic_id": "old", "landing_id": "l", **more}
+    fields = {"landing_id": "l", **more}
+    fields["topic_ids"] = {TOPIC: fields.pop("topic_id", "old")}
+    for name in ("committed", "cuts"):
+        offsets: dict[int, int] = fields.get(name, {})  # type: ignore[assignment]
+        fields[name] = {TopicPartition(TOPIC, p): offset for p, offset in offsets.items()}
     stamp = Stamp(group="g", cluster="c", writer="w", sequence=sequence, **fields)  # type: ignore[arg-type]
     return Commit(version, stamp.encode())
 
 
 def history_of(*commits: Commit, now: str | None = None) -> LogHistory:
     """Return the history of these commits, oldest first, after the table's creation."""
-    return log_history([*commits[::-1], Commit(0, None)], "orders", now)
+    return log_history([*commits[::-1], Commit(0, None)], TOPIC, now, TOPIC)
 
 
 def test_commits_of_one_topic_are_one_log() -> None:
@@ -79,7 +87,7 @@ def test_truncations_before_the_known_history_split_nothing() -> None:
         commit(9, cuts={0: 100, 1: 130}, committed={1: 3}),
         commit(8, cuts={0: 100}, committed={0: 40}),
     ]
-    assert log_history(known, "orders", "old").splits == (Split(8, frozenset({1})),)
+    assert log_history(known, TOPIC, "old", TOPIC).splits == (Split(8, frozenset({1})),)
 
 
 @pytest.mark.parametrize("text", [None, "", "{", "[]", '{"kind": "another/1"}', '{"group": 1}'])
@@ -97,3 +105,13 @@ def test_a_topic_that_was_replaced_does_not_return() -> None:
     ids = ("old", "new", "old", "new")
     found = history_of(*(commit(n, topic_id=name) for n, name in enumerate(ids, 1)), now="new")
     assert found.splits == (Split(1),)
+
+
+def test_stamps_that_do_not_name_a_topic_have_nothing_of_it() -> None:
+    other = {TopicPartition("clicks", 0): 7}
+    names = {"several": True, "topic_ids": {"clicks": "c", TOPIC: "old"}}
+    both = Stamp(group="g", cluster="c", writer="w", sequence=1, committed=other, **names)  # type: ignore[arg-type]
+    alone = replace(both, topic_ids={"clicks": "c"})
+    commits = [Commit(3, alone.encode()), Commit(2, both.encode()), commit(1, committed={0: 4})]
+    assert log_history(commits, TOPIC, "old", TOPIC).ends == {0: 4}
+    assert log_history(commits, "clicks", "c", TOPIC).ends == {0: 7}

@@ -9,10 +9,10 @@ from binwright.consumer.decide.table_facts import BadRecord, CommitFacts, Facts
 from binwright.consumer.lake.table_reading import Details
 from binwright.consumer.table_describe import Description, drawn, entry_of
 from binwright.consumer.table_list import drawn as drawn_list
-from binwright.consumer.table_lookup import known_targets, listed, target_named
+from binwright.consumer.table_lookup import Targets, known_targets, listed, targets_named
 from binwright.protocol.errors import LakeUnavailable, UserError
 from binwright.protocol.model import Slot
-from binwright.runtime.settings import Settings, Target, load_settings
+from binwright.runtime.settings import Settings, load_settings
 from binwright.views.table_status import PartitionStatus, TableStatus
 
 SETTINGS: Settings = load_settings(
@@ -28,7 +28,16 @@ SETTINGS: Settings = load_settings(
 )
 AWAY = "https://registry does not give schema 3: refused"
 REPORTED = TableStatus(
-    "orders", "orders", Slot(0), "landing", 0.0, 0, 2, fault=AWAY, freshness_s=1_200.0
+    "orders",
+    "orders",
+    Slot(0),
+    "landing",
+    0.0,
+    0,
+    2,
+    fault=AWAY,
+    freshness_s=1_200.0,
+    topics=("orders",),
 )
 DETAILS = Details(
     columns={"_kafka": "struct<offset:bigint>", "ID": "int"},
@@ -46,9 +55,8 @@ DETAILS = Details(
 )
 
 
-def target(topic: str) -> Target:
-    (found,) = SETTINGS.targets(topic)
-    return found
+def target(topic: str) -> Targets:
+    return SETTINGS.targets(topic)
 
 
 def text(page: object) -> list[str]:
@@ -71,13 +79,13 @@ def test_a_list_has_the_tables_that_the_group_writes_else_those_of_the_settings(
         topics=["orders", "clicks"],
         tables=[{"topics": ["orders"], "name": "{topic}_typed", "format": "string"}],
     )
-    assert {t.name: t.format for t in known_targets(settings, ()).values()} == {
+    assert {name: t.format for name, (t,) in known_targets(settings, ()).items()} == {
         "clicks": "raw",
         "orders_typed": "string",
     }
     written = [replace(REPORTED, name=name) for name in ("orders_typed", "orders_old")]
     found = known_targets(settings, written)
-    assert {t.name: (t.topic, t.format) for t in found.values()} == {
+    assert {name: (t.topic, t.format) for name, (t,) in found.items()} == {
         "clicks": ("clicks", "raw"),
         "orders_old": ("orders", "raw"),
         "orders_typed": ("orders", "string"),
@@ -94,10 +102,12 @@ async def test_a_table_is_found_by_its_name_or_by_that_of_a_topic() -> None:
     settings = load_settings(
         topics=["orders"], tables=[{"topics": ["orders"], "name": "typed", "format": "string"}]
     )
-    assert (await target_named(settings, "typed")).topic == "orders"
-    assert (await target_named(settings, "of_another_group")).topic == "of_another_group"
+    assert [t.topic for t in await targets_named(settings, "typed")] == ["orders"]
+    assert [t.topic for t in await targets_named(settings, "of_another_group")] == [
+        "of_another_group"
+    ]
     with pytest.raises(UserError, match="topic orders has other tables: name one of typed"):
-        await target_named(settings, "orders")
+        await targets_named(settings, "orders")
 
 
 def test_a_table_that_cannot_be_read_has_the_reason_in_its_line() -> None:
@@ -119,7 +129,7 @@ def test_columns_of_a_registry_are_those_of_its_subject() -> None:
 
 def test_a_description_has_what_the_settings_and_the_table_have() -> None:
     table = listed(SETTINGS, target("lines"), REPORTED, Facts(9, 7, 2))
-    partitions = (PartitionStatus(0, None, None, 40, 42, 2),)
+    partitions = (PartitionStatus("lines", 0, None, None, 40, 42, 2),)
     found = Description(table, entry_of(SETTINGS, target("lines")), partitions, DETAILS)
     lines = text(drawn(found, 200))
     for line in (

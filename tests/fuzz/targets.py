@@ -74,7 +74,15 @@ STAGED = Staged(
     epoch=1,
 )
 NEEDS = Needs(group="g", at_ms=1, topics=("orders",), patterns=("cl.*",))
-STAMP = Stamp(group="g", cluster="c", writer="w", sequence=1, committed={0: 5}, cuts={1: 2})
+STAMP = Stamp(
+    group="g",
+    cluster="c",
+    writer="w",
+    sequence=1,
+    topic_ids={"t": None},
+    committed={TopicPartition("t", 0): 5},
+    cuts={TopicPartition("t", 1): 2},
+)
 GROUP_PLAN = GroupPlan(
     group="g", generation=1, at_ms=1, valid_ms=9, bins=({ORDERS: 500}, {}), reason="load"
 )

@@ -200,10 +200,10 @@ async def test_a_later_writer_fences_the_earlier_one(bucket: Bucket, spark: Spar
         await bucket.until_staged(set())
     later = await asyncio.to_thread(bucket.leases)
     late = await bucket.scene.write({P: (5, 9)})
-    part = FileSlice(late.file, {0: (5, 9)}, whole=True, bytes=late.bytes)
+    part = FileSlice(late.file, {0: (5, 9)}, whole=True, bytes=late.bytes, topic=late.topic)
     assert len(earlier) == len(later) == 1
     async with bucket.tables() as tables:
-        batch = Batch((part,), {0: 9}, late.rows, late.bytes)
+        batch = Batch((part,), {TopicPartition(late.topic, 0): 9}, late.rows, late.bytes)
         with pytest.raises(StagedUnreadable):
             await tables.append("orders", batch, earlier.pop(), "stamp")
         assert await asyncio.to_thread(bucket.landed, spark) == once(p0=9)

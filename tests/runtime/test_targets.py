@@ -5,7 +5,14 @@ from typing import Any
 import pytest
 
 from binwright.protocol.errors import SettingsError, TableRefused
-from binwright.runtime.settings import Settings, load_settings, settings_environment
+from binwright.runtime.settings import (
+    Settings,
+    TableNames,
+    check_forms,
+    forms_differ,
+    load_settings,
+    settings_environment,
+)
 
 
 def entry(**given: Any) -> dict[str, Any]:
@@ -83,20 +90,22 @@ def test_a_topic_that_only_a_pattern_names_is_refused_under_a_name_that_no_table
         ([entry(topics=["a"], name="x__bad")], r"x__bad has the name of a table of bad records"),
         ([entry(topics=["a"], name="{b}")], r"name: \{b\} has a group of a pattern, and topics"),
         ([entry(topic_patterns=["(?P<a>.)", "b"], name="{a}")], r"name: b has no group a"),
-        ([entry(topics=["a", "b"], name="all")], "name: all would be one table of several topics"),
-        ([entry(topic_patterns=["a.*"], name="all")], "all would be one table of several topics"),
         (
-            [entry(topics=["a"], name="all"), entry(topics=["b"], name="all")],
-            "all would be the table of topic a and of topic b",
+            [entry(topics=["a"], name="all"), entry(topics=["b"], name="all", format="string")],
+            "all would be the table of topics a and b in two forms: give both topics one entry",
         ),
-        ([entry(topics=["a"], name="b")], "b would be the table of topic a and of topic b"),
+        (
+            [entry(topics=["a"], name="all"), entry(topics=["b"], name="all", keep_days=1)],
+            "all would be the table of topics a and b in two forms",
+        ),
+        ([entry(topics=["a"], name="b")], "b would be the table of topics a and b in two forms"),
         (
             [entry(topics=["a"], name="x"), entry(topics=["a"], name="x")],
             "topics named twice: a. Give a second table another `name`",
         ),
         (
             [entry(topics=["b"], name="c__bad_"), entry(topics=["c"], name="a", format="string")],
-            "a would be the table of topic a and of topic c",
+            "a would be the table of topics a and c in two forms",
         ),
         (
             [entry(topics=["a"], name="t", format="string"), entry(topics=["t__bad"])],
@@ -112,6 +121,37 @@ def test_names_that_contradict_each_other_are_refused(
 ) -> None:
     with pytest.raises(SettingsError, match=fault):
         load_settings(topics=["a", "b"], tables=tables)
+
+
+def test_topics_of_one_name_share_a_table_also_by_two_entries_of_one_form() -> None:
+    settings = load_settings(
+        topics=["a", "b", "c"],
+        tables=[
+            entry(topics=["a"], name="all", keep_days=2),
+            entry(topics=["b"], topic_patterns=["c.*"], name="all", keep_days=2),
+        ],
+    )
+    targets = [target for topic in ("a", "b", "c", "c2") for target in settings.targets(topic)]
+    assert {target.name for target in targets} == {"all"}
+    assert forms_differ(targets) == ""
+
+
+def test_a_table_of_two_forms_that_only_patterns_name_is_refused() -> None:
+    tables = [entry(topic_patterns=["a.*"], name="all"), entry(topics=["b"], name="all")]
+    tables[0]["format"] = "string"
+    settings = load_settings(tables=tables)
+    with pytest.raises(TableRefused, match="all would be the table of topics a1 and b in two"):
+        check_forms([*settings.targets("a1"), *settings.targets("b")])
+
+
+def test_names_of_tables_are_known_for_each_topic() -> None:
+    names = TableNames(load_settings(tables=[entry(topic_patterns=["x.*"], name="{topic}")]).tables)
+    assert [names("x1"), names("x1"), names("other")] == [("x1",), ("x1",), ("other",)]
+    refused = TableNames(
+        load_settings(tables=[entry(topic_patterns=["x(?P<a>.*)"], name="{a}__bad")]).tables
+    )
+    assert refused("x1") == ()
+    assert names != refused
 
 
 def test_names_reach_consumers_as_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ from binwright.testing.staging import FakeStaging, footer_of
 
 P = TopicPartition("orders", 0)
 ROWS = {P: (Record(7, 0, None, b"a"), Record(8, 0, None, b"b"))}
-WHOLE = Batch((FileSlice("a", {0: (7, 9)}, whole=True, bytes=1),), {0: 9}, 2, 1)
+WHOLE = Batch((FileSlice("a", {0: (7, 9)}, whole=True, bytes=1, topic="orders"),), {P: 9}, 2, 1)
 TABLE, CLICKS = Table("orders", "g", "c"), Table("clicks", "g", "c")
 LEASE = lease_name("0" * 32, 1)
 pytestmark = pytest.mark.looptime
@@ -61,13 +61,13 @@ async def test_an_append_lands_the_staged_rows() -> None:
     await lake.append("orders", WHOLE, LEASE, "stamp")
 
     assert storage.landed() == {P: Counter([7, 8])}
-    assert await lake.highest_offsets("orders") == {0: 8}
+    assert await lake.highest_offsets("orders") == {P: 8}
 
 
 async def test_only_the_ranges_of_a_slice_land() -> None:
     storage = FakeStorage()
     lake = await opened(storage)
-    part = Batch((FileSlice("a", {0: (8, 9)}, whole=False, bytes=1),))
+    part = Batch((FileSlice("a", {0: (8, 9)}, whole=False, bytes=1, topic="orders"),))
     await lake.append("orders", part, LEASE, "stamp")
 
     assert storage.landed() == {P: Counter([8])}

@@ -7,12 +7,14 @@ from tests.views.test_status import NOW, A, B, P, Q, measured, now, report, two_
 from binwright.protocol.messages import (
     TableReport,
 )
+from binwright.protocol.model import TopicPartition
 from binwright.protocol.selection import Selection
 from binwright.views.group_view import GroupView
 from binwright.views.status import (
     SILENT_MS,
     status,
 )
+from binwright.views.table_status import topics_text
 
 
 def test_a_table_is_shown_with_its_writer_and_its_oldest_row() -> None:
@@ -108,3 +110,41 @@ def test_of_a_partition_that_is_gone_no_table_has_an_offset() -> None:
     view.tables.remove_partitions("orders", 1)
     assert view.landed == {P: 40}
     assert [p.committed for t in now(view).tables for p in t.partitions] == [50, None, 40, None]
+
+
+C = TopicPartition("clicks", 0)
+
+
+def shared_table(*topics: str) -> dict[str, TableReport]:
+    (one,) = writes().values()
+    return {"all": replace(one, topic=None, topics=topics, committed={P: 40, Q: 20, C: 7})}
+
+
+def test_a_table_of_several_topics_is_one_with_the_partitions_of_all() -> None:
+    view = two_consumers()
+    view.apply(5, NOW, report(A, reading={P: 45, Q: 25, C: 9}))
+    view.apply(6, NOW, report(B, writing=shared_table("clicks", "orders")))
+    (table,) = now(view).tables
+    assert (table.name, table.topic, table.topics) == (
+        "all",
+        "clicks, orders",
+        ("clicks", "orders"),
+    )
+    places = [(p.topic, p.partition, p.committed) for p in table.partitions]
+    assert places == [("clicks", 0, 7), ("orders", 0, 40), ("orders", 1, 20)]
+    assert view.landed == {P: 40, Q: 20, C: 7}
+
+
+def test_a_table_that_gets_another_topic_keeps_its_counts() -> None:
+    view = two_consumers()
+    view.apply(5, NOW, report(B, writing=shared_table("orders")))
+    rows = view.tables.by_name["all"].rows
+    view.apply(6, NOW, report(B, writing=shared_table("orders", "clicks")))
+    assert view.tables.by_name["all"].rows == rows > 0
+    view.apply(7, NOW, report(B, writing=shared_table("clicks")))
+    assert view.tables.by_name["all"].topics == ("clicks",)
+
+
+def test_many_topics_are_cut_short() -> None:
+    assert topics_text(list("abc")) == "a, b, c"
+    assert topics_text(list("abcde")) == "a, b, c and 2 more"

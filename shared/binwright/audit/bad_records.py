@@ -19,7 +19,7 @@ from typing import Any
 
 from pyspark.sql.connect import functions as sf
 
-from binwright.audit.lake_reader import delta_table, quoted, records
+from binwright.audit.lake_reader import delta_table, quoted, records_of
 
 _SUMS = """
 SELECT partition, count(*) AS rows, count_if(earlier) AS earlier FROM {bad} GROUP BY partition
@@ -35,8 +35,8 @@ class BadRecords:
     earlier: Mapping[int, int]  # -> those of an earlier topic of this name
 
 
-def read_bad_records(spark: Any, path: str, topic_id: str | None) -> BadRecords | None:
-    """Read the newest version of the table at `path`; None if there is none, or it has no rows.
+def read_bad_records(spark: Any, path: str, topic: str, topic_id: str | None) -> BadRecords | None:
+    """Read a topic's in the newest version of the table at `path`; None if there are none.
 
     Blocking; raises what pyspark raises, also later, by `present`.
     """
@@ -46,7 +46,7 @@ def read_bad_records(spark: Any, path: str, topic_id: str | None) -> BadRecords 
     version = history.collect()[0].version
     table = spark.read.format("delta").option("versionAsOf", version).load(path)
     is_earlier = sf.coalesce(sf.col("topic_id") != sf.lit(topic_id), sf.lit(False))
-    bad = records(table, "topic_id").withColumn("earlier", is_earlier)
+    bad = records_of(table, topic, "topic_id").withColumn("earlier", is_earlier)
     sums = spark.sql(_SUMS, bad=bad).collect()
     if not sums:
         return None

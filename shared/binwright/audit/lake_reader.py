@@ -200,6 +200,11 @@ def records(table: Any, *more: str) -> Any:
     return table.selectExpr(f"{KAFKA}.*" if is_of_columns(table) else "*", *more)
 
 
+def records_of(table: Any, topic: str, *more: str) -> Any:
+    """Return a frame as `records` does, of one topic."""
+    return records(table, *more).where(f"topic = '{topic}'")  # a name has no quotes
+
+
 def reason(error: PySparkException) -> str:
     """Return the line with the cause, without Java's stack trace."""
     text = str(error)

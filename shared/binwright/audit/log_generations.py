@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from binwright.audit.lake_reader import frame, quoted
-from binwright.protocol.ports.lake import Commit, Table
+from binwright.protocol.ports.lake import Commit, PartitionOffsets, Table
 from binwright.protocol.stamp import Stamp, read_stamp
 
 FIRST_COMMITS, MOST_COMMITS = 2_000, 50_000
@@ -70,8 +70,9 @@ class LogHistory:
 
 @dataclass(slots=True)
 class _Fold:
-    """A fold over stamps, oldest first."""
+    """A fold over the stamps that name a topic, oldest first."""
 
+    topic: str
     topic_id: str | None = None
     landing_id: str | None = None
     seen: set[str] = field(default_factory=set)  # topic ids
@@ -83,12 +84,12 @@ class _Fold:
 
     def apply(self, version: int, stamp: Stamp) -> None:
         """Apply the stamp of a commit; that of a claim holds no offsets."""
-        if not stamp.sequence:
+        if not stamp.sequence or self.topic not in stamp.topic_ids:
             return
-        if not self.of_topic(version - 1, stamp.topic_id):
+        if not self.of_topic(version - 1, stamp.topic_ids[self.topic]):
             return
         self._cut(version - 1, stamp)
-        for p, offset in stamp.committed.items():
+        for p, offset in self._own(stamp.committed).items():
             self.begins[p] = min(offset, self.begins.get(p, offset))
             self.ends[p] = max(offset, self.ends.get(p, offset))
 
@@ -105,44 +106,54 @@ class _Fold:
         self.seen.add(topic_id)
         return True
 
+    def _own(self, offsets: PartitionOffsets) -> Mapping[int, int]:
+        return {p.partition: offset for p, offset in offsets.items() if p.topic == self.topic}
+
     def _cut(self, before: int, stamp: Stamp) -> None:
+        cuts = self._own(stamp.cuts)
         if stamp.landing_id != self.landing_id:
             self.cuts, self.landing_id = {}, stamp.landing_id  # its announcements are numbered anew
-        cut = frozenset(p for p, at in stamp.cuts.items() if self.cuts.get(p) != at)
+        cut = frozenset(p for p, at in cuts.items() if self.cuts.get(p) != at)
         # If the history begins later, its first stamp names cuts from before it, too.
         if cut and before >= 0 and (self.whole or self.ends):
             self.splits.append(Split(before, cut))
-        self.cuts = stamp.cuts
+        self.cuts = cuts
 
 
-def log_history(commits: Sequence[Commit], topic: str, topic_id: str | None) -> LogHistory:
+def log_history(
+    commits: Sequence[Commit], topic: str, topic_id: str | None, first_topic: str
+) -> LogHistory:
     """Return which versions landed which log.
 
     Args:
         commits: The commits that were read, newest first.
-        topic: Of the table.
+        topic: One of the table's.
         topic_id: Of the present topic of this name; None: Kafka has no ids.
+        first_topic: That of stamps that name none.
     """
-    fold = _Fold(whole=not commits or commits[-1].version == 0)
-    for version, stamp in _stamps(commits, topic):
+    fold = _Fold(topic, whole=not commits or commits[-1].version == 0)
+    for version, stamp in _stamps(commits, first_topic):
         fold.apply(version, stamp)
     if commits:
         fold.of_topic(commits[0].version, topic_id)  # a new topic of which nothing has landed
     return LogHistory(tuple(fold.splits), fold.begins, fold.ends)
 
 
-def _stamps(commits: Sequence[Commit], topic: str) -> Iterable[tuple[int, Stamp]]:
+def _stamps(commits: Sequence[Commit], first_topic: str) -> Iterable[tuple[int, Stamp]]:
     for commit in reversed(commits):
-        stamp = any_stamp(commit.metadata, topic)
+        stamp = any_stamp(commit.metadata, first_topic)
         if stamp is not None:
             yield commit.version, stamp
 
 
-def any_stamp(text: str | None, topic: str) -> Stamp | None:
-    """Return the stamp in a commit's metadata, of whichever group; None: it has none."""
+def any_stamp(text: str | None, first_topic: str) -> Stamp | None:
+    """Return the stamp in a commit's metadata, of whichever group; None: it has none.
+
+    One that names no topic is of `first_topic`.
+    """
     try:
         fields = orjson.loads(text or "")
-        return read_stamp(text, Table(topic, fields["group"], fields["cluster"]))
+        return read_stamp(text, Table(first_topic, fields["group"], fields["cluster"]))
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 

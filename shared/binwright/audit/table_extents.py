@@ -1,4 +1,4 @@
-"""Which offsets of its topic a table has rows of. Blocking: run it through `LakeReader.run`."""
+"""Which offsets of a topic a table has rows of. Blocking: run it through `LakeReader.run`."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -14,12 +14,13 @@ from binwright.audit.lake_reader import (
     is_of_columns,
     properties,
     reason,
-    records,
+    records_of,
 )
 from binwright.audit.log_generations import LogHistory, log_history, newest_commits, origins
 from binwright.audit.topic_extents import MAX_LISTED, Range
 from binwright.protocol.keeping import SKIPPED, kept_since_ms
 from binwright.protocol.names import BAD_SUFFIX
+from binwright.protocol.stamp import FIRST_TOPIC
 from binwright.runtime.clock import wall_ms
 
 MAX_RANGES = 1_000
@@ -113,16 +114,21 @@ class TableExtents:
 def read_table_extents(
     spark: Any, path: str, bounds: Bounds, topic: str, topic_id: str | None
 ) -> TableExtents | None:
-    """Read the table at `path`; None if there is no table. Raises what pyspark raises."""
+    """Read what the table at `path` has of a topic; None if there is no table.
+
+    Raises what pyspark raises.
+    """
     if (table := delta_table(spark, path)) is None:
         return None
     commits = newest_commits(spark, path)
-    logs = log_history(commits, topic, topic_id)
+    known = properties(spark, path)
+    first_topic = known.get(FIRST_TOPIC, path.rpartition("/")[2])
+    logs = log_history(commits, topic, topic_id, first_topic)
     # All queries read one version, the newest: landing goes on meanwhile. A batch's bad records
     # land before its rows, so their newest version, looked up after the table's, has all of them.
-    bad = read_bad_records(spark, path + BAD_SUFFIX, topic_id) if is_of_columns(table) else None
-    query = _TableQuery(spark, path, commits[0].version, bad, bounds, logs)
-    known = properties(spark, path)
+    bad_path = path + BAD_SUFFIX
+    bad = read_bad_records(spark, bad_path, topic, topic_id) if is_of_columns(table) else None
+    query = _TableQuery(spark, path, topic, commits[0].version, bad, bounds, logs)
     since_ms = kept_since_ms(known, wall_ms())
     found = _read(query)
     return replace(found, kept_since_ms=since_ms, skips_tombstones=SKIPPED in known)
@@ -142,10 +148,11 @@ def _read(query: "_TableQuery") -> TableExtents:
 
 @dataclass(frozen=True, slots=True)
 class _TableQuery:
-    """The queries on one version of a table, and of its bad records."""
+    """The queries on a topic's rows in one version of a table, and on its bad records."""
 
     spark: Any
     path: str
+    topic: str
     version: int
     bad: BadRecords | None
     bounds: Bounds
@@ -182,7 +189,7 @@ class _TableQuery:
 
     def _counted(self, version: int) -> Any:
         table = self.spark.read.format("delta").option("versionAsOf", version).load(self.path)
-        return self._count(records(table))
+        return self._count(records_of(table, self.topic))
 
     def _count(self, rows: Any) -> Any:
         return self.spark.sql(_COUNTED, rows=rows)

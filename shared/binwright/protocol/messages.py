@@ -155,6 +155,7 @@ class TableReport:
     """One table as its writer sees it, in the `Report` of the writer's consumer."""
 
     topic: TopicName | None = None  # whose records it takes; null: the topic of the table's name
+    topics: tuple[TopicName, ...] = ()  # whose records it takes, if they are several
     state: Literal["claiming", "landing", "paused", "refused"]  # refused: it takes no commit
     committed: Offsets  # the next offset to land
     age_s: Amount = 0.0  # age of the oldest staged row that has not landed; 0: none
@@ -165,6 +166,10 @@ class TableReport:
     commits: Number = 0  # made by this writer
     newest_ms: Number | None = None  # the highest timestamp of records that it has landed
     fault: str = ""  # why nothing lands at the moment; empty: it does
+
+    def topics_of(self, name: str) -> tuple[str, ...]:
+        """Return the topics whose records it takes; `name` is the table's."""
+        return self.topics or (self.topic or name,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +205,7 @@ class Report:
     @property
     def written_topics(self) -> frozenset[str]:
         """Return the topics whose tables it writes."""
-        return frozenset(table.topic or name for name, table in self.writing.items())
+        return frozenset(t for name, table in self.writing.items() for t in table.topics_of(name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,11 +7,15 @@ from typing import Any
 import orjson
 
 from binwright.protocol.fields import checked_offset
-from binwright.protocol.ports.lake import Table
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.lake import PartitionOffsets, Table
 
-_KIND = "binwright-stamp/3"
+_OF_ONE, _OF_SEVERAL = "binwright-stamp/3", "binwright-stamp/4"
 _PARTITIONS = 1 << 31
 NO_ORDER = -1
+FIRST_TOPIC = "binwright.topic"
+"""A table's property: the first topic that it took, of which those stamps are that name none.
+Without it, that is the topic of the table's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,30 +26,51 @@ class Stamp:
     Announcements before offset `needed_from` of the landing topic with id `landing_id` are no
     longer needed. A claim has sequence 0 and no offsets. The newest stamp says whether a person has
     paused the table.
+
+    A table that has taken one topic only has stamps of the form that older versions read, too.
     """
 
     group: str
     cluster: str
     writer: str  # unique to a claim
     sequence: int
-    topic_id: str | None = None
+    topic_ids: Mapping[str, str | None] = field(default_factory=dict)  # of the topics below
     landing_id: str | None = None
     needed_from: int = 0
-    committed: Mapping[int, int] = field(default_factory=dict)
-    cuts: Mapping[int, int] = field(default_factory=dict)
+    committed: PartitionOffsets = field(default_factory=dict)
+    cuts: PartitionOffsets = field(default_factory=dict)
     full: bool = False
+    several: bool = False  # the table has taken several topics, also if this names one
     paused: str = ""  # who paused the table, when and why; empty: it lands
     order: int = NO_ORDER  # offset in the landing topic of the newest `TableOrder` that counts
 
     def encode(self) -> str:
         """Return JSON text; equal stamps are equal text."""
-        values: dict[str, Any] = {"kind": _KIND}
-        values |= {name: getattr(self, name) for name in self.__slots__}
+        values: dict[str, Any] = {"kind": _OF_SEVERAL if self.several else _OF_ONE}
+        values |= {name: getattr(self, name) for name in self.__slots__ if name != "several"}
         if self.order == NO_ORDER and not self.paused:
             del values["paused"], values["order"]
-        for name in ("committed", "cuts"):
-            values[name] = {str(p): offset for p, offset in sorted(values[name].items())}
-        return orjson.dumps(values).decode()
+        del values["topic_ids"], values["committed"], values["cuts"]
+        if self.several:
+            return orjson.dumps(
+                values | {"topics": {t: self._of(t) for t in sorted(self.topic_ids)}}
+            ).decode()
+        for topic in self.topic_ids:
+            values["topic"] = topic
+        return orjson.dumps(values | self._of(values.get("topic", ""))).decode()
+
+    def _of(self, topic: str) -> dict[str, Any]:
+        return {
+            "topic_id": self.topic_ids.get(topic),
+            **{
+                name: {
+                    str(p.partition): offset
+                    for p, offset in sorted(getattr(self, name).items())
+                    if p.topic == topic
+                }
+                for name in ("committed", "cuts")
+            },
+        }
 
 
 def read_stamp(text: str | None, table: Table) -> Stamp | None:
@@ -56,23 +81,28 @@ def read_stamp(text: str | None, table: Table) -> Stamp | None:
     """
     try:
         parsed = orjson.loads(text or "")
-        if (parsed["kind"], parsed["group"], parsed["cluster"]) != (
-            _KIND,
-            table.group,
-            table.cluster,
-        ):
+        kind = parsed["kind"]
+        if (parsed["group"], parsed["cluster"]) != (table.group, table.cluster):
             return None
+        if kind not in {_OF_ONE, _OF_SEVERAL}:
+            return None
+        topics: Mapping[str, Any] = (
+            dict(parsed["topics"].items())
+            if kind == _OF_SEVERAL
+            else {_text(parsed.get("topic", table.unnamed_topic or table.topic)): parsed}
+        )
         return Stamp(
             group=table.group,
             cluster=table.cluster,
             writer=_text(parsed["writer"]),
             sequence=checked_offset("sequence", parsed["sequence"]),
-            topic_id=_optional_text(parsed["topic_id"]),
+            topic_ids={topic: _optional_text(of["topic_id"]) for topic, of in topics.items()},
             landing_id=_optional_text(parsed["landing_id"]),
             needed_from=checked_offset("needed_from", parsed["needed_from"]),
-            committed=_offsets(parsed["committed"]),
-            cuts=_offsets(parsed["cuts"]),
+            committed=_offsets("committed", topics),
+            cuts=_offsets("cuts", topics),
             full=parsed["full"] is True,
+            several=kind == _OF_SEVERAL,
             paused=_text(parsed.get("paused", "")),
             order=_order(parsed.get("order", NO_ORDER)),
         )
@@ -94,8 +124,12 @@ def _optional_text(value: Any) -> str | None:
     return None if value is None else _text(value)
 
 
-def _offsets(value: Any) -> Mapping[int, int]:
-    offsets = {int(p): checked_offset(p, offset) for p, offset in value.items()}
-    if not all(0 <= partition < _PARTITIONS for partition in offsets):
+def _offsets(name: str, topics: Mapping[str, Any]) -> PartitionOffsets:
+    offsets = {
+        TopicPartition(topic, int(p)): checked_offset(p, offset)
+        for topic, of in topics.items()
+        for p, offset in of[name].items()
+    }
+    if not all(0 <= p.partition < _PARTITIONS for p in offsets):
         raise ValueError("not a partition")
     return offsets

@@ -1,7 +1,7 @@
 """Metrics in the text format of Prometheus."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Literal
@@ -307,6 +307,11 @@ class Sample:
     name: str
     value: float | Distribution
     labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def topic_label(topics: Collection[str]) -> str:
+    """Return the label `topic` of a table's metric: empty if the table takes several topics."""
+    return next(iter(topics)) if len(topics) == 1 else ""
 
 
 def exposition(samples: Iterable[Sample]) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from binwright.protocol.columns import Columns
@@ -17,7 +17,14 @@ from binwright.protocol.errors import (
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.ports.lake import Batch, Compaction, History, Table, TableFiles
+from binwright.protocol.ports.lake import (
+    Batch,
+    Compaction,
+    History,
+    PartitionOffsets,
+    Table,
+    TableFiles,
+)
 from binwright.testing.lake_storage import (
     BadRecord,
     FakeStorage,
@@ -85,15 +92,19 @@ class FakeLake:
 
     # --- the port --------------------------------------------------------------------------------
 
-    async def open(self, table: Table) -> None:
+    async def open(self, table: Table) -> str:
         """Fit `Lake.open`."""
         await self._read("open", table.name)
         found = self._storage.create(table.name, table)
         found.owner = found.owner or table
-        if found.owner != table:
-            raise TableRefused(f"the table {table.name} belongs to {found.owner}")
+        first = found.owner
+        if first != replace(
+            table, topic=first.topic, named=first.named, more_topics=first.more_topics
+        ):
+            raise TableRefused(f"the table {table.name} belongs to {first}")
         if table.columns is not None:
             self._storage.create(table.name + BAD_SUFFIX, table)
+        return first.topic
 
     async def claim(self, topic: str, writer: str, stamp: str) -> None:
         """Fit `Lake.claim`."""
@@ -115,13 +126,13 @@ class FakeLake:
         if topic in self.unfit:
             raise TableRefused(f"injected failure: {columns} do not fit the table of {topic}")
 
-    async def highest_bad_offsets(self, topic: str, topic_id: str | None) -> Mapping[int, int]:
+    async def highest_bad_offsets(self, topic: str) -> Mapping[str | None, PartitionOffsets]:
         """Fit `Lake.highest_bad_offsets`."""
         await self._read("newest_bad", topic)
-        highest: dict[int, int] = {}
-        for known_id, p, offset, _ in self._storage.table(topic + BAD_SUFFIX).bad_records:
-            if known_id == topic_id:
-                highest[p.partition] = max(offset, highest.get(p.partition, offset))
+        highest: dict[str | None, dict[TopicPartition, int]] = {}
+        for topic_id, p, offset, _ in self._storage.table(topic + BAD_SUFFIX).bad_records:
+            known = highest.setdefault(topic_id, {})
+            known[p] = max(offset, known.get(p, offset))
         return highest
 
     async def commit_stamp(self, topic: str, lease: str, number: int, stamp: str) -> None:
@@ -140,11 +151,11 @@ class FakeLake:
         found = tuple(reversed(kept[-limit:]))
         return History(found, complete=len(found) < limit or found[-1].version == 0)
 
-    async def highest_offsets(self, topic: str) -> Mapping[int, int]:
+    async def highest_offsets(self, topic: str) -> PartitionOffsets:
         """Fit `Lake.highest_offsets`."""
         await self._read("newest", topic)
         rows = self._storage.table(topic).rows
-        return {p.partition: max(r.offset for r in found) for p, found in rows.items() if found}
+        return {p: max(r.offset for r in found) for p, found in rows.items() if found}
 
     async def files(self, topic: str) -> TableFiles:
         """Fit `Lake.files`."""
@@ -317,7 +328,8 @@ class _Write:
             )
 
     def _identity(self, partition: TopicPartition, record: Record) -> BadRecord:
-        return self.batch.topic_id, partition, record.offset, record.timestamp_ms
+        topic_id = self.batch.topic_ids.get(partition.topic)
+        return topic_id, partition, record.offset, record.timestamp_ms
 
     def _is_of(self, bad: Collection[Place], p: TopicPartition, r: Record) -> bool:
         """Whether a row is to be written here, and has not landed as a bad record."""

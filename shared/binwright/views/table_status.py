@@ -1,13 +1,14 @@
 """The status of tables and their partitions, derived from a `GroupView`."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import Literal
 
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.views.group_view import GroupView
 
+LISTED = 3
+"""Topics of a table that are named."""
 TableState = Literal["unwritten", "silent", "claiming", "landing", "paused", "refused"]
 """unwritten: no consumer writes it. silent: its writer has not reported lately. claiming: its
 writer fences older writers and reads what is committed. landing: it takes rows. paused: a person
@@ -19,6 +20,7 @@ has stopped it; `fault` says who. refused: see `fault`.
 class PartitionStatus:
     """One partition, from the log through its reader to the table; None: not known."""
 
+    topic: str
     partition: int
     reader: Slot | None
     staged: int | None  # the next offset that its reader stages
@@ -29,9 +31,9 @@ class PartitionStatus:
 
 @dataclass(frozen=True, slots=True)
 class TableStatus:
-    """A table of a topic."""
+    """A table of a topic, or of several."""
 
-    topic: str
+    topic: str  # for people: see `topics_text`
     name: str
     writer: Slot | None
     state: TableState
@@ -45,6 +47,13 @@ class TableStatus:
     bad: int = 0  # of the rows: bad records, in their own table
     skipped: int = 0  # records that are in no table, as the settings want
     freshness_s: float | None = None  # age of the newest record that landed; None: not known
+    topics: tuple[str, ...] = ()  # whose records it takes
+
+
+def topics_text(topics: Sequence[str]) -> str:
+    """Return the topics of a table as text; many are cut short."""
+    listed = ", ".join(topics[:LISTED])
+    return listed if len(topics) <= LISTED else f"{listed} and {len(topics) - LISTED} more"
 
 
 def table_statuses(
@@ -53,7 +62,7 @@ def table_statuses(
     live: Collection[Slot],
     now_ms: int,
 ) -> tuple[TableStatus, ...]:
-    """Return the tables of each topic, in order; a topic that none writes has one of its name.
+    """Return the tables in order of their topics; a topic that none writes has one of its name.
 
     Args:
         view: Of the group.
@@ -65,22 +74,26 @@ def table_statuses(
     faults = {t: why for _, r in sorted(view.reports.items()) for t, why in r.faults.items()}
     names: dict[str, list[str]] = {}
     for name, table in sorted(view.tables.by_name.items()):
-        names.setdefault(table.topic, []).append(name)
-    tables = (
-        _table(view, topic, name, [(p, readers.get(p)) for p in parts], live, now_ms)
-        for topic, group in groupby(sorted(partitions), key=lambda p: p.topic)
-        for parts in [list(group)]
-        for name in names.get(topic, [topic])
-    )
-    return tuple(
-        replace(t, fault=t.fault or faults.get(t.name) or faults.get(t.topic, "")) for t in tables
-    )
+        for topic in table.topics:
+            names.setdefault(topic, []).append(name)
+    read: dict[str, list[tuple[TopicPartition, Slot | None]]] = {}  # by table
+    for p in sorted(partitions):
+        for name in names.get(p.topic, [p.topic]):
+            read.setdefault(name, []).append((p, readers.get(p)))
+    tables = (_table(view, name, parts, live, now_ms) for name, parts in read.items())
+    return tuple(replace(t, fault=t.fault or _staging_fault(t, faults)) for t in tables)
+
+
+def _staging_fault(table: TableStatus, faults: Mapping[str, str]) -> str:
+    """Return why rows of the table, or of one of its topics, are not staged; empty if they are."""
+    return next((faults[name] for name in (table.name, *table.topics) if name in faults), "")
 
 
 def _partition(
     view: GroupView, partition: TopicPartition, reader: Slot | None, committed: int | None
 ) -> PartitionStatus:
     return PartitionStatus(
+        topic=partition.topic,
         partition=partition.partition,
         reader=reader,
         staged=None if reader is None else view.reports[reader].reading[partition],
@@ -90,9 +103,8 @@ def _partition(
     )
 
 
-def _table(  # noqa: PLR0913, PLR0917 - what it is of, and the time
+def _table(
     view: GroupView,
-    topic: str,
     name: str,
     read: Collection[tuple[TopicPartition, Slot | None]],
     live: Collection[Slot],
@@ -102,8 +114,11 @@ def _table(  # noqa: PLR0913, PLR0917 - what it is of, and the time
     committed = {} if table_view is None else table_view.committed
     partitions = tuple(_partition(view, p, reader, committed.get(p)) for p, reader in read)
     lag = sum(partition.lag for partition in partitions)
+    topics = tuple(dict.fromkeys(p.topic for p, _ in read))
+    topic = topics_text(topics)
     if table_view is None:
-        return TableStatus(topic, name, None, "unwritten", 0.0, 0, lag, partitions=partitions)
+        unwritten = TableStatus(topic, name, None, "unwritten", 0.0, 0, lag)
+        return replace(unwritten, partitions=partitions, topics=topics)
     report, since_s = table_view.report, max(0, now_ms - table_view.at_ms) / 1000
     newest_ms = table_view.newest_ms
     state: TableState = report.state
@@ -126,4 +141,5 @@ def _table(  # noqa: PLR0913, PLR0917 - what it is of, and the time
         freshness_s=None if newest_ms is None else max(0, now_ms - newest_ms) / 1000,
         fault=report.fault,
         partitions=partitions,
+        topics=topics,
     )

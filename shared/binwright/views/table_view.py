@@ -1,6 +1,6 @@
 """A group's tables, folded from the reports of their writers."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from binwright.protocol.messages import Report, TableReport
@@ -11,7 +11,7 @@ from binwright.protocol.model import Slot, TopicPartition, newest
 class TableView:
     """One table."""
 
-    topic: str  # whose records it takes
+    topics: tuple[str, ...]  # whose records it takes
     writer: Slot | None  # the consumer that writes it; None: none does
     epoch: int  # of that consumer, or of the last one
     report: TableReport  # the last one
@@ -49,17 +49,20 @@ class TableViews:
             if view.writer == report.slot:
                 view.writer = None
                 yield f"consumer {report.slot} no longer writes the table {name}"
-            if view.topic in topics:  # whoever writes a topic writes all tables of its settings
-                del self.by_name[name], self._of_topics[view.topic][name]
+            # Whoever writes a topic writes all tables of its settings.
+            if not topics.isdisjoint(view.topics):
+                self._remove(name, view)
 
     def _table(self, at_ms: int, report: Report, name: str, table: TableReport) -> Iterator[str]:
-        before, topic = self.by_name.get(name), table.topic or name
-        if before is not None and before.topic != topic:
-            del self._of_topics[before.topic][name]
-            before = None
+        before, topics = self.by_name.get(name), table.topics_of(name)
+        if before is not None and before.topics != topics:
+            self._remove(name, before)
+            before = None if {*topics}.isdisjoint(before.topics) else before
         state, fault = (before.report.state, before.report.fault) if before else ("", "")
-        view = before or TableView(topic, None, report.epoch, table, at_ms)
-        self.by_name[name] = self._of_topics.setdefault(topic, {})[name] = view
+        view = before or TableView(topics, None, report.epoch, table, at_ms)
+        view.topics, self.by_name[name] = topics, view
+        for topic in topics:
+            self._of_topics.setdefault(topic, {})[name] = view
         taken = view.writer != report.slot
         # An epoch belongs to one process of one slot.
         self.writer_changes += view.epoch != report.epoch
@@ -68,16 +71,27 @@ class TableViews:
         self._count(report, name, view)
         if table.state != "claiming":
             view.committed.update(table.committed)
-            self._update_committed(topic, table.committed)
+            self._update_committed(table.committed)
         if (taken or state == "claiming") and table.state == "landing":
             yield f"consumer {report.slot} writes the table {name}"
         if table.fault and table.fault != fault:
             yield f"table {name} takes nothing: {table.fault}"
 
-    def _update_committed(self, topic: str, changed: Iterable[TopicPartition]) -> None:
-        tables = [view.committed for view in self._of_topics[topic].values()]
+    def _remove(self, name: str, view: TableView) -> None:
+        del self.by_name[name]
+        for topic in view.topics:
+            del self._of_topics[topic][name]
+
+    def _update_committed(self, changed: Collection[TopicPartition]) -> None:
+        # A table has what it took of topics that it takes no more, too: these have no tables.
+        tables = {
+            topic: [view.committed for view in self._of_topics.get(topic, {}).values()]
+            for topic in {partition.topic for partition in changed}
+        }
         for partition in changed:
-            self.committed[partition] = min(t[partition] for t in tables if partition in t)
+            known = [t[partition] for t in tables[partition.topic] if partition in t]
+            if known:
+                self.committed[partition] = min(known)
 
     def _count(self, report: Report, name: str, view: TableView) -> None:
         """Add the new rows and commits: a writer counts from 0 each time it gets the table."""

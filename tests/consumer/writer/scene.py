@@ -235,7 +235,7 @@ class Process:
     def appending(self, topic: str) -> bool:
         """Whether an append is under way."""
         last = [name for name, table in self.lake.calls if table == topic][-1]
-        return last.startswith("append") and self.writers._writing[topic][0].committing
+        return last.startswith("append") and self.writers._tables[topic].writer.committing
 
     def kill(self) -> None:
         """Cancel it: calls in flight go on."""

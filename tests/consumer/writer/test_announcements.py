@@ -46,7 +46,12 @@ class Table:
 
     def subscription(self, offset: int = 0) -> Subscription:
         return Subscription(
-            self.topic, self.topic, offset, self.apply, lambda: self.room, self.lost.append
+            self.topic,
+            {self.topic}.__contains__,
+            offset,
+            self.apply,
+            lambda: self.room,
+            self.lost.append,
         )
 
 

@@ -252,7 +252,7 @@ async def test_a_restarted_attempt_claims_with_another_lease() -> None:
         for n in range(5):
             await scene.land({P: (n * 10, n * 10 + 10)})
             await seconds(5)
-            writer.writers._writing["orders"][0]._writers["orders"]._landing_topic_lost("told to")
+            writer.writers._tables["orders"].writer._landing_topic_lost("told to")
         await seconds(10)
         assert writer.claims == 6
 

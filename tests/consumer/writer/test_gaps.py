@@ -272,6 +272,6 @@ async def test_kafkas_reply_is_about_one_topic() -> None:
         runner = RequestRunner(
             writer.lake, writer.context, writer.context.config(Target("orders", "orders"))
         )
-        outcome = await runner.run(QueryKafka(), None)
+        outcome = await runner.run(QueryKafka(frozenset({"orders"}), frozenset()), {})
 
     assert outcome == Unclear("topic orders is being recreated")

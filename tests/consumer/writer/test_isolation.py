@@ -72,7 +72,7 @@ async def test_of_a_backlog_only_what_some_commits_take_is_in_memory() -> None:
         for n in range(backlog):
             await scene.land({P: (n, n + 1)})
         await seconds(30)
-        table: TableWriter = writer.writers._writing["orders"][0]._writers["orders"]
+        table: TableWriter = writer.writers._tables["orders"].writer
         chain = table._writer.chain
         assert chain is not None
         assert MOST_PENDING <= len(chain.pending) <= 2 * MOST_PENDING

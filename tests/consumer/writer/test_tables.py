@@ -189,7 +189,7 @@ async def test_an_unexpected_error_ends_neither_that_table_nor_another() -> None
                 raise ZeroDivisionError
             known(event)
 
-        writer.writers._writing["orders"][0]._writers["orders"]._effects._emit = breaking
+        writer.writers._tables["orders"].writer._effects._emit = breaking
         file = await scene.land({P: (0, 10)})
         del scene.staging.files["orders"][file]
         await scene.land({clicks: (0, 10)})
@@ -214,7 +214,7 @@ async def test_two_appends_run_at_a_time_and_a_batch_is_formed_when_its_append_s
             await scene.land({TopicPartition(topic, 0): (0, 10)})
         for n in range(1, 12):
             await seconds(1)
-            at_once = [w for w, _ in writer.writers._writing.values() if w.committing]
+            at_once = [w for w in writer.writers._tables.values() if w.writer.committing]
             assert len(at_once) <= 2
             for topic in topics:
                 await scene.land({TopicPartition(topic, 0): (n * 10, n * 10 + 10)})

@@ -15,6 +15,7 @@ from tests.integration.topics import create_topic
 from binwright.audit.audit import AuditResult, audit
 from binwright.kafka.client import ClusterClient
 from binwright.protocol.columns import KAFKA
+from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.stamp import Stamp
 from binwright.runtime.settings import KafkaSettings, LakeSettings
@@ -91,6 +92,10 @@ class Place:
         async with ClusterClient(self.kafka) as cluster:
             return await cluster.topic_id(self.topic)
 
+    def offsets(self, of: Mapping[int, int]) -> dict[TopicPartition, int]:
+        """Return offsets by partition, of the numbers of the topic's partitions."""
+        return {TopicPartition(self.topic, number): offset for number, offset in of.items()}
+
     async def stamp(self, committed: Mapping[int, int], **more: Any) -> str:
         """Return what the table's writer says of a commit about the topic as it is now."""
         return Stamp(
@@ -98,9 +103,9 @@ class Place:
             cluster="c",
             writer="w",
             sequence=1,
-            topic_id=await self.topic_id(),
+            topic_ids={self.topic: await self.topic_id()},
             landing_id="l",
-            committed=committed,
+            committed=self.offsets(committed),
             **more,
         ).encode()
 

@@ -43,8 +43,8 @@ class Got:
             self.all.set()
 
     def subscription(self, offset: int) -> Subscription:
-        where = self.topic, self.topic, offset
-        return Subscription(*where, self.apply, lambda: True, pytest.fail)
+        takes = {self.topic}.__contains__
+        return Subscription(self.topic, takes, offset, self.apply, lambda: True, pytest.fail)
 
 
 async def test_tables_at_different_positions_all_get_their_announcements(

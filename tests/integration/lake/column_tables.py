@@ -103,9 +103,9 @@ def stage_decoded(
         if (offsets := [row.offset for row in rows if row.partition == p])
     }
     return Batch(
-        (FileSlice(name, ranges, whole=True, bytes=1_000),),
+        (FileSlice(name, ranges, whole=True, bytes=1_000, topic="items"),),
         rows=len(rows),
-        topic_id=topic_id,
+        topic_ids={"items": topic_id},
         columns=columns,
         bad=sum(row.value is None for row in rows),
     )

@@ -48,18 +48,19 @@ def new_lake(
 def whole(file: str, rows: Rows) -> FileSlice:
     """Everything of a file."""
     ends = {p.partition: (r[0].offset, r[-1].offset + 1) for p, r in rows.items()}
-    return FileSlice(file, ends, whole=True, bytes=1_000)
+    return FileSlice(file, ends, whole=True, bytes=1_000, topic=next(iter(rows)).topic)
 
 
 def file_part(file: str, ranges: Ranges) -> FileSlice:
-    return FileSlice(file, ranges, whole=False, bytes=1_000)
+    return FileSlice(file, ranges, whole=False, bytes=1_000, topic="orders")
 
 
 async def stage_file(staging: FileStaging, rows: Rows, name: str = "a.parquet") -> Batch:
     """Write a file; return the batch that is all of it."""
     size = await staging.write(next(iter(rows)).topic, name, in_columns(rows), footer_of(rows))
     found = whole(name, rows)
-    return Batch((found,), {p: end for p, (_, end) in found.ranges.items()}, 0, size)
+    ends = dict(zip(found.partitions, (end for _, end in found.ranges.values()), strict=True))
+    return Batch((found,), ends, 0, size)
 
 
 def landed_offsets(

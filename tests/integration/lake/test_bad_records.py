@@ -24,6 +24,7 @@ from tests.integration.lake.tables import LEASE, OTHER_LEASE, new_lake
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.protocol.errors import StagedUnreadable, TableRefused, WriteConflict
+from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import FileSlice
 
 pytestmark = pytest.mark.integration
@@ -75,7 +76,7 @@ async def test_a_part_of_a_file_lands_its_bad_records_alone(
     tables: SparkLake, lake: Path, spark: SparkSession
 ) -> None:
     batch = stage_decoded(lake, [Decoded(n) for n in range(9)])
-    slices = (FileSlice("a.parquet", {0: (3, 5)}, whole=False, bytes=1_000),)
+    slices = (FileSlice("a.parquet", {0: (3, 5)}, whole=False, bytes=1_000, topic="items"),)
     large = replace(batch, slices=slices, bytes=240 << 20)
     await tables.append_bad("items", large, LEASE, "stamp")
     assert bad_offsets(spark, lake) == [3, 4]
@@ -95,14 +96,16 @@ async def test_a_batch_without_rows_of_a_kind_lands_none_of_it(
 async def test_the_highest_bad_offsets_are_those_of_one_topic(
     tables: SparkLake, lake: Path
 ) -> None:
-    assert await tables.highest_bad_offsets("items", TOPIC_ID) == {}
+    assert await tables.highest_bad_offsets("items") == {}
     await tables.append_bad("items", stage_decoded(lake, MIXED), LEASE, "stamp")
     nameless = stage_decoded(lake, [Decoded(9)], name="b.parquet", topic_id=None)
     await tables.append_bad("items", nameless, LEASE, "stamp")
 
-    assert await tables.highest_bad_offsets("items", TOPIC_ID) == {0: 3, 1: 4}
-    assert await tables.highest_bad_offsets("items", None) == {0: 9}
-    assert await tables.highest_bad_offsets("items", "it's another") == {}
+    zero, one = TopicPartition("items", 0), TopicPartition("items", 1)
+    assert await tables.highest_bad_offsets("items") == {
+        TOPIC_ID: {zero: 3, one: 4},
+        None: {zero: 9},
+    }
 
 
 # --- what has landed in part -------------------------------------------------------------------
@@ -173,9 +176,9 @@ async def test_the_bad_records_of_several_files_and_parts_are_left_out(
         rows = [Decoded(n, {}) for n in range(first, first + 10)]
         batch = stage_decoded(lake, rows, name=f"{first}.parquet")
     slices = (
-        FileSlice("20.parquet", {0: (20, 30)}, whole=True, bytes=1_000),
-        FileSlice("0.parquet", {0: (5, 10)}, whole=False, bytes=1_000),
-        FileSlice("10.parquet", {0: (10, 20)}, whole=True, bytes=1_000),
+        FileSlice("20.parquet", {0: (20, 30)}, whole=True, bytes=1_000, topic="items"),
+        FileSlice("0.parquet", {0: (5, 10)}, whole=False, bytes=1_000, topic="items"),
+        FileSlice("10.parquet", {0: (10, 20)}, whole=True, bytes=1_000, topic="items"),
     )
     batch = replace(batch, slices=slices, landed_in_part=True)
     await tables.append("items", batch, LEASE, "stamp")

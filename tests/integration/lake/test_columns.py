@@ -30,6 +30,7 @@ from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.protocol.columns import parse_columns
 from binwright.protocol.errors import TableRefused, WriteConflict
+from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import FileSlice
 
 pytestmark = pytest.mark.integration
@@ -103,7 +104,7 @@ async def test_files_with_other_columns_and_parts_of_files_land_in_one_commit(
         "map MAP<STRING, STRUCT<b: ARRAY<INT>>>, `x-y` BOOLEAN, id BIGINT, "
         "list ARRAY<STRUCT<b: STRING>>, one STRUCT<c: STRUCT<d: INT>, a: INT>"
     )
-    part = FileSlice("b.parquet", {0: (3, 5)}, whole=False, bytes=1_000)
+    part = FileSlice("b.parquet", {0: (3, 5)}, whole=False, bytes=1_000, topic="items")
     await tables.append(
         "items", replace(one, slices=(*one.slices, part), columns=together), LEASE, "stamp"
     )
@@ -311,7 +312,10 @@ async def test_the_highest_offsets_of_a_table_of_columns_are_those_of_its_rows(
     await tables.append_bad("items", batch, LEASE, "stamp")
     await tables.append("items", batch, LEASE, "stamp")
 
-    assert await tables.highest_offsets("items") == {0: 7, 1: 3}
+    assert await tables.highest_offsets("items") == {
+        TopicPartition("items", 0): 7,
+        TopicPartition("items", 1): 3,
+    }
 
 
 async def test_both_tables_are_compacted_and_vacuumed(

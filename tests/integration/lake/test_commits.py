@@ -302,7 +302,7 @@ async def test_a_killed_and_a_frozen_server_lose_no_row(
         if "big" not in [c.metadata for c in (await tables.history("orders", 9)).commits]:
             await tables.append("orders", batch, OTHER_LEASE, "big")
         assert len((await tables.history("orders", 9)).commits) == 4
-        assert await tables.highest_offsets("orders") == {0: 19_999}
+        assert await tables.highest_offsets("orders") == {P: 19_999}
 
         assert server.pid is not None
         os.kill(server.pid, signal.SIGSTOP)

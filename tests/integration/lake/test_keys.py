@@ -41,7 +41,7 @@ async def staged(
     given = {TopicPartition(TOPIC, 0): [Records.of(rows)]}
     size = await staging.write(TOPIC, name, given, Footer(None, len(rows), ranges), of)
     (footer,) = (await staging.footers(TOPIC, [name])).values()
-    slices: Sequence[FileSlice] = [FileSlice(name, ranges, whole=True, bytes=size)]
+    slices: Sequence[FileSlice] = [FileSlice(name, ranges, whole=True, bytes=size, topic=TOPIC)]
     batch = Batch(
         tuple(slices), rows=footer.rows, bytes=size, columns=footer.columns, bad=footer.bad
     )

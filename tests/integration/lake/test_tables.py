@@ -15,6 +15,7 @@ from tests.integration.lake.tables import (
     ROWS,
     TABLE,
     P,
+    Q,
     files,
     landed_offsets,
     new_lake,
@@ -226,7 +227,7 @@ async def test_highest_offsets_are_those_of_each_partition(
     later = await stage_file(staging, {P: records(5, first=50)}, "b.parquet")
     await tables.append("orders", later, LEASE, "stamp")
 
-    assert await tables.highest_offsets("orders") == {0: 54, 1: 8}
+    assert await tables.highest_offsets("orders") == {P: 54, Q: 8}
 
 
 # --- housekeeping ------------------------------------------------------------------------------

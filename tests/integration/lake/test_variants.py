@@ -64,7 +64,7 @@ async def land(
     size = await staging.write(TOPIC, name, rows, footer, decoder)
     (written,) = (await staging.footers(TOPIC, [name])).values()
     batch = Batch(
-        (FileSlice(name, ranges, whole=True, bytes=size),),
+        (FileSlice(name, ranges, whole=True, bytes=size, topic=TOPIC),),
         rows=len(values),
         bytes=size,
         columns=written.columns,

@@ -56,7 +56,7 @@ def field_names() -> frozenset[str]:
         if (hint := unseen.pop()) in found:
             continue
         found.add(hint)
-        unseen += get_args(hint)
+        unseen += [each for each in get_args(hint) if not isinstance(each, list)]  # of a Callable
         if is_dataclass(hint) and isinstance(hint, type):
             names |= {f.name for f in fields(hint)}
             unseen += get_type_hints(hint).values()

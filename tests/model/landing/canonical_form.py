@@ -1,6 +1,7 @@
 """The canonical form of a world: names are numbered as they are met, times compared with now."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from tests.model.explore import Plain
 
@@ -25,8 +26,12 @@ def canonical(world: World) -> Plain:
     return _Names(world).world(world)
 
 
-def _sorted(found: Mapping[int, object]) -> Plain:
-    return tuple(sorted(found.items()))
+def _sorted(found: Mapping[Any, object]) -> Plain:
+    return tuple(sorted((_plain(key), value) for key, value in found.items()))
+
+
+def _plain(key: Any) -> Plain:
+    return tuple(key) if isinstance(key, TopicPartition) else key
 
 
 def _rows(rows: Iterable[Row]) -> Plain:
@@ -74,7 +79,7 @@ class _Names:
 
     def stamp(self, text: str) -> Plain:
         s = parse_stamp(text)
-        where = (s.topic_id, s.landing_id, s.needed_from)
+        where = (_sorted(s.topic_ids), s.landing_id, s.needed_from)
         return (
             self.name(s.writer),
             s.sequence,
@@ -107,8 +112,8 @@ class _Names:
     def staged(self, staged: Staged, world: World) -> Plain:
         file: File | None = world.files.get(staged.file)
         rows = _rows(file.rows) if file is not None and file.readable else 0
-        ranges = tuple((p.partition, *r) for p, r in sorted(staged.ranges.items()))
-        cut = tuple(p.partition for p in staged.cut)
+        ranges = tuple((*p, *r) for p, r in sorted(staged.ranges.items()))
+        cut = tuple(map(tuple, staged.cut))
         return self.file(staged.file), staged.target, staged.topic_id, ranges, cut, rows
 
     def writer(self, process: WriterProcess | None, world: World) -> Plain:
@@ -127,14 +132,19 @@ class _Names:
                 own = (type(phase).__name__,)
         facts = process.facts
         asked = getattr(process.writer.phase, "asked_from", 0)
-        plain_facts = facts and (facts.topic_id, _sorted(facts.bounds), facts.landing_id, asked)
+        plain_facts = facts and (
+            _sorted(facts.topic_ids),
+            _sorted(facts.bounds),
+            facts.landing_id,
+            asked,
+        )
         position = -1 if process.position is None else process.position
-        landed = [(p.partition, o.offset, o.topic_id) for p, o in process.landed.items()]
+        landed = [(*p, o.offset, o.topic_id) for p, o in process.landed.items()]
         return name, own, plain_facts, position, world.bounds.targets > 1 and tuple(sorted(landed))
 
     def landing(self, phase: Landing, now: float, world: World) -> Plain:
         reread_from = tuple(
-            (p, o, now - at >= TICK_S) for p, (o, at) in sorted(phase.reread_requests.items())
+            (*p, o, now - at >= TICK_S) for p, (o, at) in sorted(phase.reread_requests.items())
         )
         return (
             phase.sequence,
@@ -157,14 +167,14 @@ class _Names:
             for a in chain.pending
         )
         committed, cuts = _sorted(chain.committed), _sorted(chain.cuts)
-        return chain.topic_id, committed, cuts, pending, chain.next_announcement
+        return _sorted(chain.topic_ids), committed, cuts, pending, chain.next_announcement
 
     def reader(self, reader: ReaderProcess, world: World) -> Plain:
         one = reader.consumer
-        parts = tuple((p.partition, part.next) for p, part in sorted(one.partitions.items()))
+        parts = tuple((*p, part.next) for p, part in sorted(one.partitions.items()))
         buffer = tuple(
             (
-                p.partition,
+                *p,
                 r.begin,
                 r.next,
                 tuple(pair for x in r.records for pair in zip(x.offsets, x.values, strict=True)),
@@ -174,7 +184,7 @@ class _Names:
         )
         unannounced = tuple(self.staged(staged, world) for staged in reader.unannounced)
         staging = tuple(
-            (p.partition, end, _same(one.partitions, p, revision))
+            (*p, end, _same(one.partitions, p, revision))
             for p, (end, revision) in sorted(one.staging.items())
         )
         return reader.topic, parts, buffer, unannounced, staging, _sorted(reader.cuts)

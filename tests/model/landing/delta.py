@@ -72,10 +72,10 @@ def end(world: World, call: Call) -> tuple[World, Outcome]:
     if (twice := rows & table.landed) or len(rows) < len(call.rows or ()):
         raise InvariantViolation(f"rows land twice: {sorted(twice or rows)}")
     stamp = parse_stamp(call.stamp)
-    topic = topic_number(stamp.topic_id)
-    begin_offset = {(topic, p): offset for p, offset in stamp.committed.items()} | dict(
-        table.begin_offset
-    )
+    begin_offset = {
+        (topic_number(stamp.topic_ids[p.topic]), world.log_of(p)): offset
+        for p, offset in stamp.committed.items()
+    } | dict(table.begin_offset)
     table = replace(
         table,
         commits=(*table.commits, Commit(table.next_version, call.stamp)),
@@ -84,12 +84,13 @@ def end(world: World, call: Call) -> tuple[World, Outcome]:
         begin_offset=begin_offset,
     )
     world = world.table(call.target, table)
-    if topic == world.topic:
-        for partition, offset in stamp.committed.items():
-            if lost := missing(world, call.target, partition, offset):
-                raise InvariantViolation(
-                    f"a stamp has {partition} up to {offset}, without {sorted(lost)}"
-                )
+    for partition, offset in stamp.committed.items():
+        if topic_number(stamp.topic_ids[partition.topic]) != world.topic:
+            continue
+        if lost := missing(world, call.target, world.log_of(partition), offset):
+            raise InvariantViolation(
+                f"a stamp has {partition} up to {offset}, without {sorted(lost)}"
+            )
     return world, Committed()
 
 
@@ -109,12 +110,12 @@ def _rows(world: World, call: Call) -> tuple[Row, ...]:
         row
         for part in (call.batch.slices if call.batch else ())
         for row in sorted(world.files[part.file].rows)
-        if part.whole or _within(row, part.ranges)
+        if part.whole or _within(row, world.partition(row.partition).partition, part.ranges)
     )
 
 
-def _within(row: Row, ranges: Ranges) -> bool:
-    first, end_offset = ranges.get(row.partition, (0, 0))
+def _within(row: Row, number: int, ranges: Ranges) -> bool:
+    first, end_offset = ranges.get(number, (0, 0))
     return first <= row.offset < end_offset
 
 

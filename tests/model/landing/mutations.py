@@ -20,20 +20,22 @@ from binwright.consumer.decide.writer.states import (
     Committed,
     Conflict,
     Done,
+    KafkaState,
     Landing,
     Outcome,
     ReadAnnouncements,
     Request,
     Resolving,
-    TopicState,
     Unclear,
     Writer,
 )
 from binwright.protocol.messages import OffsetRange, Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset, Records
-from binwright.protocol.ports.lake import Commit, Ranges
-from binwright.protocol.stamp import read_stamp
+from binwright.protocol.ports.lake import Commit, PartitionOffsets, Ranges
+from binwright.protocol.stamp import Stamp, read_stamp
+
+from .world import TOPIC
 
 Patch = tuple[object, str, Any]
 """Module or class, name of the function, and its replacement."""
@@ -59,7 +61,8 @@ _joining = chains._BatchBuilder._joining
 
 def _skips_gaps(self: chains._BatchBuilder, announced: Announcement) -> Ranges:
     ends = self.ends
-    self.ends = {p: max(end, announced.ranges.get(p, (0,))[0]) for p, end in ends.items()}
+    firsts = {p: found.first for p, found in announced.staged.ranges.items()}
+    self.ends = {p: max(end, firsts.get(p, 0)) for p, end in ends.items()}
     joined = _joining(self, announced)
     self.ends = ends
     return joined
@@ -85,7 +88,7 @@ def _continues_when_full(self: chains._BatchBuilder, candidates: Collection[Anno
 
 def _all_touched_are_over(chain: Chain, after: Chain) -> tuple[Chain, tuple[str, ...]]:
     ended = replace(chain, committed={**chain.committed, **after.committed}, cuts=after.cuts)
-    over = [a for a in chain.pending if set(a.ranges) & set(after.committed)]
+    over = [a for a in chain.pending if set(a.staged.ranges) & set(after.committed)]
     return chains.without(ended, over), tuple(a.staged.file for a in over)
 
 
@@ -93,8 +96,8 @@ def _any_topic_matches(_one: str | None, _other: str | None) -> bool:
     return True
 
 
-def _drops_newer_topics(chain: Chain, before: int) -> tuple[Chain, tuple[str, ...]]:
-    return _without_old_topic(chain, before + 1_000)
+def _drops_newer_topics(chain: Chain, topic: str, before: int) -> tuple[Chain, tuple[str, ...]]:
+    return _without_old_topic(chain, topic, before + 1_000)
 
 
 _without_old_topic = chains.without_old_topic
@@ -138,7 +141,7 @@ class _Claiming(Claiming):
 
 
 def _resolves_before_commit(
-    writer: Writer, facts: TopicState, found: Resolved, now: float
+    writer: Writer, facts: KafkaState, found: Resolved, now: float
 ) -> machine.Step:
     after, effects = _begin(writer, facts, found, now)
     assert isinstance(after.phase, Landing)
@@ -214,25 +217,25 @@ def _claims_under_the_same_lease(writer: Writer, reason: str) -> machine.Step:
 _resolve, _apply_announcements = table_commits.resolve, landing.apply_announcements
 
 
-def _only_newest_stamp(commits: Any, table: Any, topic_id: str | None) -> Resolved:
+def _only_newest_stamp(commits: Any, table: Any, topic_ids: Any) -> Resolved:
     newest: list[Commit] = []
     for commit in commits:
         newest.append(commit)
         stamp = read_stamp(commit.metadata, table)
         if stamp is not None and stamp.sequence:
             break
-    return replace(_resolve(newest, table, topic_id), whole=True)
+    return replace(_resolve(newest, table, topic_ids), whole=True)
 
 
-def _always_whole(commits: Any, table: Any, topic_id: str | None) -> Resolved:
-    return replace(_resolve(commits, table, topic_id), whole=True)
+def _always_whole(commits: Any, table: Any, topic_ids: Any) -> Resolved:
+    return replace(_resolve(commits, table, topic_ids), whole=True)
 
 
-def _any_landing_topic(found: Resolved, _facts: Any) -> tuple[int, Mapping[int, int]]:
+def _any_landing_topic(found: Resolved, _facts: Any) -> tuple[int, PartitionOffsets]:
     return found.needed_from, found.cuts
 
 
-def _forgets_cuts(found: Resolved, facts: Any) -> tuple[int, Mapping[int, int]]:
+def _forgets_cuts(found: Resolved, facts: Any) -> tuple[int, PartitionOffsets]:
     return _position(found, facts)[0], {}
 
 
@@ -240,7 +243,7 @@ _position = machine._landing_position
 
 
 def _stamps_no_begin(
-    writer: Writer, facts: TopicState, found: Resolved, now: float
+    writer: Writer, facts: KafkaState, found: Resolved, now: float
 ) -> machine.Step:
     after, effects = _begin(writer, facts, found, now)
     assert isinstance(after.phase, Landing)
@@ -324,6 +327,36 @@ def _of_those_that_know(tables: Collection[Offsets]) -> dict[TopicPartition, Gro
 _of_the_topics_table = property(lambda staged: staged.topic)
 
 
+# --- several topics ------------------------------------------------------------------------------
+
+
+def _of_the_first_topic(self: Announcement, number: int) -> TopicPartition:
+    del self
+    return TopicPartition(TOPIC, number)
+
+
+def _reads_no_topics(text: str | None, table: Any) -> Stamp | None:
+    stamp = read_stamp(text, table)
+    if stamp is None:
+        return None
+    return replace(
+        stamp,
+        topic_ids={TOPIC: next(iter(stamp.topic_ids.values()), None)},
+        committed={p._replace(topic=TOPIC): o for p, o in stamp.committed.items()},
+    )
+
+
+def _stamps_topics_of_the_batch(*args: Any) -> tuple[Landing, Request]:
+    state, wanted = _landing_send(*args)
+    assert isinstance(wanted, Append)
+    assert state.flight is not None
+    stamp, topics = state.flight.stamp, {part.topic for part in wanted.batch.slices}
+    if not topics:
+        return state, wanted
+    own = {p: offset for p, offset in stamp.committed.items() if p.topic in topics}
+    return state, replace(wanted, stamp=replace(stamp, committed=own).encode())
+
+
 MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     # several tables
     "one table's offsets are committed": ((landed_offsets, "least_landed", _highest_landed),),
@@ -331,6 +364,12 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
         (landed_offsets, "least_landed", _of_those_that_know),
     ),
     "announcements of another table are taken": ((Staged, "target", _of_the_topics_table),),
+    # several topics
+    "ranges are those of the table's first topic": (
+        (Announcement, "partition", _of_the_first_topic),
+    ),
+    "stamps have no topics": ((table_commits, "read_stamp", _reads_no_topics),),
+    "a full stamp has the topics of its batch": ((landing, "_send", _stamps_topics_of_the_batch),),
     # chain
     "a range lands across a gap": ((chains._BatchBuilder, "_joining", _skips_gaps),),
     "landed offsets are not cut off": ((chains._BatchBuilder, "_joining", _keeps_landed_offsets),),

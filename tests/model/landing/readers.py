@@ -36,13 +36,18 @@ def steps(world: World, index: int) -> Iterator[Step[World]]:
     reader = world.readers[index]
     actor = f"reader {index}"
     for partition in sorted(reader.consumer.partitions):
-        if _can_fetch(world, reader, partition.partition):
+        number = world.log_of(partition)
+        if _can_fetch(world, reader, number):
             label = (actor, "fetches", partition)
-            yield Step(label, lambda p=partition.partition: fetch(world, index, p))  # type: ignore[misc]
+            yield Step(label, lambda n=number: fetch(world, index, n))  # type: ignore[misc]
     if reader.unannounced:
         yield Step((actor, "announces", reader.unannounced[0].file), lambda: announce(world, index))
-    elif reader.buffer.oldest_at(TOPIC) is not None:
-        yield Step((actor, "stages what it has"), lambda: stage(world, index))
+        return
+    for topic in world.topics:
+        if reader.buffer.oldest_at(topic) is not None:
+            which = (topic,) if len(world.topics) > 1 else ()
+            staging = (actor, "stages what it has", *which)
+            yield Step(staging, lambda topic=topic: stage(world, index, topic))  # type: ignore[misc]
 
 
 def _position(reader: ReaderProcess, world: World, partition: int) -> int:
@@ -97,22 +102,22 @@ def _renew(world: World, index: int) -> World:
     reader = world.readers[index]
     buffer, consumer = copied(reader.buffer), reader.consumer
     for partition in consumer.partitions:
-        first = world.logs[partition.partition].start
+        first = world.logs[world.log_of(partition)].start
         buffer.begin(partition, first)
         consumer = machine.offset_reset(consumer, partition, first)
     renewed = replace(reader, buffer=buffer, consumer=consumer, topic=world.topic)
     return world.reader(index, renewed)
 
 
-def stage(world: World, index: int) -> World:
+def stage(world: World, index: int, topic: str = TOPIC) -> World:
     """Write a file for each table, unless the topic was recreated."""
     if world.readers[index].topic != world.topic:
         return _renew(world, index)
     reader = world.readers[index]
     buffer = copied(reader.buffer)
-    taken = buffer.take_ranges(TOPIC)
+    taken = buffer.take_ranges(topic)
     rows = frozenset(
-        Row(world.topic, p.partition, offset, int(value or b""))
+        Row(world.topic, world.log_of(p), offset, int(value or b""))
         for p, taken_range in taken.items()
         for records in taken_range.records
         for offset, value in zip(records.offsets, records.values, strict=True)
@@ -122,9 +127,9 @@ def stage(world: World, index: int) -> World:
         name = f"f{world.counter}"
         staged.append(
             Staged(
-                topic=TOPIC,
-                table=TABLES[target].named,
-                topic_id=f"t{world.topic}",
+                topic=topic,
+                table=TABLES[target].name,
+                topic_id=f"{topic}{world.topic}",
                 file=name,
                 rows=len(rows),
                 bytes=1,
@@ -195,11 +200,11 @@ def _obey(world: World, index: int, command: Command) -> World:
     for action in actions:
         if isinstance(action, StopFetching):
             buffer.drop(action.partition)
-            cuts.pop(action.partition.partition, None)  # it will not be announced
+            cuts.pop(world.log_of(action.partition), None)  # it will not be announced
         elif isinstance(action, Fetch):
             offset = action.offset
             if offset is None:
-                offset = _begin_offset(world, action.partition.partition)
+                offset = _begin_offset(world, world.log_of(action.partition))
                 consumer, _ = machine.located(consumer, action.partition, offset)
             buffer.begin(action.partition, offset)
     obeyed = replace(reader, consumer=consumer, buffer=buffer, cuts=cuts)

@@ -52,7 +52,28 @@ TWO_STAMPED = (
 )
 """As `STAMPED`, of a topic with two tables."""
 TWO_ANNOUNCED = (*STARTED, *ANNOUNCED, "reader 0 announces")
+BOTH_ANNOUNCED = (
+    *STAMPED,
+    "partition 0 is started",
+    "partition 1 is started",
+    "reader 0 fetches t-0",
+    "reader 0 fetches v-0",
+    "reader 0 stages what it has t",
+    "reader 0 announces",
+    "reader 0 stages what it has v",
+    "reader 0 announces",
+)
+"""A file of each of two topics of one table."""
 LANDED = ("writer 0 appends", "Spark begins", "Spark reads", "Spark ends")
+
+
+BOTH_LANDED = (
+    *ONE_FILE,
+    *LANDED,
+    "partition 1 is started",
+    *ANNOUNCED,
+    *LANDED,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +216,33 @@ CORRECT_SCENARIOS: Mapping[str, Scenario] = {
     "two tables from the latest": scenario(
         "crash,unclear,history cut", from_latest=True, targets=2, produce=2
     ),
+    "two topics into one table": scenario(
+        "crash,twice,unclear,refused,move,reader crash,file lost,announcement lost,history cut",
+        logs=("r", "r"),
+        topics=2,
+    ),
+    "two topics, two writers, lost replies, a move": scenario(
+        "twice,unclear,crash,move,altered",
+        30_000,
+        after=BOTH_ANNOUNCED,
+        faults=3,
+        grants=3,
+        logs=("rr", "r"),
+        topics=2,
+        fetch_singly=True,
+        batch_bytes=1,
+    ),
+    "a topic is added to a table": scenario(
+        "crash,twice,unclear",
+        20_000,
+        0,
+        after=(*ONE_FILE, *LANDED),
+        faults=2,
+        grants=3,
+        logs=("r", "r"),
+        topics=2,
+        topic_added=True,
+    ),
     "recreated and cleaned up": scenario("recreated,history cut,crash", faults=3, produce=1),
 }
 
@@ -327,6 +375,14 @@ DETECTED_MUTATIONS: Mapping[str, Scenario] = {
     "a record is left out": broken("", faults=0),
     "one table's offsets are committed": broken("", TWO_STAMPED, faults=0, targets=2),
     "offsets of a table are committed that others do not know": broken("", faults=0, targets=2),
+    "ranges are those of the table's first topic": broken(
+        "", BOTH_ANNOUNCED, faults=0, logs=("r", "r"), topics=2
+    ),
+    "stamps have no topics": broken("crash", BOTH_LANDED, logs=("r", "r"), topics=2),
+    "a full stamp has the topics of its batch": replace(
+        broken("crash", BOTH_LANDED, logs=("r", "r"), topics=2, full_stamp_every=1),
+        mutated_setup=True,
+    ),
     "announcements of another table are taken": broken("", TWO_STAMPED, faults=0, targets=2),
 }
 """Mutation -> a scenario in which it must lead to a violation."""

@@ -216,7 +216,7 @@ def _move(world: World, number: int, owner: int) -> World:
 
 def _reader_crash(world: World, index: int) -> World:
     reader = world.readers[index]
-    next_offsets = {p.partition: o for p, o in reader.consumer.next_offsets().items()}
+    next_offsets = {world.log_of(p): o for p, o in reader.consumer.next_offsets().items()}
     owned = [p for p, owner in enumerate(world.owners) if owner == index]
     start_offsets = tuple(
         next_offsets.get(p) if p in owned else o for p, o in enumerate(world.start_offsets)

@@ -1,4 +1,4 @@
-"""The world as a value: Kafka, the staged files, tables of one topic, and the processes."""
+"""The world as a value: Kafka, the staged files, tables of topics, and the processes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -6,13 +6,15 @@ from typing import NamedTuple
 
 from binwright.consumer.decide.buffer import Buffer
 from binwright.consumer.decide.machine import Consumer
-from binwright.consumer.decide.writer.states import TopicState, Writer
+from binwright.consumer.decide.writer.states import KafkaState, Writer
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset
 from binwright.protocol.ports.lake import Batch, Commit, Table
 
 TOPIC = "t"
+TOPICS = (TOPIC, "v")
+"""A world has the first of them, or both: then each has one partition, and both one table."""
 TABLES = tuple(Table(TOPIC, "g", "c", named=name) for name in (None, "u"))
 """The topic's tables: a world has the first of them, or both."""
 NOTHING = -1  # the entry of an offset that readers skip, such as a control record
@@ -43,6 +45,8 @@ class Bounds:
     batch_bytes: int = 1_000_000
     full_stamp_every: int = 32
     targets: int = 1  # tables of the topic
+    topics: int = 1
+    topic_added: bool = False  # the first process takes the first topic only, the second both
     rereads: int = 2  # how often partitions are read again for gaps; unbounded for liveness
 
 
@@ -106,7 +110,7 @@ class WriterProcess:
     now: float = 0.0
     position: int | None = None  # in the landing topic; None: it does not read it yet
     call: int | None = None  # the call that it waits for
-    facts: TopicState | None = None  # Kafka's reply, in flight
+    facts: KafkaState | None = None  # Kafka's reply, in flight
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +155,18 @@ class World:
     rereads: int = 0
 
     def partition(self, number: int) -> TopicPartition:
+        """Return the partition of a log."""
+        if self.bounds.topics > 1:
+            return TopicPartition(TOPICS[number], 0)
         return TopicPartition(TOPIC, number)
+
+    def log_of(self, partition: TopicPartition) -> int:
+        """Return the number of a partition's log."""
+        return partition.partition if self.bounds.topics == 1 else TOPICS.index(partition.topic)
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        return TOPICS[: self.bounds.topics]
 
     def log(self, number: int, log: Log) -> "World":
         return replace(self, logs=(*self.logs[:number], log, *self.logs[number + 1 :]))

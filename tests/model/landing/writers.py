@@ -16,6 +16,7 @@ from binwright.consumer.decide.writer.states import (
     Done,
     Effect,
     HistoryRead,
+    KafkaState,
     LandedOffsets,
     Landing,
     Lost,
@@ -26,11 +27,11 @@ from binwright.consumer.decide.writer.states import (
     ReadLandedOffsets,
     Request,
     RereadPartitions,
-    TopicState,
     WriteLease,
     Writer,
     WriterConfig,
 )
+from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset
 from binwright.protocol.ports.lake import Commit
 
@@ -44,8 +45,9 @@ NEVER_S = 1e12
 def config(world: World, index: int) -> WriterConfig:
     """Return the configuration of a writer that commits at once and asks Kafka at each tick."""
     bounds = world.bounds
+    table = TABLES[world.target_of(index)]
     return WriterConfig(
-        table=TABLES[world.target_of(index)],
+        table=replace(table, more_topics=taken(world, index)[1:]),
         writer=f"w{world.counter}",
         from_latest=bounds.from_latest,
         freshness_s=0.0,
@@ -56,6 +58,12 @@ def config(world: World, index: int) -> WriterConfig:
         idle_stamp_s=NEVER_S,
         full_stamp_every=bounds.full_stamp_every,
     )
+
+
+def taken(world: World, index: int) -> tuple[str, ...]:
+    """Return the topics that a writer's table takes, by the settings of its process."""
+    before = world.bounds.topic_added and index // world.bounds.targets == 0
+    return world.topics[:1] if before else world.topics
 
 
 def grant(world: World, number: int) -> World:
@@ -133,7 +141,9 @@ def act(world: World, index: int, now: float) -> World:
                 world = replace(world, leases=frozenset(kept))
                 return deliver_outcome(world, index, Done())
             case QueryKafka() if isinstance(phase, Landing):
-                world = world.writer(index, replace(process, writer=writer, facts=_facts(world)))
+                world = world.writer(
+                    index, replace(process, writer=writer, facts=_facts(world, index))
+                )
                 return world if world.bounds.slow_facts else _deliver_facts(world, index)
             case _:
                 world = deliver_outcome(world, index, _read(world, index, wanted))
@@ -161,20 +171,31 @@ def _read(world: World, index: int, wanted: Request) -> Outcome:
             commits: tuple[Commit, ...] = table.commits[::-1]
             return HistoryRead(commits[:limit], complete=limit >= len(commits))
         case QueryKafka():
-            return _facts(world)
+            return _facts(world, index)
         case ReadLandedOffsets():
-            newest: dict[int, int] = {}
+            newest: dict[TopicPartition, int] = {}
             for row in table.landed:
-                newest[row.partition] = max(row.offset, newest.get(row.partition, 0))
-            group = {p: o for p, (topic, o) in world.group.items() if topic == world.topic}
-            return LandedOffsets(newest, group)
+                partition = world.partition(row.partition)
+                newest[partition] = max(row.offset, newest.get(partition, 0))
+            return LandedOffsets(newest, _group(world))
         case ClaimTable() | Append() | WriteLease() | DeleteOtherLeases():
             raise AssertionError(f"{wanted} does not read")
 
 
-def _facts(world: World) -> TopicState:
-    bounds = {p: (log.start, log.end) for p, log in enumerate(world.logs)}
-    return TopicState(f"t{world.topic}", bounds, f"l{world.landing_id}", len(world.landing))
+def _group(world: World) -> dict[TopicPartition, int]:
+    return {
+        world.partition(number): offset
+        for number, (topic, offset) in world.group.items()
+        if topic == world.topic
+    }
+
+
+def _facts(world: World, index: int) -> KafkaState:
+    topic_ids = {topic: f"{topic}{world.topic}" for topic in taken(world, index)}
+    bounds = {world.partition(p): (log.start, log.end) for p, log in enumerate(world.logs)}
+    bounds = {p: bound for p, bound in bounds.items() if p.topic in topic_ids}
+    landing = f"l{world.landing_id}", len(world.landing)
+    return KafkaState(topic_ids, bounds, *landing, group=_group(world))
 
 
 def _deliver_facts(world: World, index: int) -> World:
@@ -206,7 +227,7 @@ def read_announcement(world: World, index: int) -> World:
     assert process.position is not None
     at, staged = process.position, world.landing[process.position]
     process = replace(process, position=at + 1)
-    read = [] if staged is None else [(at, staged)]
+    read = [] if staged is None or staged.topic not in taken(world, index) else [(at, staged)]
     writer, effects = machine.apply_announcements(process.writer, read, process.now)
     writer = machine.apply_read_up_to(writer, at + 1)
     return _carry_out(world.writer(index, replace(process, writer=writer)), index, effects)
@@ -237,7 +258,8 @@ def _carry_out(world: World, index: int, effects: tuple[Effect, ...]) -> World:
             case CommitOffsets(committed=committed):
                 world = _commit_offsets(world, index, dict(committed))
             case RereadPartitions(committed=committed):
-                lowest = {p: min(o, world.reread_from.get(p, o)) for p, o in committed.items()}
+                wanted = {world.log_of(p): offset for p, offset in committed.items()}
+                lowest = {p: min(o, world.reread_from.get(p, o)) for p, o in wanted.items()}
                 world = replace(world, reread_from={**world.reread_from, **lowest})
             case _:
                 pass
@@ -274,17 +296,17 @@ def _is_wanted(world: World, index: int, row: Row) -> bool:
     table = world.tables[world.target_of(index)]
     begin_offset = table.begin_offset.get((world.topic, row.partition))
     if begin_offset is None and chain:
-        begin_offset = chain.committed.get(row.partition)
+        begin_offset = chain.committed.get(world.partition(row.partition))
     return row.offset >= (begin_offset or 0)
 
 
-def _commit_offsets(world: World, index: int, offsets: dict[int, int]) -> World:
+def _commit_offsets(world: World, index: int, offsets: dict[TopicPartition, int]) -> World:
     process = world.writers[index]
     assert process is not None
     chain = process.writer.chain
-    topic_id = chain.topic_id if chain else None
-    new = {world.partition(p): GroupOffset(offset, topic_id) for p, offset in offsets.items()}
-    known = {p: o for p, o in process.landed.items() if o.topic_id == topic_id}
+    ids = chain.topic_ids if chain else {}
+    new = {p: GroupOffset(offset, ids.get(p.topic)) for p, offset in offsets.items()}
+    known = {p: o for p, o in process.landed.items() if o.topic_id == ids.get(p.topic)}
     world = world.writer(index, replace(process, landed={**known, **new}))
     together = [world.writers[i] for i in world.process(index // world.bounds.targets)]
     least = landed_offsets.least_landed([w.landed for w in together if w is not None])
@@ -293,10 +315,10 @@ def _commit_offsets(world: World, index: int, offsets: dict[int, int]) -> World:
         if topic != world.topic:
             continue  # offsets of a topic that no longer exists
         for target in range(world.bounds.targets):
-            if lost := missing(world, target, partition.partition, offset):
+            if lost := missing(world, target, world.log_of(partition), offset):
                 raise InvariantViolation(
                     f"{partition} is committed up to {offset}, and table {target} lacks "
                     f"{sorted(lost)}"
                 )
-        world = replace(world, group={**world.group, partition.partition: (topic, offset)})
+        world = replace(world, group={**world.group, world.log_of(partition): (topic, offset)})
     return world

@@ -53,7 +53,11 @@ STATUS = Status(
     lag=0,
     moves=(),
     plan=None,
-    tables=(TableStatus("orders", "orders", SLOT, "landing", 0.0, 0, 0, freshness_s=1.0),),
+    tables=(
+        TableStatus(
+            "orders", "orders", SLOT, "landing", 0.0, 0, 0, freshness_s=1.0, topics=("orders",)
+        ),
+    ),
     savings=Savings(
         from_ms=0,
         until_ms=1,

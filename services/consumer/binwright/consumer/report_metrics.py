@@ -9,7 +9,7 @@ from typing import TypeVar
 from binwright.consumer.decoding.decoders import DecodingTotals
 from binwright.consumer.timings import Timings
 from binwright.protocol.messages import Report, TableReport
-from binwright.runtime.metrics import Sample
+from binwright.runtime.metrics import Sample, topic_label
 from binwright.runtime.settings import Target
 
 T = TypeVar("T")
@@ -46,9 +46,8 @@ def consumer_samples(
         yield Sample("binwright_oldest_row_age_seconds", ages, {"group": group, **_labels(target)})
     yield from _decoding(labels, decoding)
     for name, table in sorted(report.writing.items()):
-        yield from _table(
-            {"group": group, "topic": table.topic or name, "table": name}, table, now_ms
-        )
+        topic = topic_label(table.topics_of(name))
+        yield from _table({"group": group, "topic": topic, "table": name}, table, now_ms)
 
 
 def _by_name(found: Mapping[Target, T]) -> list[tuple[Target, T]]:

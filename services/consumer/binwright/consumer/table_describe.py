@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from rich.console import Group as Lines
@@ -27,6 +26,7 @@ from binwright.consumer.lake.table_reading import Details, read_details
 from binwright.consumer.table_list import age, number
 from binwright.consumer.table_lookup import (
     Listed,
+    Targets,
     group_status,
     known_targets,
     listed,
@@ -34,9 +34,9 @@ from binwright.consumer.table_lookup import (
 )
 from binwright.protocol.errors import LakeUnavailable, UserError
 from binwright.protocol.names import BAD_SUFFIX
-from binwright.runtime.settings import Settings, Target
+from binwright.runtime.settings import DecodingSettings, Settings
 from binwright.runtime.settings.tables import KeySettings
-from binwright.views.table_status import PartitionStatus
+from binwright.views.table_status import PartitionStatus, topics_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +81,21 @@ class Description:
         }
 
 
-def entry_of(settings: Settings, target: Target) -> Entry:
+def entry_of(settings: Settings, targets: Targets) -> Entry:
     """Return what the settings have of a table."""
-    keep_days, topic = settings.keep_days(target), target.topic
+    target, topics = targets[0], [target.topic for target in targets]
+    keep_days = settings.keep_days(target)
     if (table := target.decoded) is None:
         none = "none: records land as they are"
         return Entry(none, {}, None, None, "", "row", None, (), (), None, keep_days)
-    source = f"all versions of {table.subject_of(topic)}, {settings.registry.url}"
+    source = f"all versions of {_subjects(table, topics)}, {settings.registry.url}"
+    own = f"the entry of {topics_text(topics)} in the settings"
     return Entry(
-        schema_source=source if table.by_subject else f"the entry of {topic} in the settings",
+        schema_source=source if table.by_subject else own,
         columns={column.name: str(column.type) for column in table.known},
         delimiter=table.delimiter if table.format == "csv" else None,
         message=table.message,
-        key=_key(table.key, topic),
+        key=_key(table.key, topics),
         tombstones=table.tombstones,
         partition_by=table.partition_by,
         cluster_by=table.cluster_by,
@@ -103,12 +105,15 @@ def entry_of(settings: Settings, target: Target) -> Entry:
     )
 
 
-def _key(key: KeySettings | None, topic: str) -> str:
+def _key(key: KeySettings | None, topics: Sequence[str]) -> str:
     if key is None:
         return ""
-    return (
-        f"{key.format}, all versions of {key.subject_of(topic)}" if key.by_subject else key.format
-    )
+    source = f", all versions of {_subjects(key, topics)}" if key.by_subject else ""
+    return f"{key.format}{source}"
+
+
+def _subjects(of: DecodingSettings, topics: Sequence[str]) -> str:
+    return topics_text([*dict.fromkeys(map(of.subject_of, topics))])
 
 
 def drawn(of: Description, width: int) -> RenderableType:
@@ -127,7 +132,8 @@ def drawn(of: Description, width: int) -> RenderableType:
 def _facts(of: Description) -> Iterator[tuple[str, str]]:
     table, entry, details = of.listed, of.settings, of.details
     yield "table", f"{table.name} at {table.path}"
-    yield "topic", "" if table.topic == table.name else table.topic
+    several = len(table.topics) > 1
+    yield "topics" if several else "topic", "" if table.topic == table.name else table.topic
     yield "state", f"{table.state}{f': {table.reason}' if table.reason else ''}"
     yield "format", table.format + (f", delimiter {entry.delimiter!r}" if entry.delimiter else "")
     yield "schema from", entry.schema_source
@@ -167,9 +173,14 @@ def _policy(table: Listed, entry: Entry) -> str:
 
 
 def _partitions(partitions: Sequence[PartitionStatus], width: int) -> RenderableType:
-    columns = [Column(name) for name in ("partition", "reader", "staged", "landed", "end", "lag")]
+    several = len({each.topic for each in partitions}) > 1
+    columns = [
+        Column("topic", "left", fold=True, shown=several),
+        *map(Column, ("partition", "reader", "staged", "landed", "end", "lag")),
+    ]
     rows = (
         (
+            each.topic,
             str(each.partition),
             "none" if each.reader is None else str(each.reader),
             number(each.staged),
@@ -246,19 +257,18 @@ def command(  # noqa: PLR0913 - one parameter for each option
     async def work() -> Description:
         tables = {each.name: each for each in (await group_status(settings)).tables}
         targets = known_targets(settings, tables.values())
-        if (target := targets.get(table)) is None:
+        if table not in targets:
             known = ", ".join(sorted(targets)) or "none"
             raise UserError(f"group {settings.group} has no table {table}; it has: {known}")
-        query = partial(read_details, topic=target.topic)
-        read = (await read_tables(settings, [table], query, (directory, console)))[table]
+        read = (await read_tables(settings, [table], read_details, (directory, console)))[table]
         if isinstance(read, LakeUnavailable):
             raise read
         facts: Facts | None
         facts, details = read or (None, None)
         reported = tables.get(table)
         partitions = () if reported is None else reported.partitions
-        line = listed(settings, target, reported, facts)
-        return Description(line, entry_of(settings, target), partitions, details)
+        line = listed(settings, targets[table], reported, facts)
+        return Description(line, entry_of(settings, targets[table]), partitions, details)
 
     with working_directory(None) as directory:
         found = run_for_result(work)

@@ -1,7 +1,7 @@
 """What a group reports of its tables, and what their logs have: for `table list` and `describe`."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ from binwright.protocol.errors import LakeUnavailable, UserError
 from binwright.runtime.settings import Settings, Target
 from binwright.views.commands.status_page import show_groups
 from binwright.views.status import Status
-from binwright.views.table_status import TableStatus
+from binwright.views.table_status import TableStatus, topics_text
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ class Listed:
     """One table; what is None is not known, or not there."""
 
     name: str
-    topic: str  # whose records it takes
+    topic: str  # whose records it takes, for people
     path: str
     format: str
     state: str  # see `listed_state`
@@ -36,44 +36,53 @@ class Listed:
     rows: int | None
     bad: int | None  # in its table of bad records
     version: int | None
+    topics: tuple[str, ...] = ()  # whose records it takes
 
 
-def known_targets(settings: Settings, reported: Collection[TableStatus]) -> dict[str, Target]:
+Targets = tuple[Target, ...]
+"""Of one table: one for each of its topics."""
+
+
+def known_targets(settings: Settings, reported: Collection[TableStatus]) -> dict[str, Targets]:
     """Return a group's tables by name: those that it reports, else those that the settings give.
 
     Raises:
         TableRefused: The settings give a topic of theirs a name that no table can have.
     """
-    found: dict[str, Target] = {}
-    for topic in sorted({*(each.topic for each in reported), *settings.topics}):
+    found: dict[str, Targets] = {}
+    for topic in sorted({*(t for each in reported for t in each.topics), *settings.topics}):
         given = {target.name: target for target in settings.targets(topic)}
-        written = {t.name for t in reported if t.topic == topic and t.state != "unwritten"}
-        names = sorted(written or given)
-        found |= {name: given.get(name, Target(topic, name)) for name in names}
+        written = {t.name for t in reported if topic in t.topics and t.state != "unwritten"}
+        for name in sorted(written or given):
+            found[name] = (*found.get(name, ()), given.get(name, Target(topic, name)))
     return found
 
 
-async def target_named(settings: Settings, name: str) -> Target:
-    """Return the table of this name: of a topic that the settings land, else of its own name.
+async def targets_named(settings: Settings, name: str) -> Targets:
+    """Return the table of this name: of topics that the settings land, else of its own name.
 
     Raises:
         UserError: The topic of this name has other tables.
         ExternalError: Kafka does not answer: it is asked for topics that match a pattern.
     """
     topics: Collection[str] = settings.topics
-    found = {t.name: t for topic in topics for t in settings.targets(topic)}
-    if name not in found and settings.topic_patterns and settings.landed_topics is not None:
+    if settings.topic_patterns and settings.landed_topics is not None:
         topics = await selected_topics(settings.kafka, settings.landed_topics)
-        found = {t.name: t for topic in topics for t in settings.targets(topic)}
-    own = {target.name: target for target in settings.targets(name)}
-    if (target := found.get(name) or own.get(name)) is None:
-        raise UserError(f"topic {name} has other tables: name one of {', '.join(sorted(own))}")
-    return target
+    found = _of_name(settings, topics, name) or _of_name(settings, [name], name)
+    if not found:
+        own = ", ".join(sorted(target.name for target in settings.targets(name)))
+        raise UserError(f"topic {name} has other tables: name one of {own}")
+    return found
+
+
+def _of_name(settings: Settings, topics: Iterable[str], name: str) -> Targets:
+    """Return the targets of this name."""
+    return tuple(t for topic in sorted(topics) for t in settings.targets(topic) if t.name == name)
 
 
 def listed(
     settings: Settings,
-    target: Target,
+    targets: Targets,
     reported: TableStatus | None,
     read: Facts | LakeUnavailable | None,
 ) -> Listed:
@@ -81,11 +90,13 @@ def listed(
     fault = "" if reported is None else reported.fault
     state = None if reported is None else reported.state
     facts, unread = (None, str(read)) if isinstance(read, LakeUnavailable) else (read, "")
+    name, topics = targets[0].name, tuple(target.topic for target in targets)
     return Listed(
-        name=target.name,
-        topic=target.topic,
-        path=settings.lake.table_path(target.name),
-        format=target.format,
+        name=name,
+        topic=topics_text(topics),
+        topics=topics,
+        path=settings.lake.table_path(name),
+        format=targets[0].format,
         state=listed_state(state, fault, exists=read is not None),
         reason="; ".join(filter(None, (fault, unread))),
         freshness_s=None if reported is None else reported.freshness_s,

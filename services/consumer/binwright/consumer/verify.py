@@ -21,17 +21,23 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from binwright.audit.lake_reader import delta_table, is_of_columns, reader_of, records
+from binwright.audit.lake_reader import (
+    LakeReader,
+    delta_table,
+    is_of_columns,
+    reader_of,
+    records_of,
+)
 from binwright.audit.topic_extents import Range, TopicExtents, open_topic_extents
 from binwright.cli.embedded_spark import running_lake
 from binwright.cli.options import Bootstrap, Json, Lake, Spark, TableName, settings_at
 from binwright.cli.runner import progress_console, run_for_result, working_directory
 from binwright.cli.terminal import print_page
-from binwright.consumer.decide.differences import Comparison, Place, Row, compare
+from binwright.consumer.decide.differences import Comparison, Place, Row, compare, total
 from binwright.consumer.decoding.decoders import Decoders
 from binwright.consumer.lake.staged_rows import condition
 from binwright.consumer.staging.parquet import decoded, to_arrow
-from binwright.consumer.table_lookup import target_named
+from binwright.consumer.table_lookup import targets_named
 from binwright.protocol.columns import Columns, is_variant, quoted
 from binwright.protocol.errors import UserError
 from binwright.protocol.model import TopicPartition
@@ -83,28 +89,37 @@ class Verification:
     spark: str | None
     lake: str | None
 
-    async def run(self) -> Comparison:
-        """Compare a sample of the topic's records with their rows.
+    async def run(self) -> Mapping[str, Comparison]:
+        """Compare a sample of each topic's records with their rows.
 
         Raises:
             UserError: There is no table, or it is of another kind than the settings make it.
             ExternalError: Kafka, the registry or Spark does not answer.
         """
         settings = settings_at(self.bootstrap_servers, lake=self.lake, spark=self.spark)
-        isolation, target = settings.consumer.isolation, await target_named(settings, self.table)
-        async with open_topic_extents(settings.kafka, isolation) as extents:
-            bounds = await extents.bounds(target.topic)
-            wanted = sample(bounds, self.wanted, random.Random())
-            found = await _read(extents, target.topic, wanted)
-        columns, again = await _decoded(settings, target, found)
-        path = settings.lake.table_path(self.table)
+        targets = await targets_named(settings, self.table)
         async with (
             running_lake(self.directory, self.console.log, settings) as lake,
             reader_of(lake, self.table) as reader,
         ):
-            rows, bad = await reader.run(
-                f"read the table at {path}", lambda spark: _landed(spark, path, columns, wanted)
-            )
+            return {
+                target.topic: await self._compare(settings, target, reader, len(targets))
+                for target in targets
+            }
+
+    async def _compare(
+        self, settings: Settings, target: Target, reader: LakeReader, topics: int
+    ) -> Comparison:
+        path = settings.lake.table_path(self.table)
+        async with open_topic_extents(settings.kafka, settings.consumer.isolation) as extents:
+            bounds = await extents.bounds(target.topic)
+            wanted = sample(bounds, max(self.wanted // topics, 1), random.Random())
+            found = await _read(extents, target.topic, wanted)
+        columns, again = await _decoded(settings, target, found)
+        rows, bad = await reader.run(
+            f"read the table at {path}",
+            lambda spark: _landed(spark, path, target.topic, columns, wanted),
+        )
         return compare(again, rows, bad)
 
 
@@ -152,9 +167,9 @@ Landed = Mapping[Place, Sequence[dict[str, Any]]]
 
 
 def _landed(
-    spark: Any, path: str, columns: Columns | None, wanted: Sample
+    spark: Any, path: str, topic: str, columns: Columns | None, wanted: Sample
 ) -> tuple[Landed, Landed]:
-    """Return the rows and the bad records with these offsets. Raises what pyspark raises."""
+    """Return a topic's rows and bad records with these offsets. Raises what pyspark raises."""
     if (table := delta_table(spark, path)) is None:
         raise UserError(f"there is no table at {path}")
     if is_of_columns(table) is (columns is None):
@@ -169,11 +184,13 @@ def _landed(
     variants = _variants(columns)
     row = ", ".join(_selected(quoted(name), as_json=name in variants) for name in names)
     row = f"struct({row}) AS row" if names else "NULL AS row"
-    rows = _by_place(records(table, row), wanted)
+    rows = _by_place(records_of(table, topic, row), wanted)
     for landed in chain.from_iterable(rows.values()):
         _parse(landed["row"], variants)
     bad_table = None if columns is None else delta_table(spark, path + BAD_SUFFIX)
-    return rows, {} if bad_table is None else _by_place(records(bad_table, "value"), wanted)
+    if bad_table is None:
+        return rows, {}
+    return rows, _by_place(records_of(bad_table, topic, "value"), wanted)
 
 
 def _selected(name: str, *, as_json: bool) -> str:
@@ -218,7 +235,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     lake: Lake = None,
     json_: Json = False,
 ) -> None:
-    """Decode records of a table's topic again, and compare each column with its rows.
+    """Decode records of a table's topics again, and compare each column with its rows.
 
     Exit code 1 if one differs.
     """
@@ -226,8 +243,13 @@ def command(  # noqa: PLR0913 - one parameter for each option
     with working_directory(None) as directory:
         options = Verification(console, directory, table, wanted, bootstrap_servers, spark, lake)
         found = run_for_result(options.run)
+    together = total(found.values())
     if json_:
-        sys.stdout.write(json.dumps({"table": table, **asdict(found)}, indent=2) + "\n")
+        topics = {topic: asdict(each) for topic, each in found.items()} if len(found) > 1 else {}
+        of_topics = {"topics": topics} if topics else {}
+        result = {"table": table, **asdict(together), **of_topics}
+        sys.stdout.write(json.dumps(result, indent=2) + "\n")
     else:
-        print_page(console, shown(table, found))
-    raise typer.Exit(EXIT_FAILED if found.differences else EXIT_OK)
+        for topic, each in found.items():
+            print_page(console, shown(table if len(found) == 1 else topic, each))
+    raise typer.Exit(EXIT_FAILED if together.differences else EXIT_OK)

@@ -71,10 +71,12 @@ async def _open(tables: SparkLake, table: Table, wait_s: float) -> None:
     deadline = loop_s() + wait_s
     while True:
         try:
-            return await tables.open(table)
+            await tables.open(table)
         except LakeUnavailable:
             if loop_s() >= deadline:
                 raise
+        else:
+            return
         await asyncio.sleep(RETRY_S)
 
 
@@ -118,7 +120,7 @@ async def _staged(
         rows = {TopicPartition(topic, 0): [records]}
         size = await staging.write(topic, name, rows, footer, decoder)
         ranges = {0: (first if whole else first + 1, first + ROWS)}
-        slices.append(FileSlice(name, ranges, whole, size))
+        slices.append(FileSlice(name, ranges, whole, size, topic))
     return Batch(
         tuple(slices),
         rows=FILES * ROWS,

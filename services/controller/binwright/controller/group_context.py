@@ -11,7 +11,7 @@ from binwright.protocol.errors import PackingError, SettingsError
 from binwright.protocol.group_orders import PinOrder
 from binwright.protocol.model import Slot
 from binwright.protocol.selection import METADATA_SUFFIX
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings import Settings, TableNames
 from binwright.runtime.settings.controller import Pin
 
 
@@ -58,6 +58,7 @@ def controller_config(settings: Settings) -> ControllerConfig:
         "stale_s": settings.stale_s,
         "late_s": settings.late_s,
         "topics": settings.landed_topics,
+        "tables_of": TableNames(settings.tables) if settings.tables else None,
         "pins": tuple(_pins(settings.controller.pins)),
         "frozen_hours": tuple(map(DailyWindow.parse, settings.controller.frozen_hours)),
     }

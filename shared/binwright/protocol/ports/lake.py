@@ -9,7 +9,9 @@ from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
 
 Ranges = Mapping[int, tuple[int, int]]
-"""Partition -> (first, next): all records with offsets in [first, next)."""
+"""Number of a partition -> (first, next): all records with offsets in [first, next)."""
+PartitionOffsets = Mapping[TopicPartition, int]
+"""Partition -> an offset, of one topic or of several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,12 @@ class FileSlice:
     ranges: Ranges
     whole: bool  # the file holds no other rows: none needs to be filtered out
     bytes: int  # of the whole file
+    topic: str  # whose records it has
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        """Return the partitions of its ranges."""
+        return tuple(TopicPartition(self.topic, number) for number in self.ranges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +135,11 @@ class Batch:
     """What one commit lands; one without slices only writes a stamp."""
 
     slices: tuple[FileSlice, ...] = ()
-    ends: Mapping[int, int] = field(default_factory=dict)  # partition -> next offset afterwards
+    ends: PartitionOffsets = field(default_factory=dict)  # the next offset afterwards
     rows: int = 0  # an estimate: a slice counts all rows of its file
     bytes: int = 0
-    topic_id: str | None = None  # of the topic that its rows were read from
+    topic_ids: Mapping[str, str | None] = field(default_factory=dict)
+    """Topic -> id of the one that its rows were read from."""
     columns: Columns | None = None  # of its files, all together; None: raw records
     bad: int = 0  # rows of its files that could not be decoded
     landed_in_part: bool = False
@@ -144,9 +153,9 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of a topic, and its owner."""
+    """A table of a topic, or of several, and its owner."""
 
-    topic: str
+    topic: str  # whose records it takes; of several: the first of them
     group: str
     cluster: str  # the id of the Kafka cluster
     columns: Columns | None = None  # of its values; None: they land as bytes
@@ -157,11 +166,18 @@ class Table:
     skips_tombstones: bool = False  # records without a value are in no table
     keep_s: float = 0.0  # for which it keeps rows, by their timestamps; 0: for ever
     named: str | None = None  # None: by its topic
+    more_topics: tuple[str, ...] = ()  # whose records it takes, too
+    unnamed_topic: str | None = None  # of stamps that name none, from older versions; None: `topic`
 
     @property
     def name(self) -> str:
         """Return the table's name."""
         return self.named or self.topic
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Return the topics whose records it takes."""
+        return self.topic, *self.more_topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +219,14 @@ class Lake(Protocol):
     and `vacuum` may run beside another call.
     """
 
-    async def open(self, table: Table) -> None:
-        """Create the topic's table unless it exists, and verify that this group owns it.
+    async def open(self, table: Table) -> str:
+        """Create the table unless it exists, and verify that this group owns it.
 
         A table of columns gets those that it has not, and a table of bad records beside it. How it
         is clustered and what it has statistics of follow, as far as it has these columns.
+
+        Returns:
+            The topic of stamps that name none: the first that it took.
 
         Raises:
             LakeUnavailable: Spark does not reply; try again.
@@ -249,8 +268,8 @@ class Lake(Protocol):
             WriteConflict, WriteUnclear: As of `claim`.
         """
 
-    async def highest_bad_offsets(self, topic: str, topic_id: str | None) -> Mapping[int, int]:
-        """Return the highest offset of each partition that has bad records of this topic."""
+    async def highest_bad_offsets(self, topic: str) -> Mapping[str | None, PartitionOffsets]:
+        """Return the highest offsets of bad records: topic id -> partition -> offset."""
 
     async def commit_stamp(self, topic: str, lease: str, number: int, stamp: str) -> None:
         """Commit no rows; `number` is above those of earlier stamps under this lease.
@@ -261,7 +280,7 @@ class Lake(Protocol):
     async def history(self, topic: str, limit: int) -> History:
         """Return the newest `limit` commits; raise `LakeUnavailable`, `TableRefused`."""
 
-    async def highest_offsets(self, topic: str) -> Mapping[int, int]:
+    async def highest_offsets(self, topic: str) -> PartitionOffsets:
         """Return the highest offset of each partition that has rows; slow: scans the table."""
 
     async def files(self, topic: str) -> TableFiles:

@@ -30,7 +30,7 @@ from binwright.runtime.settings.section import (
     check_distinct,
 )
 from binwright.runtime.settings.tables import DecodingSettings, TableSettings
-from binwright.runtime.settings.targets import Target
+from binwright.runtime.settings.targets import TableNames, Target, check_forms, forms_differ
 
 __all__ = [
     "EVERY_NAME",
@@ -50,11 +50,14 @@ __all__ = [
     "Section",
     "Settings",
     "StagingSettings",
+    "TableNames",
     "TableSettings",
     "Target",
     "TopicPatterns",
     "TopicSettings",
     "check_distinct",
+    "check_forms",
+    "forms_differ",
     "load",
     "load_settings",
     "settings_environment",

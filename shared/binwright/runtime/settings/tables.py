@@ -208,10 +208,10 @@ def key_column(columns: Columns, form: str) -> Column:
 
 
 class TableSettings(DecodingSettings):
-    """A table of each of some topics: its name and its form.
+    """A table of each of some topics, or one of all of them: its name and its form.
 
-    A topic has a table for each name that entries give it. A topic of no entry has one of raw
-    records.
+    A topic has a table for each name that entries give it; topics with the same one share it. A
+    topic of no entry has one of raw records.
     """
 
     topics: tuple[TopicName, ...] = ()
@@ -221,7 +221,7 @@ class TableSettings(DecodingSettings):
     name: Annotated[str, Field(max_length=TOPIC_LENGTH, pattern=TEMPLATE)] = "{topic}"
     """The table's name: `{topic}` stands for the topic, `{region}` for what a group
     `(?P<region>…)` of the pattern matches. Of entries that give a topic one name, the one that
-    names the topic counts, else the first.
+    names the topic counts, else the first. Topics that get one name land in one table.
     """
     key: KeySettings | None = None
     """How keys become the column `_kafka_key`; unset: they are bytes, in `_kafka.key`."""
@@ -273,11 +273,6 @@ class TableSettings(DecodingSettings):
         for pattern in compile_patterns(self.topic_patterns):
             if missing := sorted(groups - pattern.group_names):
                 raise ValueError(f"name: {pattern.text} has no group {missing[0]}")
-        if not _PLACE.search(self.name) and (self.topic_patterns or len(self.topics) > 1):
-            raise ValueError(
-                f"name: {self.name} would be one table of several topics, which cannot be landed: "
-                "put {topic}, or a group of the patterns, into it"
-            )
         return self
 
     @model_validator(mode="after")

@@ -1,4 +1,7 @@
-"""The tables of a topic, by the settings: each is a target, with a name and a form."""
+"""The tables of a topic, by the settings: each is a target, with a name and a form.
+
+Targets of several topics may have one name: then they are one table, and have one form.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,7 +17,7 @@ class Target:
     """A table of a topic."""
 
     topic: str
-    name: str  # of the table, unique in the lake
+    name: str  # of the table, unique in the lake; other topics may have it, too
     entry: TableSettings | None = field(default=None, hash=False)
     """Of the settings; None: there is none, it has raw records."""
 
@@ -22,6 +25,13 @@ class Target:
     def decoded(self) -> TableSettings | None:
         """Return how values become columns; None: they land as bytes."""
         return None if self.entry is None or self.entry.format == RAW else self.entry
+
+    @property
+    def form(self) -> TableSettings | None:
+        """Return all of its entry that decides what the table is; topics may share one form."""
+        if self.entry is None:
+            return None
+        return self.entry.model_copy(update={"topics": (), "topic_patterns": (), "name": "{topic}"})
 
     @property
     def format(self) -> str:
@@ -48,11 +58,47 @@ def targets_of(tables: Sequence[TableSettings], topic: str) -> tuple[Target, ...
     return tuple(found[name] for name in sorted(found)) or (Target(topic, topic),)
 
 
+@dataclass(frozen=True, slots=True)
+class TableNames:
+    """Returns the names of a topic's tables; none where they have no valid ones."""
+
+    tables: tuple[TableSettings, ...]
+    _known: dict[str, tuple[str, ...]] = field(default_factory=dict, compare=False, repr=False)
+
+    def __call__(self, topic: str) -> tuple[str, ...]:
+        """Return the names, in order."""
+        if (found := self._known.get(topic)) is None:
+            try:
+                found = tuple(target.name for target in targets_of(self.tables, topic))
+            except TableRefused:
+                found = ()
+            self._known[topic] = found
+        return found
+
+
+def forms_differ(targets: Sequence[Target]) -> str:
+    """Return why targets of one name cannot be one table; empty if they can."""
+    first, *others = targets
+    for other in others:
+        if other.form != first.form:
+            return (
+                f"{first.name} would be the table of topics {first.topic} and {other.topic} in two "
+                "forms: give both topics one entry in `tables`, or one of them another `name`"
+            )
+    return ""
+
+
+def check_forms(targets: Sequence[Target]) -> None:
+    """Raise `TableRefused` where targets of one name cannot be one table."""
+    if reason := forms_differ(targets):
+        raise TableRefused(reason)
+
+
 def check_tables(tables: Sequence[TableSettings], topics: Iterable[str]) -> None:
     """Raise `ValueError` where settings of tables contradict each other, or topics that land.
 
-    Topics that only patterns match are not known here: two that get one table's name are refused
-    when the second one's table is opened.
+    Topics that only patterns match are not known here: if two get one table's name in two forms,
+    the table is refused when it is written.
     """
     places = Counter((t, entry.table_name(t)) for entry in tables for t in entry.topics)
     if twice := sorted({topic for (topic, _), number in places.items() if number > 1}):
@@ -67,13 +113,12 @@ def check_tables(tables: Sequence[TableSettings], topics: Iterable[str]) -> None
     except TableRefused as exc:
         raise ValueError(f"tables: {exc}") from exc
     by_name: dict[str, str] = {}
+    firsts: dict[str, Target] = {}
     for topic in sorted(landed):
         for target in targets[topic]:
-            if (other := by_name.setdefault(target.name, topic)) != topic:
-                raise ValueError(
-                    f"tables: {target.name} would be the table of topic {other} and of topic "
-                    f"{topic}, which cannot be landed: give one of them another `name`"
-                )
+            by_name.setdefault(target.name, topic)
+            if reason := forms_differ([firsts.setdefault(target.name, target), target]):
+                raise ValueError(f"tables: {reason}")
     decoded = {t.name: t.topic for every in targets.values() for t in every if t.decoded}
     for name, topic in sorted(by_name.items()):
         if (base := name.removesuffix(BAD_SUFFIX)) != name and base in decoded:

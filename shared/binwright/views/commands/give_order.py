@@ -136,8 +136,8 @@ def parse_pinned(text: str, seen: Status) -> tuple[str, int | None]:
     Raises:
         UserError: The group has no such partition or topic.
     """
-    numbers = [(table.topic, each.partition) for table in seen.tables for each in table.partitions]
-    topics = {table.topic for table in seen.tables}
+    numbers = [(each.topic, each.partition) for t in seen.tables for each in t.partitions]
+    topics = {topic for table in seen.tables for topic in table.topics}
     if text in topics:
         return text, None
     try:

@@ -1,6 +1,7 @@
 """`binwright table pause` and `resume`: by a message on the landing topic."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Annotated
@@ -50,7 +51,7 @@ async def follow(connect: Connect, group: str, order: TableOrder, timeout_s: flo
                 await publish_message(bus, *where, order)
                 while is_paused(view, order.target) is not order.paused:
                     await follower.read(READ_S)
-                return await _consequence(bus, order, view.tables.by_name[order.target].topic)
+                return await _consequence(bus, order, view.tables.by_name[order.target].topics)
         except TimeoutError as exc:
             raise ExternalError(
                 f"the table {order.target} has not followed the order in {timeout_s:g} s: it "
@@ -71,12 +72,12 @@ def _check(group: str, order: TableOrder, view: GroupView) -> None:
         raise UserError(f"the table {order.target} {'is' if order.paused else 'is not'} paused")
 
 
-async def _consequence(bus: ControlTopics, order: TableOrder, topic: str) -> str:
+async def _consequence(bus: ControlTopics, order: TableOrder, topics: Sequence[str]) -> str:
     if not order.paused:
         return "it lands what has waited"
-    config = (await bus.describe(topic, [RETENTION])).config
-    kept = _kept(config.get(RETENTION))
-    return f"its rows wait, staged and in Kafka, which keeps them {kept}"
+    found = [(await bus.describe(topic, [RETENTION])).config.get(RETENTION) for topic in topics]
+    kept = dict.fromkeys(map(_kept, found))
+    return f"its rows wait, staged and in Kafka, which keeps them {', '.join(kept)}"
 
 
 def _kept(retention_ms: str | None) -> str:

@@ -158,7 +158,8 @@ def held(group: Group) -> list[Line]:
         phases = sorted({move.phase for move in status.moves})
         moves = count(len(status.moves), "move")
         found.append(f"{moves} of the last plan under way ({', '.join(phases)})")
-    measured = newest(*(group.view.measured_ms.get(table.topic) for table in status.tables))
+    topics = {topic for table in status.tables for topic in table.topics}
+    measured = newest(*map(group.view.measured_ms.get, topics))
     if measured is None:
         found.append("nothing was measured: does a monitor run?")
     elif group.now_ms - measured > 1000 * rules.stale_s:

@@ -44,13 +44,13 @@ def answer(group: Group, what: str) -> Explanation:
 
 def _about_topic(group: Group, what: str) -> Explanation:
     tables = group.status.tables
-    names, topics = {table.name for table in tables}, {table.topic for table in tables}
+    names, topics = {t.name for t in tables}, {topic for t in tables for topic in t.topics}
     with suppress(ValueError):
         if (partition := TopicPartition.parse(what)).topic in topics:
             return explain_partition(group, partition)
     if what in names:
         return explain_table(group, what)
-    if own := sorted(table.name for table in tables if table.topic == what):
+    if own := sorted(table.name for table in tables if what in table.topics):
         if len(own) == 1:
             return explain_table(group, own[0])
         raise UserError(f"topic {what} has several tables: name one of {', '.join(own)}")

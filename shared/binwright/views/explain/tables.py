@@ -32,11 +32,15 @@ def _state(table: TableStatus) -> str:
         if table.freshness_s is None
         else f"the newest record that landed is {duration(table.freshness_s)} old"
     )
-    topic = "" if table.name == table.topic else f"; it takes topic {table.topic}"
+    topic = "" if table.name == table.topic else f"; it takes {_topics(table)}"
     return (
         f"{table.state}{topic}; {writer}; {landed}; {table.lag:,} records have not landed, "
         f"{data_size(table.pending_bytes)} of them are staged, the oldest for {table.age_s:.1f} s"
     )
+
+
+def _topics(table: TableStatus) -> str:
+    return f"{'topic' if len(table.topics) == 1 else 'topics'} {table.topic}"
 
 
 def _is_in_time(group: Group, table: TableStatus) -> bool:

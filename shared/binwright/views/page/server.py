@@ -15,7 +15,13 @@ import orjson
 from binwright.protocol.errors import UserError
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.http import Listener, Paths, Response, serve_http
-from binwright.runtime.metrics import CONTENT_TYPE, Distribution, Sample, exposition
+from binwright.runtime.metrics import (
+    CONTENT_TYPE,
+    Distribution,
+    Sample,
+    exposition,
+    topic_label,
+)
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import Settings
 from binwright.views.explain.answers import Group
@@ -290,12 +296,14 @@ def _consumer(group: str, consumer: ConsumerStatus) -> Iterator[Sample]:
 
 
 def _table(group: str, table: TableStatus) -> Iterator[Sample]:
-    labels = {"group": group, "topic": table.topic, "table": table.name}
+    labels = {"group": group, "topic": topic_label(table.topics), "table": table.name}
     yield Sample("binwright_table_age_seconds", table.age_s, labels)
     if table.freshness_s is not None:
         yield Sample("binwright_table_freshness_seconds", table.freshness_s, labels)
     yield Sample("binwright_table_pending_bytes", table.pending_bytes, labels)
-    yield Sample("binwright_table_lag_records", table.lag, labels)
+    for topic in table.topics:
+        lag = sum(each.lag for each in table.partitions if each.topic == topic)
+        yield Sample("binwright_table_lag_records", lag, {**labels, "topic": topic})
     yield Sample("binwright_table_rows_total", table.rows, labels)
     yield Sample("binwright_table_bad_records_total", table.bad, labels)
     yield Sample("binwright_table_skipped_records_total", table.skipped, labels)

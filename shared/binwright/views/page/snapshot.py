@@ -27,7 +27,7 @@ def snapshot(live: LiveGroup, status: Status, now_ms: int) -> dict[str, Any]:
         now_ms: Wall clock.
     """
     view = live.view
-    topics = _Topics(dict.fromkeys(table.topic for table in status.tables))
+    topics = _Topics(dict.fromkeys(t for table in status.tables for t in table.topics))
     return {
         "group": status.group,
         "at_ms": now_ms,

@@ -13,6 +13,7 @@ from binwright.consumer.decide.writer.states import (
     Done,
     Effect,
     HistoryRead,
+    KafkaState,
     LandedOffsets,
     Landing,
     Outcome,
@@ -20,7 +21,6 @@ from binwright.consumer.decide.writer.states import (
     ReadHistory,
     ReadLandedOffsets,
     Request,
-    TopicState,
     WriteLease,
     Writer,
     WriterConfig,
@@ -38,8 +38,13 @@ NOTHING_LANDED = LandedOffsets({}, {})
 EFFECT = TypeVar("EFFECT")
 
 
-def part(number: int) -> TopicPartition:
-    return TopicPartition(TOPIC, number)
+def part(number: int, topic: str = TOPIC) -> TopicPartition:
+    return TopicPartition(topic, number)
+
+
+def at(offsets: Mapping[int, int], topic: str = TOPIC) -> dict[TopicPartition, int]:
+    """Return offsets by partition, of the numbers of a topic's partitions."""
+    return {part(number, topic): offset for number, offset in offsets.items()}
 
 
 def staged(  # noqa: PLR0913
@@ -63,7 +68,7 @@ def staged(  # noqa: PLR0913
         slot=Slot(0),
         epoch=1,
         age_s=age_s,
-        cut=tuple(map(part, cut)),
+        cut=tuple(part(number, topic) for number in cut),
     )
 
 
@@ -89,11 +94,11 @@ def stamp(  # noqa: PLR0913
         cluster=TABLE.cluster,
         writer=writer,
         sequence=sequence,
-        topic_id=topic_id,
+        topic_ids={TOPIC: topic_id},
         landing_id=landing_id,
         needed_from=needed_from,
-        committed=committed or {},
-        cuts=cuts or {},
+        committed=at(committed or {}),
+        cuts=at(cuts or {}),
         full=full,
         paused=paused,
         order=order,
@@ -116,8 +121,20 @@ def topic_state(
     landing_id: str | None = "landing-1",
     landing_end: int | None = None,
     leaderless: frozenset[int] = frozenset(),
-) -> TopicState:
-    return TopicState(topic_id, bounds or {0: (0, 10)}, landing_id, landing_end, leaderless)
+) -> KafkaState:
+    return KafkaState(
+        {TOPIC: topic_id},
+        {part(p): bound for p, bound in (bounds or {0: (0, 10)}).items()},
+        landing_id,
+        landing_end,
+        frozenset(map(part, leaderless)),
+    )
+
+
+def landed_offsets(
+    highest: Mapping[int, int] | None = None, group: Mapping[int, int] | None = None
+) -> LandedOffsets:
+    return LandedOffsets(at(highest or {}), at(group or {}))
 
 
 class Scene:
@@ -136,7 +153,8 @@ class Scene:
 
     @property
     def committed(self) -> dict[int, int]:
-        return dict(self.landing.chain.committed)
+        """Return what is committed of `TOPIC`: number of the partition -> offset."""
+        return {p.partition: o for p, o in self.landing.chain.committed.items() if p.topic == TOPIC}
 
     def next_request(self, after_s: float = 0.0) -> Request | None:
         self.now += after_s

@@ -11,8 +11,9 @@ from binwright.consumer.decide.writer.chain import (
     next_batch,
     without_files,
 )
+from binwright.protocol.ports.lake import PartitionOffsets
 
-from .scene import ID, staged
+from .scene import ID, TOPIC, at, staged
 
 PARTITIONS, END = 2, 8
 
@@ -36,6 +37,10 @@ def covering(cuts: list[set[int]]) -> list[dict[int, tuple[int, int]]]:
     ]
 
 
+def numbers(offsets: PartitionOffsets) -> dict[int, int]:
+    return {p.partition: offset for p, offset in offsets.items()}
+
+
 BREAKS = st.lists(st.sets(st.integers(1, END - 1)), min_size=PARTITIONS, max_size=PARTITIONS)
 
 
@@ -50,7 +55,7 @@ def test_every_offset_lands_exactly_once(
     files = [*covering(breaks), *extra]
     order = data.draw(st.permutations(range(len(files))))
     most = data.draw(st.integers(1, 5))
-    chain = Chain(topic_id=ID, committed=dict.fromkeys(range(PARTITIONS), 0))
+    chain = Chain(topic_ids={TOPIC: ID}, committed=at(dict.fromkeys(range(PARTITIONS), 0)))
     rows: dict[int, list[int]] = {p: [] for p in range(PARTITIONS)}
     deleted: set[str] = set()
     for offset, number in enumerate(order):
@@ -72,13 +77,13 @@ def _commit(chain: Chain, most: int, rows: dict[int, list[int]], deleted: set[st
         return chain
     batch, then = found
     assert len(batch.slices) <= most
-    before = dict(chain.committed)
+    before = numbers(chain.committed)
     taken = sorted((p, *r) for s in batch.slices for p, r in s.ranges.items())
     for partition, first, end in taken:
         assert first == before[partition]
         before[partition] = end
         rows[partition] += range(first, end)
-    assert {p: before[p] for p in batch.ends} == batch.ends
+    assert batch.ends == at({p.partition: before[p.partition] for p in batch.ends})
     assert deleted.isdisjoint(batch.files)
     chain, finished = landed(chain, then)
     deleted |= set(finished)
@@ -91,7 +96,7 @@ def test_lost_files_are_read_again_from_the_committed_offsets(
     files: list[dict[int, tuple[int, int]]], data: st.DataObject
 ) -> None:
     """After any loss of files, one file from `committed` on lands all the rest."""
-    chain = Chain(topic_id=ID, committed=dict.fromkeys(range(PARTITIONS), 0))
+    chain = Chain(topic_ids={TOPIC: ID}, committed=at(dict.fromkeys(range(PARTITIONS), 0)))
     rows: dict[int, list[int]] = {p: [] for p in range(PARTITIONS)}
     for offset, some in enumerate(files):
         chain, _ = add_announcements(
@@ -100,7 +105,7 @@ def test_lost_files_are_read_again_from_the_committed_offsets(
     lost = data.draw(st.sets(st.sampled_from([f"f{n}" for n in range(len(files))])))
     chain, again = without_files(chain, lost)
     assert all(chain.committed[p] == offset for p, offset in again.items())
-    whole = {p: (offset, END) for p, offset in chain.committed.items()}
+    whole = {p: (offset, END) for p, offset in numbers(chain.committed).items()}
     chain, _ = add_announcements(chain, [Announcement(len(files), staged("again", whole), 0)])
     while next_batch(chain, 10_000) is not None:
         chain = _commit(chain, 1_000, rows, set())

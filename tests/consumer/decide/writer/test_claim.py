@@ -11,7 +11,6 @@ from binwright.consumer.decide.writer.states import (
     Conflict,
     DeleteOtherLeases,
     Done,
-    LandedOffsets,
     Log,
     Outcome,
     QueryKafka,
@@ -22,7 +21,7 @@ from binwright.consumer.decide.writer.states import (
 )
 from binwright.protocol.names import lease_name
 
-from .scene import Scene, claim, effects_of, landing, staged
+from .scene import Scene, claim, effects_of, landed_offsets, landing, staged
 
 LEASE = lease_name("me", 1)
 STEPS = [WriteLease(LEASE), DeleteOtherLeases(LEASE), ClaimTable("me-1", claim("me-1").encode())]
@@ -90,4 +89,4 @@ def test_an_outcome_of_another_request_raises() -> None:
     scene = at_step(0)
     assert scene.writer.phase == Claiming(ClaimStep.WRITE_LEASE)
     with pytest.raises(ValueError, match="not an outcome"):
-        scene.complete(LandedOffsets({}, {}))
+        scene.complete(landed_offsets({}, {}))

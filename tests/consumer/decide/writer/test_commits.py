@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from binwright.consumer.decide.writer.commits import resolve
 
-from .scene import ID, TABLE, claim, history, stamp
+from .scene import ID, TABLE, TOPIC, at, claim, history, stamp
 
 
 def test_stamps_back_to_the_last_full_one_give_what_is_committed() -> None:
@@ -18,36 +18,38 @@ def test_stamps_back_to_the_last_full_one_give_what_is_committed() -> None:
             stamp({0: 6, 1: 9}, sequence=4, needed_from=8, cuts={0: 3}),
         ),
         TABLE,
-        ID,
+        {TOPIC: ID},
     )
-    assert found.committed == {0: 6, 1: 9, 2: 5}
-    assert (found.needed_from, found.landing_id, found.cuts) == (8, "landing-1", {0: 3})
-    assert (found.whole, found.written_before) == (True, True)
+    assert found.committed == at({0: 6, 1: 9, 2: 5})
+    assert (found.needed_from, found.landing_id, found.cuts) == (8, "landing-1", at({0: 3}))
+    assert (found.whole, bool(found.written)) == (True, True)
 
 
 def test_the_newest_offset_counts_even_if_it_is_lower() -> None:
     """After a truncation a log continues below the committed offset."""
-    found = resolve(history(stamp({0: 9}, full=True), stamp({0: 7}, sequence=2)), TABLE, ID)
-    assert found.committed == {0: 7}
+    found = resolve(
+        history(stamp({0: 9}, full=True), stamp({0: 7}, sequence=2)), TABLE, {TOPIC: ID}
+    )
+    assert found.committed == at({0: 7})
 
 
 def test_a_claim_has_no_offsets() -> None:
-    found = resolve(history(None, claim()), TABLE, ID)
-    assert found.committed == {}
-    assert (found.whole, found.written_before) == (False, False)
+    found = resolve(history(None, claim()), TABLE, {TOPIC: ID})
+    assert found.committed == at({})
+    assert (found.whole, bool(found.written)) == (False, False)
 
 
 def test_a_history_of_partial_stamps_is_not_whole() -> None:
-    assert not resolve(history(stamp({0: 9})), TABLE, ID).whole
+    assert not resolve(history(stamp({0: 9})), TABLE, {TOPIC: ID}).whole
 
 
 def test_stamps_of_another_topic_end_the_search() -> None:
     found = resolve(
         history(stamp({0: 90}, topic_id="id-0", full=True), stamp({0: 2}, needed_from=5)),
         TABLE,
-        ID,
+        {TOPIC: ID},
     )
-    assert (found.committed, found.whole, found.needed_from) == ({0: 2}, True, 5)
+    assert (found.committed, found.whole, found.needed_from) == (at({0: 2}), True, 5)
 
 
 @given(
@@ -70,5 +72,5 @@ def test_any_prefix_of_a_history_resolves_to_what_was_committed(
         changes = committed if full else {partition: committed[partition]}
         stamps.append(stamp(changes, sequence=number + 1, full=full))
         since = 1 if full else since + 1
-        found = resolve(history(None, *stamps), TABLE, ID)
-        assert (found.committed, found.whole) == (committed, True)
+        found = resolve(history(None, *stamps), TABLE, {TOPIC: ID})
+        assert (found.committed, found.whole) == (at(committed), True)

@@ -14,7 +14,6 @@ from binwright.consumer.decide.writer.states import (
     Conflict,
     DeleteFiles,
     HistoryRead,
-    LandedOffsets,
     LeaseGone,
     Log,
     Lost,
@@ -33,10 +32,12 @@ from .scene import (
     NOTHING_LANDED,
     TABLE,
     Scene,
+    at,
     claim,
     claimed,
     effects_of,
     history,
+    landed_offsets,
     landing,
     staged,
     topic_state,
@@ -76,12 +77,12 @@ def test_the_first_stamp_is_full_and_later_ones_have_changes() -> None:
     scene.complete(NOTHING_LANDED)
     first = scene.next_request()
     assert isinstance(first, Append)
-    assert (stamped(first).full, dict(stamped(first).committed)) == (True, {0: 0, 1: 0})
+    assert (stamped(first).full, stamped(first).committed) == (True, at({0: 0, 1: 0}))
     assert first.batch.slices == ()
     scene.complete(Committed())
     scene.announce(staged("a", {0: (0, 3)}))
     second = stamped(scene.appends())
-    assert (second.full, dict(second.committed)) == (False, {0: 3})
+    assert (second.full, second.committed) == (False, at({0: 3}))
 
 
 def test_the_stamp_is_full_at_regular_intervals() -> None:
@@ -209,7 +210,7 @@ def test_rows_land_while_kafka_does_not_reply() -> None:
 def test_after_a_commit_offsets_are_committed_to_kafka_and_files_deleted() -> None:
     scene, _ = sent()
     effects = scene.complete(Committed())
-    assert effects == [CommitOffsets({0: 3}), DeleteFiles(("a",))]
+    assert effects == [CommitOffsets(at({0: 3})), DeleteFiles(("a",))]
     assert scene.committed == {0: 3}
     assert (scene.landing.rows, scene.landing.commits) == (3, 2)
 
@@ -257,7 +258,7 @@ def test_nothing_is_requested_while_a_commit_is_in_flight() -> None:
 def test_missing_files_are_read_again() -> None:
     scene, _ = sent()
     effects = scene.complete(Unreadable(frozenset({"a"}), "gone"))
-    assert effects_of(effects, RereadPartitions) == [RereadPartitions({0: 0})]
+    assert effects_of(effects, RereadPartitions) == [RereadPartitions(at({0: 0}))]
     assert scene.landing.chain.pending == ()
     assert scene.landing.flight is None
 
@@ -314,7 +315,7 @@ def test_commits_that_are_slower_than_the_freshness_are_logged_once() -> None:
 def test_an_outcome_of_another_request_raises() -> None:
     scene, _ = sent()
     with pytest.raises(ValueError, match="not an outcome of a commit"):
-        scene.complete(LandedOffsets({}, {}))
+        scene.complete(landed_offsets({}, {}))
 
 
 def test_an_outcome_without_a_commit_raises() -> None:

@@ -10,6 +10,7 @@ from binwright.consumer.decide.writer.states import (
     Committed,
     Contradicted,
     HistoryRead,
+    KafkaState,
     LandedOffsets,
     Landing,
     Log,
@@ -18,7 +19,6 @@ from binwright.consumer.decide.writer.states import (
     ReadHistory,
     ReadLandedOffsets,
     Resolving,
-    TopicState,
     Unclear,
 )
 from binwright.protocol.ports.lake import Commit
@@ -28,17 +28,20 @@ from .scene import (
     CONFIG,
     ID,
     NOTHING_LANDED,
+    TOPIC,
     Scene,
+    at,
     claim,
     claimed,
     effects_of,
     history,
+    landed_offsets,
     stamp,
     topic_state,
 )
 
 
-def resolved(*stamps: Stamp | None, state: TopicState | None = None) -> Scene:
+def resolved(*stamps: Stamp | None, state: KafkaState | None = None) -> Scene:
     scene = claimed()
     scene.complete(state or topic_state())
     scene.complete(HistoryRead(history(None, *stamps), complete=True))
@@ -49,7 +52,7 @@ def test_it_continues_after_the_last_stamp() -> None:
     scene = resolved(stamp({0: 5}, full=True, needed_from=7), claim("me-1"))
     assert scene.committed == {0: 5}
     assert not scene.landing.stamp_due
-    assert effects_of(scene.effects, CommitOffsets) == [CommitOffsets({0: 5})]
+    assert effects_of(scene.effects, CommitOffsets) == [CommitOffsets(at({0: 5}))]
     assert effects_of(scene.effects, ReadAnnouncements) == [ReadAnnouncements(7)]
 
 
@@ -61,9 +64,11 @@ def test_a_partition_without_a_stamp_begins_at_its_first_record() -> None:
 
 def test_new_decisions_are_committed_to_kafka_once_a_stamp_has_them() -> None:
     scene = resolved(stamp({0: 5}, full=True), state=topic_state({0: (0, 9), 1: (3, 9)}))
-    assert effects_of(scene.effects, CommitOffsets) == [CommitOffsets({0: 5})]
+    assert effects_of(scene.effects, CommitOffsets) == [CommitOffsets(at({0: 5}))]
     assert scene.next_request() is not None
-    assert effects_of(scene.complete(Committed()), CommitOffsets) == [CommitOffsets({0: 5, 1: 3})]
+    assert effects_of(scene.complete(Committed()), CommitOffsets) == [
+        CommitOffsets(at({0: 5, 1: 3}))
+    ]
 
 
 def test_with_latest_existing_partitions_of_a_new_group_begin_at_their_end() -> None:
@@ -79,7 +84,7 @@ def test_with_latest_a_reader_that_began_before_the_claim_decides_where_rows_beg
     scene = claimed(replace(CONFIG, from_latest=True))
     scene.complete(topic_state({0: (0, 9), 1: (0, 7)}))
     scene.complete(HistoryRead(history(None), complete=True))
-    scene.complete(LandedOffsets(highest_offsets={}, group={0: 4}))
+    scene.complete(landed_offsets(highest={}, group={0: 4}))
     assert scene.committed == {0: 4, 1: 7}
 
 
@@ -137,7 +142,7 @@ def test_a_recreated_landing_topic_is_read_from_its_beginning() -> None:
     last = stamp({0: 5}, full=True, needed_from=7, cuts={0: 6})
     scene = resolved(last, state=topic_state(landing_id="landing-2"))
     assert effects_of(scene.effects, ReadAnnouncements) == [ReadAnnouncements(0)]
-    assert scene.landing.chain.cuts == {}
+    assert scene.landing.chain.cuts == at({})
 
 
 def test_an_unknown_landing_topic_is_read_from_its_beginning() -> None:
@@ -149,20 +154,20 @@ def test_a_truncated_landing_topic_is_read_from_its_end() -> None:
     last = stamp({0: 5}, full=True, needed_from=7, cuts={0: 6, 1: 2})
     scene = resolved(last, state=topic_state(landing_end=4))
     assert effects_of(scene.effects, ReadAnnouncements) == [ReadAnnouncements(4)]
-    assert scene.landing.chain.cuts == {0: 3, 1: 2}
+    assert scene.landing.chain.cuts == at({0: 3, 1: 2})
 
 
 def test_cuts_that_have_landed_are_remembered() -> None:
     last = stamp({0: 5}, full=True, needed_from=7, cuts={0: 6})
     scene = resolved(last, state=topic_state(landing_end=9))
-    assert scene.landing.chain.cuts == {0: 6}
+    assert scene.landing.chain.cuts == at({0: 6})
 
 
 # --- no full stamp -------------------------------------------------------------------------------
 
 
 def without_full_stamp(
-    *stamps: Stamp, config: object = CONFIG, state: TopicState | None = None, first: int = 9
+    *stamps: Stamp, config: object = CONFIG, state: KafkaState | None = None, first: int = 9
 ) -> Scene:
     scene = claimed(config)  # type: ignore[arg-type]
     scene.complete(state or topic_state({0: (0, 20), 1: (0, 20)}))
@@ -174,7 +179,7 @@ def without_full_stamp(
 def test_without_a_history_it_continues_after_the_rows_and_the_groups_offsets() -> None:
     scene = without_full_stamp(stamp({0: 8}))
     assert isinstance(scene.next_request(), ReadLandedOffsets)
-    scene.complete(LandedOffsets(highest_offsets={0: 4, 1: 6}, group={0: 2, 1: 9}))
+    scene.complete(landed_offsets(highest={0: 4, 1: 6}, group={0: 2, 1: 9}))
     assert scene.committed == {0: 8, 1: 9}
     assert scene.landing.stamp_due
 
@@ -186,20 +191,20 @@ def test_a_whole_history_without_a_stamp_of_ours_is_continued_after_its_rows(
     """Version 0 may be the rows: of a clone, of a CTAS, of a group that was renamed."""
     scene = without_full_stamp(*stamps, first=0)
     assert isinstance(scene.next_request(), ReadLandedOffsets)
-    scene.complete(LandedOffsets(highest_offsets={0: 4}, group={1: 9}))
+    scene.complete(landed_offsets(highest={0: 4}, group={1: 9}))
     assert scene.committed == {0: 5, 1: 9}
 
 
 def test_stamps_of_another_group_do_not_hide_the_rows() -> None:
     scene = without_full_stamp(replace(stamp({0: 8}, full=True), group="renamed"), first=0)
-    scene.complete(LandedOffsets(highest_offsets={0: 7}, group={}))
+    scene.complete(landed_offsets(highest={0: 7}, group={}))
     assert scene.committed == {0: 8, 1: 0}
 
 
 def test_a_table_with_rows_is_not_new() -> None:
     """Its partitions without rows begin at their first record, not at their current end."""
     scene = without_full_stamp(config=replace(CONFIG, from_latest=True))
-    scene.complete(LandedOffsets(highest_offsets={0: 4}, group={}))
+    scene.complete(landed_offsets(highest={0: 4}, group={}))
     assert scene.committed == {0: 5, 1: 0}
 
 
@@ -218,14 +223,14 @@ def test_rows_that_cannot_be_read_are_requested_again() -> None:
 
 @pytest.mark.parametrize(
     "landed",
-    [LandedOffsets({0: 999_999}, {}), LandedOffsets({}, {0: 1_000_000})],
+    [landed_offsets({0: 999_999}, {}), landed_offsets({}, {0: 1_000_000})],
 )
 def test_rows_above_the_end_of_the_log_are_refused(landed: LandedOffsets) -> None:
     """They are of another cluster: what is written next would count as landed."""
     scene = without_full_stamp(state=topic_state({0: (0, 300)}))
     effects = scene.complete(landed)
     assert isinstance(scene.writer.phase, Contradicted)
-    assert "partition 0 reach up to offset 1000000" in scene.writer.phase.reason
+    assert "partition orders-0 reach up to offset 1000000" in scene.writer.phase.reason
     assert [log.event for log in effects_of(effects, Log)] == ["table.contradicted"]
     assert scene.next_request() is None
 
@@ -233,12 +238,12 @@ def test_rows_above_the_end_of_the_log_are_refused(landed: LandedOffsets) -> Non
 def test_a_stamp_above_the_end_of_the_log_counts() -> None:
     """The log was truncated: its reader says so, and goes on at its end."""
     scene = without_full_stamp(stamp({0: 400}), state=topic_state({0: (0, 300)}))
-    scene.complete(LandedOffsets({0: 399}, {}))
+    scene.complete(landed_offsets({0: 399}, {}))
     assert scene.committed == {0: 400}
 
 
 def test_a_recreated_topic_begins_at_its_first_record() -> None:
     scene = resolved(stamp({0: 90}, topic_id="id-0", full=True), state=topic_state({0: (2, 5)}))
     assert scene.committed == {0: 2}
-    assert scene.landing.chain.topic_id == ID
+    assert scene.landing.chain.topic_ids[TOPIC] == ID
     assert isinstance(scene.writer.phase, Landing)

@@ -11,7 +11,7 @@ from binwright.consumer.decide.writer.states import (
     RereadPartitions,
 )
 
-from .scene import CONFIG, Scene, effects_of, landing, staged, topic_state
+from .scene import CONFIG, TOPIC, Scene, at, effects_of, landing, staged, topic_state
 
 CHECK_S = CONFIG.check_s
 
@@ -54,9 +54,9 @@ def test_a_reread_of_a_gap_is_requested_at_each_check() -> None:
     scene = landing()
     scene.announce(staged("b", {0: (3, 5)}))
     with_query(scene, CONFIG.gap_s)
-    assert scene.complete(topic_state({0: (0, 5)})) == [RereadPartitions({0: 0})]
+    assert scene.complete(topic_state({0: (0, 5)})) == [RereadPartitions(at({0: 0}))]
     with_query(scene)
-    assert scene.complete(topic_state({0: (0, 5)})) == [RereadPartitions({0: 0})]
+    assert scene.complete(topic_state({0: (0, 5)})) == [RereadPartitions(at({0: 0}))]
 
 
 def test_rows_whose_announcements_are_not_read_yet_are_not_read_again() -> None:
@@ -67,7 +67,7 @@ def test_rows_whose_announcements_are_not_read_yet_are_not_read_again() -> None:
     scene.writer = machine.apply_read_up_to(scene.writer, 39)
     assert with_query(scene).complete(facts) == []
     scene.writer = machine.apply_read_up_to(scene.writer, 40)
-    assert with_query(scene).complete(facts) == [RereadPartitions({0: 0})]
+    assert with_query(scene).complete(facts) == [RereadPartitions(at({0: 0}))]
 
 
 def test_a_reread_of_a_gap_is_not_requested_between_checks() -> None:
@@ -82,7 +82,7 @@ def test_a_reread_of_a_gap_is_not_requested_between_checks() -> None:
 def test_rows_that_were_not_announced_between_two_checks_are_read_again() -> None:
     scene = landing()
     assert with_query(scene).complete(topic_state({0: (0, 5)})) == []
-    assert with_query(scene).complete(topic_state({0: (0, 9)})) == [RereadPartitions({0: 0})]
+    assert with_query(scene).complete(topic_state({0: (0, 9)})) == [RereadPartitions(at({0: 0}))]
 
 
 def test_a_partition_with_progress_between_two_checks_is_not_read_again() -> None:
@@ -105,7 +105,7 @@ def test_a_range_of_fewer_rows_beyond_the_known_end_is_compared_with_kafka_befor
     with_query(scene, 4.0).complete(topic_state({0: (0, 5)}))
     wanted = scene.next_request()
     assert isinstance(wanted, Append)
-    assert wanted.batch.ends == {0: 5}
+    assert wanted.batch.ends == at({0: 5})
 
 
 def test_a_range_beyond_the_end_of_its_log_never_lands() -> None:
@@ -139,7 +139,7 @@ def test_files_of_the_previous_topic_that_join_land_first() -> None:
     scene.announce(staged("old", {0: (0, 3)}))
     scene.announce(staged("new", {0: (0, 1)}, topic_id="id-2"))
     with_query(scene, 1.0).complete(topic_state({0: (0, 1)}, topic_id="id-2"))
-    assert scene.landing.chain.topic_id == "id-1"
+    assert scene.landing.chain.topic_ids[TOPIC] == "id-1"
     assert scene.appends().batch.files == ("old",)
 
 
@@ -150,7 +150,7 @@ def test_then_a_new_chain_begins() -> None:
     effects = with_query(scene, 1.0).complete(topic_state({0: (0, 1)}, topic_id="id-2"))
     assert effects_of(effects, DeleteFiles) == [DeleteFiles(("old",))]
     assert [log.event for log in effects_of(effects, Log)] == ["topic.recreated"]
-    assert scene.landing.chain.topic_id == "id-2"
+    assert scene.landing.chain.topic_ids[TOPIC] == "id-2"
     stamp = scene.next_request()
     assert isinstance(stamp, Append)
     assert stamp.batch.slices == ()

@@ -8,7 +8,6 @@ from zlib import crc32
 import structlog
 from pyspark.errors import PySparkException
 from pyspark.sql.connect import functions as sf
-from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.session import SparkSession
 from pyspark.sql.types import StructType
 
@@ -20,7 +19,7 @@ from binwright.consumer.lake.faults import (
     mentions,
     reported_by_server,
 )
-from binwright.consumer.lake.staged_rows import Frame, bad_of_topic, tasks_for
+from binwright.consumer.lake.staged_rows import Frame, literal_text, tasks_for
 from binwright.consumer.lake.table_columns import (
     BAD,
     Layout,
@@ -31,7 +30,9 @@ from binwright.consumer.lake.table_columns import (
 from binwright.protocol.columns import KAFKA, KAFKA_DATE, Columns, columns_text
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.keeping import SKIPPED, changed_keeping
-from binwright.protocol.ports.lake import Commit, History, Table, TableFiles
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.lake import Commit, History, PartitionOffsets, Table, TableFiles
+from binwright.protocol.stamp import FIRST_TOPIC
 from binwright.runtime.clock import wall_ms
 
 log = structlog.get_logger()
@@ -58,7 +59,6 @@ WIDENS = "delta.enableTypeWidening"
 STATISTICS = "delta.dataSkippingStatsColumns"
 GROUP, CLUSTER, WRITER = "binwright.group", "binwright.cluster", "binwright.writer"
 DAY_MS = 86_400_000
-TOPIC = "binwright.topic"  # whose records it takes; tables of their topic's name have none
 CREATION_S = 10.0  # another process may take so long to create the table
 CREATION_PAUSE_S = 0.2
 
@@ -66,24 +66,28 @@ CREATION_PAUSE_S = 0.2
 # --- open --------------------------------------------------------------------------------------
 
 
-def ensure(spark: SparkSession, path: str, table: Table) -> bool:
-    """Create the topic's table if it is missing, and give it the columns that it lacks.
+def ensure(spark: SparkSession, path: str, table: Table) -> tuple[bool, str]:
+    """Create the table if it is missing, and give it the columns that it lacks.
 
     Returns:
-        Whether its rows have the day of their record.
+        Whether its rows have the day of their record; and the first topic that it took.
 
     Raises:
         TableRefused: This group may not write it, or it has other columns.
     """
-    comment = f"Records of the Kafka topic {table.topic}, landed by binwright"
+    comment = f"Records of {_kafka_topics(table)}, landed by binwright"
     layout = layout_of(table.columns, by_date=table.by_date)
-    dated = KAFKA_DATE in _ensure(spark, path, table, layout, comment).names
+    there, owned = _ensure(spark, path, table, layout, comment)
     if table.by_date:
         _check_partitions(spark, path)
     if table.columns is not None:
         columns = table.columns
         with_retries(lambda: add_columns(spark, path, columns, widen=table.widen))
-    return dated
+    return KAFKA_DATE in there.names, owned.get(FIRST_TOPIC, table.name)
+
+
+def _kafka_topics(table: Table) -> str:
+    return f"the Kafka topic {table.topic}" if not table.more_topics else "Kafka topics"
 
 
 def _check_partitions(spark: SparkSession, path: str) -> None:
@@ -98,15 +102,15 @@ def _check_partitions(spark: SparkSession, path: str) -> None:
 
 
 def ensure_bad(spark: SparkSession, path: str, table: Table) -> None:
-    """Create the topic's table of bad records if it is missing; raises like `ensure`."""
-    comment = f"Records of the Kafka topic {table.topic} that binwright could not decode"
+    """Create the table of bad records if it is missing; raises like `ensure`."""
+    comment = f"Records of {_kafka_topics(table)} that binwright could not decode"
     _ensure(spark, path, table, BAD, comment)
 
 
 def _ensure(
     spark: SparkSession, path: str, table: Table, layout: Layout, comment: str
-) -> StructType:
-    """Create a table if it is missing, and check it; return its columns."""
+) -> tuple[StructType, Mapping[str, str]]:
+    """Create a table if it is missing, and check it; return its columns and its properties."""
     try:
         there = spark.table(quoted(path)).schema
     except PySparkException as exc:
@@ -121,7 +125,7 @@ def _ensure(
         changes |= _skipped(table)
     if changes:
         with_retries(lambda: set_properties(spark, path, changes))
-    return there
+    return there, owned
 
 
 def create(spark: SparkSession, path: str, table: Table, layout: Layout, comment: str) -> None:
@@ -186,7 +190,7 @@ def add_columns(spark: SparkSession, path: str, columns: Columns, *, widen: bool
 
 
 def check_owner(spark: SparkSession, path: str, table: Table) -> Mapping[str, str]:
-    """Own a table that has no owner; raise `TableRefused` if another group or topic owns it.
+    """Own a table that has no owner; raise `TableRefused` if another group owns it.
 
     Returns:
         The table's properties.
@@ -201,12 +205,6 @@ def check_owner(spark: SparkSession, path: str, table: Table) -> Mapping[str, st
             f"the table at {path} belongs to group {owner[0]} of Kafka cluster {owner[1]}; this is "
             f"group {table.group} of cluster {table.cluster}. Two groups would land every row "
             f"twice: name another lake (--lake, or lake.path){_renamed(owner[1], table)}"
-        )
-    if (topic := actual.get(TOPIC, table.name)) != table.topic:
-        raise TableRefused(
-            f"the table at {path} takes the records of topic {topic}; by the settings it would "
-            f"take those of {table.topic}, too, whose offsets are others: give it another `name` "
-            "in `tables`, or name another lake"
         )
     return actual
 
@@ -229,7 +227,7 @@ def checkpoint_interval(name: str) -> int:
 
 
 def _owner(table: Table) -> Mapping[str, str]:
-    topic = {} if table.name == table.topic else {TOPIC: table.topic}
+    topic = {} if table.name == table.topic else {FIRST_TOPIC: table.topic}
     return {GROUP: table.group, CLUSTER: table.cluster, **topic}
 
 
@@ -238,11 +236,7 @@ def _skipped(table: Table) -> dict[str, str]:
 
 
 def _property_list(given: Mapping[str, str]) -> str:
-    return ", ".join(f"'{key}' = '{_escaped(value)}'" for key, value in given.items())
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("'", "\\'")
+    return ", ".join(f"'{key}' = {literal_text(value)}" for key, value in given.items())
 
 
 # --- write and read ----------------------------------------------------------------------------
@@ -313,19 +307,22 @@ def history(spark: SparkSession, path: str, limit: int) -> History:
     return History(commits, complete=len(commits) < limit or commits[-1].version == 0)
 
 
-def highest_offsets(spark: SparkSession, path: str, *, raw: bool) -> dict[int, int]:
+def highest_offsets(spark: SparkSession, path: str, *, raw: bool) -> PartitionOffsets:
     """Return the highest offset of each partition that has rows."""
-    return _highest(spark.table(quoted(path)), "" if raw else f"{KAFKA}.")
+    prefix = "" if raw else f"{KAFKA}."
+    place = (f"{prefix}topic", f"{prefix}partition")
+    highest = spark.table(quoted(path)).groupBy(*place).agg(sf.max(f"{prefix}offset"))
+    return {TopicPartition(topic, p): offset for topic, p, offset in highest.collect()}
 
 
-def highest_bad_offsets(spark: SparkSession, path: str, topic_id: str | None) -> dict[int, int]:
-    """Return the highest offset of each partition that has bad records of this topic."""
-    return _highest(bad_of_topic(spark, path, topic_id), f"{KAFKA}.")
-
-
-def _highest(frame: DataFrame, prefix: str) -> dict[int, int]:
-    highest = frame.groupBy(f"{prefix}partition").agg(sf.max(f"{prefix}offset"))
-    return dict(map(tuple, highest.collect()))
+def highest_bad_offsets(spark: SparkSession, path: str) -> Mapping[str | None, PartitionOffsets]:
+    """Return the highest offsets of bad records: topic id -> partition -> offset."""
+    place = ("topic_id", f"{KAFKA}.topic", f"{KAFKA}.partition")
+    highest = spark.table(quoted(path)).groupBy(*place).agg(sf.max(f"{KAFKA}.offset"))
+    found: dict[str | None, dict[TopicPartition, int]] = {}
+    for topic_id, topic, number, offset in highest.collect():
+        found.setdefault(topic_id, {})[TopicPartition(topic, number)] = offset
+    return found
 
 
 # --- maintenance -------------------------------------------------------------------------------

@@ -22,7 +22,14 @@ from binwright.consumer.lake.session import ReconnectingSession, Work
 from binwright.protocol.columns import Columns
 from binwright.protocol.errors import BinwrightError, WriteUnclear
 from binwright.protocol.names import BAD_SUFFIX
-from binwright.protocol.ports.lake import Batch, Compaction, History, Table, TableFiles
+from binwright.protocol.ports.lake import (
+    Batch,
+    Compaction,
+    History,
+    PartitionOffsets,
+    Table,
+    TableFiles,
+)
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import LakeSettings
 from binwright.runtime.settings.consumer import LONGEST_WORK_S, LONGEST_WRITE
@@ -85,11 +92,11 @@ class SparkLake:
 
     # --- the port --------------------------------------------------------------------------------
 
-    async def open(self, table: Table) -> None:
+    async def open(self, table: Table) -> str:
         """Create the table, and that of its bad records, if they are missing; see `Lake.open`."""
         topic, of_columns = table.name, table.columns is not None
         access = self._access(topic)
-        dated = await self._open(
+        dated, first_topic = await self._open(
             topic, access, lambda spark: delta.ensure(spark, access.path, table)
         )
         self._dated = self._dated | {topic} if dated else self._dated - {topic}
@@ -100,6 +107,7 @@ class SparkLake:
             self._of_columns[topic] = table
         else:
             self._of_columns.pop(topic, None)
+        return first_topic
 
     async def claim(self, topic: str, writer: str, stamp: str) -> None:
         """Commit the writer's id to the metadata; see `Lake.claim`.
@@ -152,18 +160,18 @@ class SparkLake:
         access = self._access(topic)
         return await self._read(topic, lambda spark: delta.history(spark, access.path, limit))
 
-    async def highest_offsets(self, topic: str) -> Mapping[int, int]:
+    async def highest_offsets(self, topic: str) -> PartitionOffsets:
         """Return the highest landed offset of each partition: a scan, on a session of its own."""
         access, raw = self._access(topic), topic not in self._of_columns
         return await self._scan(
             topic, access, lambda spark: delta.highest_offsets(spark, access.path, raw=raw)
         )
 
-    async def highest_bad_offsets(self, topic: str, topic_id: str | None) -> Mapping[int, int]:
-        """Return the highest offset of bad records of each partition; see `highest_offsets`."""
+    async def highest_bad_offsets(self, topic: str) -> Mapping[str | None, PartitionOffsets]:
+        """Return the highest offsets of bad records; see `highest_offsets`."""
         access = self._bad_access(topic)
         return await self._scan(
-            topic, access, lambda spark: delta.highest_bad_offsets(spark, access.path, topic_id)
+            topic, access, lambda spark: delta.highest_bad_offsets(spark, access.path)
         )
 
     async def files(self, topic: str) -> TableFiles:

@@ -5,7 +5,7 @@ decoded, `row` is NULL, and `bad` has its bytes and what is wrong with them.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 
 from pyspark.sql.connect import functions as sf
@@ -40,6 +40,7 @@ TASK_BYTES = 128 << 20
 """Staged bytes per task. Each task writes one file; more tasks do not speed up small batches."""
 DAY = "date_from_unix_date(CAST(unix_seconds(timestamp) DIV 86400 AS INT))"
 """UTC, whatever the session's time zone; NULL without a timestamp."""
+_LANDED = ("topic", "partition", "offset", "timestamp")
 FAULT = parse_columns("bad struct<value:binary,kind:string,reason:string>")
 
 
@@ -83,13 +84,21 @@ def bad_records(batch: Batch, directory: str, lease: str, bad_path: str) -> Fram
     def build(spark: SparkSession) -> DataFrame:
         frame = _staged(spark, batch, directory, lease, (*PLACE, *FAULT))
         frame = _not_landed(spark, frame.where("bad IS NOT NULL"), batch, bad_path)
-        topic_id = sf.lit(batch.topic_id).cast("string").alias("topic_id")
+        topic_id = _topic_id(batch.topic_ids).alias("topic_id")
         fault = ("bad.kind", "bad.reason", "bad.value")
         landed_at = sf.current_timestamp().alias("landed_at")
         frame = frame.select(_place(), topic_id, *fault, landed_at)
         return frame.coalesce(tasks_for(batch.bytes))
 
     return build
+
+
+def _topic_id(topic_ids: Mapping[str, str | None]) -> SparkColumn:
+    """Return the id of a row's topic; NULL where Kafka has none."""
+    found = sf.lit(None)
+    for topic, topic_id in sorted(topic_ids.items()):
+        found = sf.when(sf.col("topic") == topic, sf.lit(topic_id)).otherwise(found)
+    return found.cast("string")
 
 
 def _staged(
@@ -139,30 +148,38 @@ def _not_landed(spark: SparkSession, frame: DataFrame, batch: Batch, bad_path: s
     if not batch.landed_in_part:
         return frame
     landed = (
-        bad_of_topic(spark, bad_path, batch.topic_id)
-        .select(f"{KAFKA}.partition", f"{KAFKA}.offset", f"{KAFKA}.timestamp")
-        .where(condition(_bounds(batch)))
-        .toDF("landed_partition", "landed_offset", "landed_timestamp")
+        spark.table(quoted(bad_path))
+        .selectExpr("topic_id", *(f"{KAFKA}.{name}" for name in _LANDED))
+        .where(" OR ".join(f"({part})" for part in _landed_before(batch)))
+        .selectExpr(*(f"{name} AS landed_{name}" for name in _LANDED))
     )
-    same = sf.expr(
-        "partition = landed_partition AND offset = landed_offset AND timestamp <=> landed_timestamp"
-    )
+    same = sf.expr(" AND ".join(f"{name} <=> landed_{name}" for name in _LANDED))
     return frame.join(landed, same, "left_anti")
 
 
-def bad_of_topic(spark: SparkSession, bad_path: str, topic_id: str | None) -> DataFrame:
-    """Return the bad records of the topic with this id."""
-    return spark.table(quoted(bad_path)).where(sf.col("topic_id").eqNullSafe(sf.lit(topic_id)))
+def _landed_before(batch: Batch) -> Iterator[str]:
+    """Yield conditions of the bad records that may be of a batch, one for each topic."""
+    for topic, bounds in sorted(_bounds(batch).items()):
+        topic_id = batch.topic_ids.get(topic)
+        known = "NULL" if topic_id is None else literal_text(topic_id)
+        yield f"topic = {literal_text(topic)} AND topic_id <=> {known} AND ({condition(bounds)})"
 
 
-def _bounds(batch: Batch) -> Ranges:
-    """Return one range of each partition that has all of the batch's."""
-    bounds: dict[int, tuple[int, int]] = {}
+def _bounds(batch: Batch) -> Mapping[str, Ranges]:
+    """Return one range of each topic's partitions that has all of the batch's."""
+    bounds: dict[str, dict[int, tuple[int, int]]] = {}
     for part in batch.slices:
+        of_topic = bounds.setdefault(part.topic, {})
         for partition, (first, end) in part.ranges.items():
-            low, high = bounds.get(partition, (first, end))
-            bounds[partition] = min(low, first), max(high, end)
+            low, high = of_topic.get(partition, (first, end))
+            of_topic[partition] = min(low, first), max(high, end)
     return bounds
+
+
+def literal_text(value: str) -> str:
+    """Return a literal of SQL."""
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def condition(ranges: Ranges) -> str:

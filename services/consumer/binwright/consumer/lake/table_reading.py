@@ -41,14 +41,14 @@ def read_facts(spark: Any, path: str) -> Facts | None:
     return _facts(spark, path, table, _history(spark, path, 1)[0][0])
 
 
-def read_details(spark: Any, path: str, topic: str) -> tuple[Facts, Details] | None:
-    """Return all that is known of a topic's table; None: there is none. Scans its bad records."""
+def read_details(spark: Any, path: str) -> tuple[Facts, Details] | None:
+    """Return all that is known of a table; None: there is none. Scans its bad records."""
     if (table := delta_table(spark, path)) is None:
         return None
     commits = _history(spark, path, COMMITS)
     facts = _facts(spark, path, table, commits[0][0])
     detail = spark.sql(f"DESCRIBE DETAIL {quoted(path)}").collect()[0].asDict()
-    stamps = (any_stamp(metadata, topic) for *_, metadata in commits)
+    stamps = (any_stamp(metadata, "") for *_, metadata in commits)
     newest = next((stamp for stamp in stamps if stamp is not None), None)
     bad = spark.table(quoted(path + BAD_SUFFIX)) if facts.bad else None
     statistics = detail["properties"].get(STATISTICS, "")

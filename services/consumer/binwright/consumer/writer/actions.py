@@ -11,7 +11,6 @@ import structlog
 
 from binwright.consumer.decide.bad_share import BadShare
 from binwright.consumer.decide.columns import united
-from binwright.consumer.decide.writer.chain import same_topic
 from binwright.consumer.decide.writer.states import (
     Append,
     ClaimTable,
@@ -20,7 +19,6 @@ from binwright.consumer.decide.writer.states import (
     DeleteOtherLeases,
     Done,
     HistoryRead,
-    LandedOffsets,
     LeaseGone,
     Outcome,
     QueryKafka,
@@ -28,14 +26,13 @@ from binwright.consumer.decide.writer.states import (
     ReadLandedOffsets,
     Refused,
     Request,
-    TopicState,
     Unclear,
     Unreadable,
     WriteLease,
     WriterConfig,
 )
 from binwright.consumer.writer.context import WriterContext
-from binwright.kafka.control_records import landing_partition
+from binwright.consumer.writer.kafka_queries import KAFKA_TIMEOUT_S, KafkaQueries
 from binwright.protocol.columns import Columns, columns_text
 from binwright.protocol.errors import (
     BrokerUnavailable,
@@ -48,12 +45,11 @@ from binwright.protocol.errors import (
     WriteUnclear,
 )
 from binwright.protocol.model import TopicPartition, newest
-from binwright.protocol.ports.lake import Batch, FileSlice, Footer, Lake
+from binwright.protocol.ports.lake import Batch, FileSlice, Footer, Lake, PartitionOffsets
 from binwright.runtime.clock import loop_s, wall_ms
 
 log = structlog.get_logger()
 
-KAFKA_TIMEOUT_S = 10.0  # of a query about one table
 REREAD_S = 300.0
 """Between two times that records are read again which the table does not take as they are."""
 
@@ -73,32 +69,33 @@ class RequestRunner:
     lake: Lake
     context: WriterContext
     config: WriterConfig
-    topic: str = field(init=False)
     table: str = field(init=False)  # its name
     columns: Columns | None = field(init=False)  # of its rows; None: raw records
+    _kafka: KafkaQueries = field(init=False)
     _share: BadShare = field(init=False)  # of its newest records that are bad
     _known: set[Columns | None] = field(init=False)  # columns of files that the table takes
-    _bad_ends: tuple[str | None, Mapping[int, int]] | None = None
-    """Topic id, and the highest offsets of its bad records when the table was claimed."""
+    _bad_ends: Mapping[str | None, PartitionOffsets] | None = None
+    """The highest offsets of bad records when the table was claimed; None: not known."""
     _read_again_at: dict[str, float] = field(default_factory=dict)
     """Why records were read again which the table does not take -> when."""
 
     def __post_init__(self) -> None:
         """Know what the table was opened with."""
         table = self.config.table
-        self.topic, self.table, self.columns = table.topic, table.name, table.columns
+        self.table, self.columns = table.name, table.columns
         self._share = BadShare(self.config.bad_share)
         self._known = {self.columns}
+        self._kafka = KafkaQueries(self.context, self.table)
 
-    async def run(self, request: Request, topic_id: str | None) -> Outcome:
+    async def run(self, request: Request, topic_ids: Mapping[str, str | None]) -> Outcome:
         """Run a request once and return its outcome; errors of Spark and Kafka are outcomes, too.
 
         Args:
             request: What to do.
-            topic_id: The id of the data topic that the writer lands; for `ReadLandedOffsets`.
+            topic_ids: The ids of the topics that the writer lands; for `ReadLandedOffsets`.
         """
         try:
-            return await self._dispatch(request, topic_id)
+            return await self._dispatch(request, topic_ids)
         except WriteConflict as exc:
             return Conflict(str(exc))
         except _WITHOUT_VERDICT as exc:
@@ -106,7 +103,7 @@ class RequestRunner:
         except TableRefused as exc:
             return Refused(str(exc))
 
-    async def _dispatch(self, request: Request, topic_id: str | None) -> Outcome:
+    async def _dispatch(self, request: Request, topic_ids: Mapping[str, str | None]) -> Outcome:
         match request:
             case ReadHistory(limit=limit):
                 history = await self.lake.history(self.table, limit)
@@ -122,9 +119,10 @@ class RequestRunner:
                 await self.lake.claim(self.table, writer, stamp)
                 return Committed()
             case QueryKafka():
-                return await self._query_kafka()
+                return await self._kafka.state(request)
             case ReadLandedOffsets():
-                return await self._landed_offsets(topic_id)
+                highest = await self.lake.highest_offsets(self.table)
+                return await self._kafka.landed_offsets(highest, topic_ids)
             case Append():
                 return await self._append(request)
 
@@ -271,7 +269,7 @@ class RequestRunner:
         firsts: dict[TopicPartition, int] = {}
         for part in parts:
             for number, (first, _) in part.ranges.items():
-                partition = TopicPartition(self.topic, number)
+                partition = TopicPartition(part.topic, number)
                 firsts[partition] = min(first, firsts.get(partition, first))
         async with asyncio.timeout(KAFKA_TIMEOUT_S):
             bounds = await self.context.reader.bounds(firsts)
@@ -290,20 +288,20 @@ class RequestRunner:
     async def _as_columns(self, batch: Batch, footers: Mapping[str, Footer]) -> Batch:
         """Return the batch with what the files' footers say of its rows."""
         found = [footers[file] for file in batch.files]
-        topic_id = next((footer.topic_id for footer in found), None)
-        if self._bad_ends is None or self._bad_ends[0] != topic_id:
-            self._bad_ends = topic_id, await self.lake.highest_bad_offsets(self.table, topic_id)
-        highest = self._bad_ends[1]
+        topic_ids = {part.topic: footers[part.file].topic_id for part in batch.slices}
+        if self._bad_ends is None:
+            self._bad_ends = await self.lake.highest_bad_offsets(self.table)
+        highest = self._bad_ends
         return replace(
             batch,
-            topic_id=topic_id,
+            topic_ids=topic_ids,
             columns=self._together(found),
             rows=sum(footer.rows for footer in found),  # without what was skipped (†)
             bad=sum(footer.bad for footer in found),
             landed_in_part=any(
-                first <= highest.get(p, -1)
+                first <= highest.get(topic_ids[part.topic], {}).get(p, -1)
                 for part in batch.slices
-                for p, (first, _) in part.ranges.items()
+                for p, (first, _) in zip(part.partitions, part.ranges.values(), strict=True)
             ),
         )
 
@@ -321,45 +319,6 @@ class RequestRunner:
             if lost := suspects.difference(readable):
                 return lost
         return frozenset()
-
-    async def _query_kafka(self) -> Outcome:
-        """Query Kafka; the topic id first and last, so that the rest is about one topic."""
-        reader, bus = self.context.reader, self.context.bus
-        landing_topic, partition = self.context.landing_topic, landing_partition(self.table)
-        try:
-            async with asyncio.timeout(KAFKA_TIMEOUT_S):
-                topic_id = await reader.topic_id(self.topic)
-                partitions = await reader.partitions(self.topic)
-                bounds = await reader.bounds(partitions)
-                landing_id = await bus.topic_id(landing_topic)
-                landing_end = await bus.end(landing_topic, partition)
-                id_after = await reader.topic_id(self.topic)
-        except TimeoutError:
-            return Unclear(f"Kafka did not answer within {KAFKA_TIMEOUT_S:g} s")
-        if id_after != topic_id:
-            return Unclear(f"topic {self.topic} is being recreated")
-        by_number = {p.partition: bound for p, bound in bounds.items()}
-        leaderless = frozenset(p.partition for p in partitions if p not in bounds)
-        return TopicState(topic_id, by_number, landing_id, landing_end, leaderless)
-
-    async def _landed_offsets(self, topic_id: str | None) -> Outcome:
-        """Query the table's rows and the group's offsets for what has landed.
-
-        Rows do not carry a topic id. If a partition's committed offset belongs to another topic of
-        the same name, so do its rows, and neither counts.
-        """
-        highest = await self.lake.highest_offsets(self.table)
-        partitions = await self.context.reader.partitions(self.topic)
-        landed = {p: TopicPartition(self.topic, p) for p in highest}
-        offsets = await self.context.reader.committed({*partitions, *landed.values()})
-        return LandedOffsets(
-            highest_offsets={
-                p: offset
-                for p, offset in highest.items()
-                if landed[p] not in offsets or same_topic(offsets[landed[p]].topic_id, topic_id)
-            },
-            group={p.partition: o.offset for p, o in offsets.items() if o.topic_id == topic_id},
-        )
 
 
 def _not_as_announced(batch: Batch, footers: Mapping[str, Footer]) -> frozenset[str]:

@@ -35,8 +35,8 @@ class Subscription:
     """One table's part of the landing topic."""
 
     table: str
-    topic: str
-    """Whose records the table takes."""
+    takes: Callable[[str], bool]
+    """Whether the table takes a topic's records."""
     next: int
     """Offset of the first record that the table has not got."""
     apply: Callable[[Announced, int], Awaitable[None]]
@@ -58,7 +58,7 @@ class Subscription:
         own = [r for r in records if r.offset >= self.next and message_key(r.key) == key]
         announced: list[tuple[int, TableMessage]] = []
         for record, message in self.decoder.decode(own):
-            if isinstance(message, Staged) and (reason := contradiction(message, self.topic)):
+            if isinstance(message, Staged) and (reason := contradiction(message, self.takes)):
                 fields = {"table": self.table, "offset": record.offset, "file": message.file}
                 log.error("announcement.refused", **fields, reason=reason)
             else:

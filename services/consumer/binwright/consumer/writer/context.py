@@ -40,6 +40,25 @@ class SharedLake:
             return self._lake
 
 
+class Permit:
+    """One permit of a semaphore; acquiring and releasing it twice does nothing."""
+
+    def __init__(self, semaphore: asyncio.Semaphore) -> None:
+        self._semaphore, self._acquired = semaphore, False
+
+    async def acquire(self) -> None:
+        """Wait for a permit, unless this one is acquired."""
+        if not self._acquired:
+            await self._semaphore.acquire()
+            self._acquired = True
+
+    def release(self) -> None:
+        """Give the permit back, if it is acquired."""
+        if self._acquired:
+            self._semaphore.release()
+            self._acquired = False
+
+
 class Permits:
     """Permits of one kind for each Spark server: a server that hangs keeps none of another's."""
 

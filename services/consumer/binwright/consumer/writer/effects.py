@@ -17,14 +17,14 @@ from binwright.consumer.decide.writer.states import (
     Log,
     ReadAnnouncements,
     RereadPartitions,
+    by_name,
 )
 from binwright.consumer.events import Emit, RowsMissing
 from binwright.consumer.writer.context import WriterContext
 from binwright.protocol.errors import BrokerUnavailable, StagingUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, GroupOffset
-from binwright.protocol.ports.lake import Staging
-from binwright.runtime.settings import Target
+from binwright.protocol.ports.lake import PartitionOffsets, Staging
 
 log = structlog.get_logger()
 
@@ -38,18 +38,20 @@ class Effects:
     """Carries out the effects of one table's writer; no commit waits for them."""
 
     def __init__(
-        self, target: Target, context: WriterContext, offsets: "OffsetCommitter", emit: Emit
+        self, table: str, context: WriterContext, offsets: "OffsetCommitters", emit: Emit
     ) -> None:
-        self._topic, self._table, self._emit = target.topic, target.name, emit
-        self._deletions = Deletions(context.staging, target.name)
+        self._table, self._emit = table, emit
+        self._deletions = Deletions(context.staging, table)
         self._offsets = offsets
 
-    def carry_out(self, effects: Iterable[Effect], topic_id: str | None) -> int | None:
+    def carry_out(
+        self, effects: Iterable[Effect], topic_ids: Mapping[str, str | None]
+    ) -> int | None:
         """Carry out the effects; return the offset to read announcements from, None if unchanged.
 
         Args:
             effects: In the order in which the machine returned them.
-            topic_id: The id of the data topic that the offsets belong to.
+            topic_ids: The ids of the topics that the offsets belong to.
         """
         begin = None
         for effect in effects:
@@ -57,22 +59,26 @@ class Effects:
                 case DeleteFiles(files=files):
                     self._deletions.add(files)
                 case CommitOffsets(committed=committed):
-                    self._commit_offsets(committed, topic_id)
+                    self._commit_offsets(committed, topic_ids)
                 case RereadPartitions(committed=committed):
-                    log.warning("rows.missing", table=self._table, read_again_from=committed)
-                    self._emit(RowsMissing(self._table, self._by_partition(committed)))
+                    again = by_name(committed)
+                    log.warning("rows.missing", table=self._table, read_again_from=again)
+                    self._emit(RowsMissing(self._table, committed))
                 case Log(event=event, facts=facts, fault=fault):
                     (log.error if fault else log.info)(event, table=self._table, **facts)
                 case ReadAnnouncements(offset=offset):
                     begin = offset
         return begin
 
-    def _commit_offsets(self, committed: Mapping[int, int], topic_id: str | None) -> None:
-        offsets = {p: GroupOffset(o, topic_id) for p, o in self._by_partition(committed).items()}
-        self._offsets.add(self._table, offsets)
-
-    def _by_partition(self, offsets: Mapping[int, int]) -> dict[TopicPartition, int]:
-        return {TopicPartition(self._topic, p): offset for p, offset in offsets.items()}
+    def _commit_offsets(
+        self, committed: PartitionOffsets, topic_ids: Mapping[str, str | None]
+    ) -> None:
+        offsets = {p: GroupOffset(o, topic_ids.get(p.topic)) for p, o in committed.items()}
+        for topic in sorted({p.topic for p in offsets}):
+            # A topic that this process has not the role for has its offsets committed elsewhere.
+            if (committer := self._offsets.get(topic)) is not None:
+                own = {p: offset for p, offset in offsets.items() if p.topic == topic}
+                committer.add(self._table, own)
 
     async def end(self, timeout_s: float) -> None:
         """Wait for deletions, `timeout_s` seconds at most, then stop."""
@@ -188,3 +194,7 @@ class OffsetCommitter:
                 log.warning(
                     "offset.set_back", partition=str(partition), was=was.offset, now=now.offset
                 )
+
+
+OffsetCommitters = Mapping[str, OffsetCommitter]
+"""Of the topics for whose tables this process has the role."""

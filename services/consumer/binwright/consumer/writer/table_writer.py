@@ -1,8 +1,9 @@
 """One table's writer: runs the requests of `decide.writer.machine`, one at a time."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import structlog
 
@@ -14,14 +15,17 @@ from binwright.consumer.decide.writer.machine import (
     apply_read_up_to,
     due_at,
     next_request,
+    with_topics,
 )
 from binwright.consumer.decide.writer.states import (
     Append,
     ClaimTable,
+    CommitOffsets,
     Committed,
     Conflict,
     Contradicted,
     HistoryRead,
+    KafkaState,
     Landing,
     Lost,
     Outcome,
@@ -31,22 +35,22 @@ from binwright.consumer.decide.writer.states import (
     Refused,
     Request,
     Resolving,
-    TopicState,
     Unclear,
     Writer,
 )
 from binwright.consumer.events import Emit
 from binwright.consumer.writer.actions import RequestRunner
 from binwright.consumer.writer.announcements import Announced, Subscription
-from binwright.consumer.writer.context import MOST_PENDING, WriterContext
-from binwright.consumer.writer.effects import Effects, OffsetCommitter
+from binwright.consumer.writer.context import MOST_PENDING, Permit, WriterContext
+from binwright.consumer.writer.effects import Effects, OffsetCommitters
+from binwright.consumer.writer.report import table_report
 from binwright.protocol.errors import LakeUnavailable, TableRefused
 from binwright.protocol.messages import TableReport
-from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Lake
 from binwright.runtime.backoff import Backoff, until_set
 from binwright.runtime.clock import loop_s
-from binwright.runtime.settings import Target
+from binwright.runtime.metrics import topic_label
+from binwright.runtime.settings import Target, check_forms, forms_differ
 from binwright.runtime.spark_url import redacted_url
 
 log = structlog.get_logger()
@@ -58,25 +62,6 @@ SHORTEST_WAIT_S = 0.01
 PERMIT_S = 10.0  # a longer wait for a permit is reported
 MANY_COMMITS = 512
 """A longer history is parsed in a thread: ten thousand stamps take seconds."""
-
-
-class Permit:
-    """One permit of a semaphore; acquiring and releasing it twice does nothing."""
-
-    def __init__(self, semaphore: asyncio.Semaphore) -> None:
-        self._semaphore, self._acquired = semaphore, False
-
-    async def acquire(self) -> None:
-        """Wait for a permit, unless this one is acquired."""
-        if not self._acquired:
-            await self._semaphore.acquire()
-            self._acquired = True
-
-    def release(self) -> None:
-        """Give the permit back, if it is acquired."""
-        if self._acquired:
-            self._semaphore.release()
-            self._acquired = False
 
 
 class RestartNeeded(Exception):
@@ -91,16 +76,22 @@ class TableWriter:
     """Claims one table and lands what is staged for it, until another writer claims it."""
 
     def __init__(
-        self, target: Target, context: WriterContext, offsets: OffsetCommitter, emit: Emit
+        self,
+        targets: Sequence[Target],
+        context: WriterContext,
+        offsets: OffsetCommitters,
+        emit: Emit,
     ) -> None:
+        """Prepare to write the table of these targets, one for each of its topics."""
         self.committing = False  # a call that may change the table is in progress
         self.stopping = False  # set to make `run` return after that call
-        self._target, self._table, self._context = target, target.name, context
-        self._writer = Writer(context.config(target))
+        self._targets = {target.topic: target for target in targets}
+        self._table, self._context = targets[0].name, context
+        self._writer = self._new_writer()
         self._fault = ""  # why the table makes no progress
         self._refused = False  # whether a person must repair that
         self._pause = Backoff(LONGEST_PAUSE_S, first_s=FIRST_PAUSE_S)
-        server = context.server(target.name)
+        server = context.server(self._table)
         self._server = redacted_url(server)
         self._append_permits = context.append_permits.of(server)
         # Acquired until the table lands rows or reports a fault.
@@ -108,11 +99,42 @@ class TableWriter:
         self._landing_fault = ""  # why the landing topic cannot be read further
         self._changed = asyncio.Event()  # announcements arrived, or the landing topic is lost
         self._parsing = asyncio.Lock()  # another thread works on the machine state
-        self._effects = Effects(target, context, offsets, emit)
+        self._effects = Effects(self._table, context, offsets, emit)
+
+    def _new_writer(self) -> Writer:
+        first = next(iter(self._targets.values()))
+        return with_topics(Writer(self._context.config(first)), self._targets.keys())
+
+    def take(self, targets: Sequence[Target]) -> None:
+        """Take these targets' topics from now on, in place of those that it had."""
+        new = {target.topic: target for target in targets}
+        added = new.keys() - self._targets.keys()
+        self._targets = new
+        self._advance(self._writer)
+        phase = self._writer.phase
+        if isinstance(phase, Landing) and not phase.stamp_due:
+            # What earlier writers landed of them is known; else the next stamp has it.
+            landed = {p: o for p, o in phase.chain.committed.items() if p.topic in added}
+            self._effects.carry_out([CommitOffsets(landed)], phase.chain.topic_ids)
+        self._changed.set()
+
+    def takes(self, topic: str) -> bool:
+        """Return whether the table takes a topic's records, as the settings have it.
+
+        So it does of topics whose role is another process's, for a moment: only one of them writes.
+        """
+        if topic in self._targets:
+            return True
+        form = next(iter(self._targets.values())).form
+        try:
+            targets = self._context.targets(topic)
+        except TableRefused:
+            return False
+        return any(each.name == self._table and each.form == form for each in targets)
 
     def report(self) -> TableReport:
         """Return the table's report for the controller."""
-        return _report(self._writer, self._fault, loop_s(), refused=self._refused)
+        return table_report(self._writer, self._fault, loop_s(), refused=self._refused)
 
     async def run(self) -> bool:
         """Write the table; return True once another writer claimed it, False if stopped."""
@@ -137,7 +159,7 @@ class TableWriter:
     # --- one attempt, from the claim on ----------------------------------------------------------
 
     async def _attempt(self) -> None:
-        self._writer, self._landing_fault = Writer(self._context.config(self._target)), ""
+        self._writer, self._landing_fault = self._new_writer(), ""
         await self._start_permit.acquire()
         try:
             await self._write(await self._open())
@@ -159,8 +181,9 @@ class TableWriter:
         pause = Backoff(LONGEST_OPEN_PAUSE_S, first_s=FIRST_PAUSE_S)
         while True:
             try:
+                check_forms([*self._targets.values()])
                 lake = await self._context.lake.get()
-                await lake.open(self._writer.config.table)
+                first = await lake.open(self._writer.config.table)
             except TableRefused as exc:
                 self._set_fault(str(exc), refused=True)
                 await asyncio.sleep(REFUSED_S)
@@ -169,6 +192,9 @@ class TableWriter:
                 await asyncio.sleep(pause.next())
             else:
                 self._set_fault("")
+                config = self._writer.config
+                config = replace(config, table=replace(config.table, unnamed_topic=first))
+                self._advance(replace(self._writer, config=config))
                 return lake
 
     def _set_fault(self, reason: str, *, refused: bool = False) -> None:
@@ -184,6 +210,8 @@ class TableWriter:
         """Run the next request, or wait until there may be one."""
         if self._landing_fault:
             raise RestartNeeded(f"the landing topic cannot be read further: {self._landing_fault}")
+        if reason := forms_differ([*self._targets.values()]):
+            raise RestartNeeded(reason)
         writer, request = next_request(self._writer, loop_s())
         if request is None:
             self._advance(writer)
@@ -234,11 +262,11 @@ class TableWriter:
 
     async def _run_request(self, runner: RequestRunner, request: Request) -> Outcome:
         phase = self._writer.phase
-        state = phase.topic_state if isinstance(phase, Resolving) else None
+        state = phase.kafka if isinstance(phase, Resolving) else None
         self.committing = isinstance(request, Append | ClaimTable)
         began_at = loop_s()
         try:
-            outcome = await runner.run(request, state.topic_id if state else None)
+            outcome = await runner.run(request, state.topic_ids if state else {})
         finally:
             self.committing = False
         if isinstance(request, Append) and isinstance(outcome, Committed):
@@ -251,13 +279,14 @@ class TableWriter:
         phase, now = self._writer.phase, loop_s()
         oldest_at = phase.chain.oldest_of(files) if isinstance(phase, Landing) else None
         if oldest_at is not None:
-            self._context.timings.committed(self._target, now - began_at, now - oldest_at)
+            target = Target(topic_label([*self._targets]), self._table)
+            self._context.timings.committed(target, now - began_at, now - oldest_at)
 
     async def _apply_outcome(self, runner: RequestRunner, outcome: Outcome) -> None:
         """Apply an outcome to the machine and carry out the effects."""
         before = self._writer.phase
         known = before.landing_id if isinstance(before, Landing) else None
-        if isinstance(outcome, TopicState) and not same_topic(outcome.landing_id, known):
+        if isinstance(outcome, KafkaState) and not same_topic(outcome.landing_id, known):
             raise RestartNeeded("the landing topic was recreated")
         if isinstance(outcome, HistoryRead) and len(outcome.commits) > MANY_COMMITS:
             async with self._parsing:
@@ -275,10 +304,12 @@ class TableWriter:
         writer, effects = step
         self._advance(writer)
         chain = self._writer.chain
-        return self._effects.carry_out(effects, chain.topic_id if chain else None)
+        return self._effects.carry_out(effects, chain.topic_ids if chain else {})
 
     def _advance(self, writer: Writer) -> None:
         """Set the machine's state; read on if it has room for announcements again."""
+        if {*writer.config.table.topics} != self._targets.keys():  # since the step began
+            writer = with_topics(writer, self._targets.keys())
         had_room = self._has_room()
         self._writer = writer
         if not had_room and self._has_room():
@@ -312,7 +343,7 @@ class TableWriter:
                 raise RestartNeeded(reason, REFUSED_S)
             case Refused() if landing:
                 # If the table was deleted or recreated, the state of this attempt is void.
-                if isinstance(await runner.run(ReadHistory(1), None), Refused):
+                if isinstance(await runner.run(ReadHistory(1), {}), Refused):
                     raise RestartNeeded("the table no longer exists", REFUSED_S)
             case _:
                 self._set_fault("")
@@ -325,7 +356,7 @@ class TableWriter:
         self._context.announcements.subscribe(
             Subscription(
                 self._table,
-                self._target.topic,
+                self.takes,
                 offset,
                 apply=self._apply_announcements,
                 has_room=self._has_room,
@@ -361,35 +392,3 @@ class TableWriter:
     def _landing_topic_lost(self, reason: str) -> None:
         self._landing_fault = reason
         self._changed.set()
-
-
-def _report(writer: Writer, fault: str, now: float, *, refused: bool) -> TableReport:
-    """Return the report of one table.
-
-    Args:
-        writer: The machine's state.
-        fault: Why the writer makes no progress, for faults outside the machine; "" if none.
-        now: Seconds, monotonic.
-        refused: Whether a person must repair that fault.
-    """
-    landing = writer.phase if isinstance(writer.phase, Landing) else writer.last
-    topic = writer.config.table.topic
-    if landing is None:
-        state = "refused" if refused else "claiming"
-        return TableReport(topic=topic, state=state, committed={}, fault=fault)  # type: ignore[arg-type]
-    chain = landing.chain
-    oldest = chain.oldest_at
-    state = "refused" if landing.fault or refused else "paused" if landing.paused else "landing"
-    return TableReport(
-        topic=topic,
-        state=state,  # type: ignore[arg-type]
-        committed={TopicPartition(topic, p): o for p, o in sorted(chain.committed.items())},
-        age_s=0.0 if oldest is None else max(now - oldest, 0.0),
-        pending_bytes=chain.pending_bytes,
-        rows=landing.rows,
-        bad=landing.bad,
-        skipped=landing.skipped,
-        commits=landing.commits,
-        newest_ms=landing.newest_ms,
-        fault=landing.fault or fault or (landing.paused and f"paused {landing.paused}"),
-    )

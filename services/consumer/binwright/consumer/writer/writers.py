@@ -1,61 +1,95 @@
-"""The topics whose tables this consumer writes, independent of each other."""
+"""The tables that this consumer writes, for the topics whose role it has."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 import structlog
 
-from binwright.consumer.events import Emit, TableLost, WritingStopped
+from binwright.consumer.events import Emit, Event, TableLost, WritingStopped
 from binwright.consumer.writer.context import WriterContext
-from binwright.consumer.writer.topic_writers import TopicWriters
+from binwright.consumer.writer.effects import OffsetCommitter
+from binwright.consumer.writer.table_writer import TableWriter
+from binwright.protocol.errors import TableRefused
 from binwright.protocol.messages import TableReport
+from binwright.runtime.settings import Target
 
 log = structlog.get_logger()
 
 STOP_S = 5.0
 """Seconds that a stop waits for the commit in flight; a new writer's claim fences a later one."""
+DELETIONS_S = 1.0
+"""Seconds that an end waits for staged files to be deleted; the rest is collected by age."""
 
 _Task = asyncio.Task[None]
-_Writing = tuple[TopicWriters, _Task]
+
+
+@dataclass(frozen=True, slots=True)
+class _Role:
+    """The role for one topic: this process knows what has landed in each of its tables."""
+
+    targets: tuple[Target, ...]
+    offsets: OffsetCommitter
+    committing: _Task  # of the topic's offsets
+    fault: str = ""  # why the topic has no tables
+
+
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """A table that is written."""
+
+    writer: TableWriter
+    task: _Task
 
 
 class Writers:
-    """Starts and stops writing tables, as the controller commands."""
+    """Starts and stops writing tables, as the controller commands for their topics.
+
+    A table has one writer for all of its topics. Tables hold no others, but those of a topic end
+    together: a table that another topic has, too, begins again.
+    """
 
     def __init__(self, context: WriterContext, emit: Emit) -> None:
         """Prepare; `start` begins to write tables."""
         self._context, self._emit = context, emit
-        self._writing: dict[str, _Writing] = {}
-        self._ending: dict[str, _Task] = {}
-        self._stopped: dict[str, TopicWriters] = {}  # whose commits in flight have not ended
+        self._roles: dict[str, _Role] = {}  # by topic
+        self._offsets: dict[str, OffsetCommitter] = {}  # likewise
+        self._tables: dict[str, _Writing] = {}  # by name
+        self._ending: dict[str, _Task] = {}  # likewise
+        self._releasing: dict[str, _Task] = {}  # by topic
+        self._stopped: dict[str, dict[str, TableWriter]] = {}  # topic -> tables that end
 
     def start(self, topics: Collection[str]) -> None:
         """Write the tables of these topics."""
-        for topic in topics:
-            if topic not in self._writing:
-                writers = TopicWriters(topic, self._context, self._emit)
-                self._writing[topic] = writers, asyncio.create_task(self._write(topic, writers))
+        new = {topic: self._new_role(topic) for topic in topics if topic not in self._roles}
+        self._roles |= new
+        self._begin({target.name for role in new.values() for target in role.targets})
 
     def stop(self, topics: Collection[str]) -> None:
-        """Stop writing after the commit in flight, then emit `WritingStopped`."""
-        for topic in topics:
-            writing, before = self._writing.pop(topic, None), self._ending.get(topic)
-            if writing is not None:
-                writing[0].stop()
-                self._stopped[topic] = writing[0]
-            self._ending[topic] = asyncio.create_task(self._end(topic, writing, before))
+        """Stop writing after the commits in flight, then emit `WritingStopped`."""
+        self._release(topics, WritingStopped)
 
     def reports(self) -> dict[str, dict[str, TableReport]]:
         """Return the reports of each topic's tables, until the last commit here has ended."""
-        writing = {topic: writers for topic, (writers, _) in self._writing.items()}
-        return {topic: w.reports() for topic, w in sorted((self._stopped | writing).items())}
+        reports = {
+            topic: {name: writer.report() for name, writer in tables.items()}
+            for topic, tables in self._stopped.items()
+        }
+        for topic, role in self._roles.items():
+            reports[topic] = {t.name: self._tables[t.name].writer.report() for t in role.targets}
+            if role.fault:
+                fault = TableReport(state="refused", committed={}, fault=role.fault)
+                reports[topic] = {topic: fault}
+        return dict(sorted(reports.items()))
 
     async def run(self) -> None:
         """Maintain the tables until cancelled, then abandon all of them."""
         try:
             await self._context.maintenance.run()
         finally:
-            tasks = {task for _, task in self._writing.values()} | {*self._ending.values()}
+            tasks = {each.task for each in self._tables.values()}
+            tasks |= {role.committing for role in self._roles.values()}
+            tasks |= {*self._ending.values(), *self._releasing.values()}
             for task in tasks:
                 task.cancel()
             if tasks:
@@ -63,27 +97,98 @@ class Writers:
 
     # --- inside ----------------------------------------------------------------------------------
 
-    async def _write(self, topic: str, writers: TopicWriters) -> None:
-        if (before := self._ending.get(topic)) is not None:
-            await asyncio.wait({before})
-        lost = await writers.run()
-        if lost and self._writing.get(topic, (None,))[0] is writers:
-            del self._writing[topic]
-            self._emit(TableLost(topic))
+    def _new_role(self, topic: str) -> _Role:
+        targets: tuple[Target, ...] = ()
+        fault = ""
+        try:
+            targets = tuple(self._context.targets(topic))
+        except TableRefused as exc:
+            fault = str(exc)
+        committer = OffsetCommitter(self._context.reader, [target.name for target in targets])
+        self._offsets[topic] = committer
+        return _Role(targets, committer, asyncio.create_task(committer.run()), fault)
 
-    async def _end(self, topic: str, writing: _Writing | None, before: _Task | None) -> None:
+    def _begin(self, names: Collection[str]) -> None:
+        """Write these tables for all topics that have them, or go on so."""
+        for name in sorted(names):
+            targets = [t for role in self._roles.values() for t in role.targets if t.name == name]
+            if name in self._tables:
+                self._tables[name].writer.take(targets)
+            elif targets:
+                writer = TableWriter(targets, self._context, self._offsets, self._emit)
+                task = asyncio.create_task(self._write(name, writer))
+                self._tables[name] = _Writing(writer, task)
+
+    async def _write(self, name: str, writer: TableWriter) -> None:
+        if (before := self._ending.get(name)) is not None:
+            await asyncio.wait({before})
+        try:
+            lost = await writer.run()
+        finally:
+            await writer.end(DELETIONS_S)
+        if lost and name in self._tables and self._tables[name].writer is writer:
+            having = [t for t, role in self._roles.items() if name in _names(role)]
+            self._release(having, TableLost)
+
+    def _release(self, topics: Collection[str], event: Callable[[str], Event]) -> None:
+        """Give up these topics: end their tables, then emit the event of each."""
+        names: set[str] = set()
+        for topic in topics:
+            role, before = self._roles.pop(topic, None), self._releasing.get(topic)
+            own = () if role is None else _names(role)
+            if role is not None:
+                self._stopped[topic] = {
+                    name: self._tables[name].writer for name in own if name in self._tables
+                }
+            names.update(own)
+            self._releasing[topic] = asyncio.create_task(
+                self._emit_ended(topic, role, before, event(topic))
+            )
+        for name in sorted(names):
+            self._end_table(name)
+        self._begin(names)
+
+    def _end_table(self, name: str) -> None:
+        if (writing := self._tables.pop(name, None)) is None:
+            return
+        writing.writer.stopping = True
+        if not writing.writer.committing:
+            writing.task.cancel()
+        self._ending[name] = asyncio.create_task(self._end(name, writing, self._ending.get(name)))
+
+    async def _end(self, name: str, writing: _Writing, before: _Task | None) -> None:
         """Wait for the commit in flight, then abandon it: whether it lands is unknown."""
         if before is not None:
             await asyncio.wait({before})
-        if writing is not None:
-            writers, task = writing
-            if writers.committing:
-                _, late = await asyncio.wait({task}, timeout=STOP_S)
-                if late:
-                    log.warning("commit.abandoned", table=topic, waited_s=STOP_S)
-            task.cancel()
-            await asyncio.wait({task})
-        if self._ending.get(topic) is asyncio.current_task():
-            del self._ending[topic]
+        if writing.writer.committing:
+            _, late = await asyncio.wait({writing.task}, timeout=STOP_S)
+            if late:
+                log.warning("commit.abandoned", table=name, waited_s=STOP_S)
+        writing.task.cancel()
+        await asyncio.wait({writing.task})
+        if self._ending.get(name) is asyncio.current_task():
+            del self._ending[name]
+
+    async def _emit_ended(
+        self, topic: str, role: _Role | None, before: _Task | None, event: Event
+    ) -> None:
+        """Emit an event once the topic's tables have ended."""
+        waited = (
+            {self._ending[name] for name in _names(role) if name in self._ending} if role else set()
+        )
+        if before is not None:
+            waited.add(before)
+        if waited:
+            await asyncio.wait(waited)
+        if role is not None:
+            role.committing.cancel()
+            if self._offsets.get(topic) is role.offsets:
+                del self._offsets[topic]
+        if self._releasing.get(topic) is asyncio.current_task():
+            del self._releasing[topic]
             self._stopped.pop(topic, None)
-        self._emit(WritingStopped(topic))
+        self._emit(event)
+
+
+def _names(role: _Role) -> frozenset[str]:
+    return frozenset(target.name for target in role.targets)

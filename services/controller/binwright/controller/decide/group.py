@@ -3,7 +3,7 @@
 Controllers rebuild it from metadata partition 0 (and measurements), so all know the same.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import fsum
 from typing import Literal
@@ -46,6 +46,8 @@ class ControllerConfig:
     mode: Mode = "act"
     start_limits: PerSlot | None = None  # where measured limits begin; None: limits are given
     topics: Selection | None = None  # None: every measured topic
+    tables_of: Callable[[str], Iterable[str]] | None = None
+    """Names of a topic's tables, by the settings; None: each topic has one of its name."""
     pins: tuple[PinOrder, ...] = ()  # an order about the same comes before them
     frozen_hours: tuple[DailyWindow, ...] = ()
     moves_per_hour: int | None = None  # of partitions, by plans; None: any number
@@ -95,7 +97,7 @@ class Member:
 
     def tables_of(self, topic: str) -> tuple[TableReport, ...]:
         """Return what it last reported of a topic's tables."""
-        return tuple(t for name, t in self.writing.items() if (t.topic or name) == topic)
+        return tuple(t for name, t in self.writing.items() if topic in t.topics_of(name))
 
     @property
     def epoch(self) -> int | None:
@@ -126,7 +128,7 @@ class Group:
     term: int | None = None
     members: Map[Slot, Member] = field(default_factory=Map)
     partitions: PartitionOwnership = field(default_factory=PartitionOwnership)  # with their readers
-    writers: Ownership[str] = field(default_factory=Ownership)  # topic -> the writer of its table
+    writers: Ownership[str] = field(default_factory=Ownership)  # topic -> that of its tables
     rates: MeasuredRates = field(
         default_factory=MeasuredRates
     )  # with the number of each topic's partitions

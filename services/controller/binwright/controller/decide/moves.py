@@ -22,6 +22,7 @@ from binwright.controller.decide.ownership import (
     Stopping,
     unacknowledged,
 )
+from binwright.controller.decide.shared_tables import together
 from binwright.packing.adjust import spread
 from binwright.protocol.messages import StartReading, StartWriting, StopReading, StopWriting
 from binwright.protocol.model import Assignment, Slot, TopicPartition
@@ -191,33 +192,41 @@ def _reads(group: Group, slot: Slot) -> bool:
 
 
 def wanted_writers(group: Group, staying: Collection[Slot] | None = None) -> dict[str, Slot]:
-    """Return the wanted writer of each table, topic -> slot; empty while no consumer is ready.
+    """Return the wanted writer of each topic's tables, topic -> slot; empty while none is ready.
 
-    A candidate keeps its tables up to an even share, in the order of their names. The other tables
-    go to the candidate with the fewest; between equals, to the lowest slot.
+    Topics that share a table have one writer (†: two would take it from each other without end). A
+    candidate keeps its topics up to an even share, in the order of their names. The others go to
+    the candidate with the fewest; between equals, to the lowest slot.
     """
     slots = candidates(group, staying)
     if not slots:
         return {}
-    topics = sorted(group.partitions.topics)
-    share = -(-len(topics) // len(slots))
+    units = together(sorted(group.partitions.topics), group.config.tables_of)
+    share = -(-len(units) // len(slots))
     count = Counter(dict.fromkeys(slots, 0))
     wanted: dict[str, Slot] = {}
-    for topic in topics:
-        at = group.writers.get(topic)
-        if isinstance(at, Owned | Starting) and at.slot in count and count[at.slot] < share:
-            wanted[topic] = at.slot
-            count[at.slot] += 1
+    for unit in units:
+        slot = _holder(group, unit)
+        if slot is not None and slot in count and count[slot] < share:
+            wanted |= dict.fromkeys(unit, slot)
+            count[slot] += 1
     is_open = group.controls.rules.is_open
     fewest = [(tables, slot) for slot, tables in count.items() if is_open(slot)]
     fewest = fewest or [(tables, slot) for slot, tables in count.items()]
     heapify(fewest)
-    for topic in topics:
-        if topic not in wanted:
+    for unit in units:
+        if unit[0] not in wanted:
             tables, slot = heappop(fewest)
-            wanted[topic] = slot
+            wanted |= dict.fromkeys(unit, slot)
             heappush(fewest, (tables + 1, slot))
     return wanted
+
+
+def _holder(group: Group, topics: Iterable[str]) -> Slot | None:
+    """Return the slot that writes most of these topics, the lowest one of several."""
+    states = (group.writers.get(topic) for topic in topics)
+    held = Counter(at.slot for at in states if isinstance(at, Owned | Starting))
+    return min(held, key=lambda slot: (-held[slot], slot), default=None)
 
 
 def move_writers(group: Group, now: float, staying: Collection[Slot] | None = None) -> Update:

@@ -3,16 +3,18 @@
 Without the rules marked † rows are lost or doubled.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import is_staged_file
-from binwright.protocol.ports.lake import Batch, FileSlice, Ranges
+from binwright.protocol.ports.lake import Batch, FileSlice, PartitionOffsets, Ranges
 
 MOST_FILES = 1_000
 """Staged files in one commit: Spark plans and opens each of them."""
+NO_TOPICS: Mapping[str, str | None] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +27,12 @@ class Announcement:
 
     @property
     def ranges(self) -> Ranges:
-        """Return partition -> (first, next)."""
+        """Return number of the partition -> (first, next)."""
         return {p.partition: (r.first, r.next) for p, r in self.staged.ranges.items()}
+
+    def partition(self, number: int) -> TopicPartition:
+        """Return the partition of this number of the file's topic."""
+        return TopicPartition(self.staged.topic, number)
 
     @property
     def oldest_at(self) -> float:
@@ -38,11 +44,16 @@ class Announcement:
 class Chain:
     """A table's committed offsets, and the announced files that have not landed completely."""
 
-    topic_id: str | None = None  # of the topic that the offsets are of
-    committed: Mapping[int, int] = field(default_factory=dict)  # partition -> next offset to land
-    cuts: Mapping[int, int] = field(default_factory=dict)  # partition -> announcement of last cut
+    topic_ids: Mapping[str, str | None] = field(default_factory=dict)
+    """Topic -> id of the one that the offsets are of; topics that have landed are never removed."""
+    committed: PartitionOffsets = field(default_factory=dict)  # next offset to land
+    cuts: PartitionOffsets = field(default_factory=dict)  # announcement of the last cut
     pending: tuple[Announcement, ...] = ()  # in the order of their announcements
     next_announcement: int = 0  # offset in the landing topic that is read next
+
+    def is_of_chain(self, announced: Announcement) -> bool:
+        """Whether a file is of a topic that the offsets are of, not of one recreated since (†)."""
+        return same_topic(announced.staged.topic_id, self.topic_ids.get(announced.staged.topic))
 
     @property
     def needed_from(self) -> int:
@@ -64,13 +75,17 @@ class Chain:
         return sum(a.staged.bytes for a in self.pending)
 
 
-def contradiction(staged: Staged, topic: str) -> str:
-    """Return why an announcement to a topic's table is no consumer's; empty if it may be one (†).
+def contradiction(staged: Staged, takes: Callable[[str], bool]) -> str:
+    """Return why an announcement to a table is no consumer's; empty if it may be one (†).
 
     Whoever may write to the landing topic can announce any file and any range.
+
+    Args:
+        staged: The announcement.
+        takes: Whether the table takes a topic's records.
     """
-    if staged.topic != topic:
-        return f"it is of topic {staged.topic}, and its table takes {topic}"
+    if not takes(staged.topic):
+        return f"it is of topic {staged.topic}, which its table does not take"
     if not is_staged_file(staged.file):
         return "its file has no name of a staged file"
     if not staged.file.startswith(f"{staged.slot}-{staged.epoch}-"):
@@ -109,9 +124,7 @@ def read_up_to(chain: Chain, offset: int) -> Chain:
 
 def _has_landed(chain: Chain, announced: Announcement) -> bool:
     """Whether all of a file is below the committed offsets, or before its partition's cut."""
-    if not same_topic(announced.staged.topic_id, chain.topic_id):
-        return False
-    return not _open_ranges(chain, announced)
+    return chain.is_of_chain(announced) and not _open_ranges(chain, announced)
 
 
 def _open_ranges(chain: Chain, announced: Announcement) -> Ranges:
@@ -120,32 +133,40 @@ def _open_ranges(chain: Chain, announced: Announcement) -> Ranges:
         p: (first, end)
         for p, (first, end) in announced.ranges.items()
         if not _precedes_cut(chain.cuts, announced, p)
-        and (end > chain.committed.get(p, -1) or _begins_after_cut(announced, p))
+        and (
+            end > chain.committed.get(announced.partition(p), -1) or _begins_after_cut(announced, p)
+        )
     }
 
 
 def _begins_after_cut(announced: Announcement, partition: int) -> bool:
     """Whether a file's range is the first after its log was truncated."""
-    return TopicPartition(announced.staged.topic, partition) in announced.staged.cut
+    return announced.partition(partition) in announced.staged.cut
 
 
-def _precedes_cut(cuts: Mapping[int, int], announced: Announcement, partition: int) -> bool:
+def _precedes_cut(cuts: PartitionOffsets, announced: Announcement, partition: int) -> bool:
     """Whether a file was announced before its log's cut, or is the announcement of it (†)."""
-    return announced.offset <= cuts.get(partition, -1)
+    return announced.offset <= cuts.get(announced.partition(partition), -1)
 
 
-def open_partitions(chain: Chain, begins: Mapping[int, int]) -> Chain:
-    """Set where partitions begin that no stamp has."""
-    return replace(chain, committed={**begins, **chain.committed})
+def open_partitions(
+    chain: Chain, begins: PartitionOffsets, topic_ids: Mapping[str, str | None] = NO_TOPICS
+) -> Chain:
+    """Set where partitions begin that no stamp has, and the ids of topics that it does not have."""
+    return replace(
+        chain,
+        committed={**begins, **chain.committed},
+        topic_ids={**topic_ids, **chain.topic_ids},
+    )
 
 
-def unknown_partitions(chain: Chain) -> frozenset[int]:
+def unknown_partitions(chain: Chain) -> frozenset[TopicPartition]:
     """Return the partitions of pending files whose committed offset is unknown."""
     return frozenset(
         p
         for a in chain.pending
-        if same_topic(a.staged.topic_id, chain.topic_id)
-        for p in a.ranges
+        if chain.is_of_chain(a)
+        for p in a.staged.ranges
         if p not in chain.committed
     )
 
@@ -157,8 +178,8 @@ class _BatchBuilder:
     chain: Chain
     max_bytes: int
     max_files: int
-    ends: dict[int, int]
-    cuts: dict[int, int]
+    ends: dict[TopicPartition, int]
+    cuts: dict[TopicPartition, int]
     taken: dict[int, Ranges] = field(default_factory=dict)  # announcement -> what of it
     bytes: int = 0
     full: bool = False
@@ -184,20 +205,21 @@ class _BatchBuilder:
             self.bytes += announced.staged.bytes
         self.taken[announced.offset] = {**self.taken.get(announced.offset, {}), **joined}
         for p, (_, end) in joined.items():
-            self.ends[p] = end
+            self.ends[announced.partition(p)] = end
             if _begins_after_cut(announced, p):
-                self.cuts[p] = announced.offset
+                self.cuts[announced.partition(p)] = announced.offset
         return True
 
     def _joining(self, announced: Announcement) -> Ranges:
         joined: dict[int, tuple[int, int]] = {}
         for p, (first, end) in announced.ranges.items():
-            if _precedes_cut(self.cuts, announced, p) or p not in self.ends:
+            landed_to = self.ends.get(announced.partition(p))
+            if _precedes_cut(self.cuts, announced, p) or landed_to is None:
                 continue
             if _begins_after_cut(announced, p):
                 joined[p] = (first, end)
-            elif first <= self.ends[p] < end:  # it joins (†); what has landed is cut off (†)
-                joined[p] = (self.ends[p], end)
+            elif first <= landed_to < end:  # it joins (†); what has landed is cut off (†)
+                joined[p] = (landed_to, end)
         return joined
 
     def _full(self, announced: Announcement) -> bool:
@@ -216,7 +238,7 @@ def next_batch(
         max_files: In the batch.
     """
     builder = _BatchBuilder(chain, max_bytes, max_files, dict(chain.committed), dict(chain.cuts))
-    candidates = [a for a in chain.pending if same_topic(a.staged.topic_id, chain.topic_id)]
+    candidates = [a for a in chain.pending if chain.is_of_chain(a)]
     # Two readers may announce ranges of one partition out of order: repeat while any joins.
     while builder.take_all(candidates):
         pass
@@ -224,14 +246,15 @@ def next_batch(
         return None
     announced = [a for a in candidates if a.offset in builder.taken]
     slices = tuple(_slice(a, builder.taken[a.offset]) for a in announced)
-    ends = {p: builder.ends[p] for part in slices for p in part.ranges}
+    ends = {p: builder.ends[p] for part in slices for p in part.partitions}
     after = replace(chain, committed=builder.ends, cuts=builder.cuts)
     return Batch(slices, ends, sum(a.staged.rows for a in announced), builder.bytes), after
 
 
 def _slice(announced: Announcement, ranges: Ranges) -> FileSlice:
     whole = ranges == announced.ranges
-    return FileSlice(announced.staged.file, ranges, whole, announced.staged.bytes)
+    staged = announced.staged
+    return FileSlice(staged.file, ranges, whole, staged.bytes, staged.topic)
 
 
 def landed(chain: Chain, after: Chain) -> tuple[Chain, tuple[str, ...]]:
@@ -252,20 +275,19 @@ def without(chain: Chain, announced: Iterable[Announcement]) -> Chain:
     return replace(chain, pending=tuple(a for a in chain.pending if a.offset not in gone))
 
 
-def without_files(chain: Chain, files: Collection[str]) -> tuple[Chain, Mapping[int, int]]:
+def without_files(chain: Chain, files: Collection[str]) -> tuple[Chain, PartitionOffsets]:
     """Remove files that are lost or unreadable.
 
     Returns:
         The chain, and what must be read again: partition -> offset to begin at.
     """
     lost = [a for a in chain.pending if a.staged.file in files]
-    again = {
-        p: chain.committed[p] for a in lost for p in _open_ranges(chain, a) if p in chain.committed
-    }
+    needed = {a.partition(p) for a in lost for p in _open_ranges(chain, a)}
+    again = {p: chain.committed[p] for p in sorted(needed) if p in chain.committed}
     return without(chain, lost), again
 
 
-def beyond_ends(chain: Chain, ends: Mapping[int, int]) -> tuple[Announcement, ...]:
+def beyond_ends(chain: Chain, ends: PartitionOffsets) -> tuple[Announcement, ...]:
     """Return the files with a range that has fewer rows than offsets and exceeds its log.
 
     Args:
@@ -275,26 +297,27 @@ def beyond_ends(chain: Chain, ends: Mapping[int, int]) -> tuple[Announcement, ..
     return tuple(
         a
         for a in chain.pending
-        if same_topic(a.staged.topic_id, chain.topic_id)
-        and any(end > ends.get(p, end) for p, (_, end) in a.ranges.items())
+        if chain.is_of_chain(a)
+        and any(r.next > ends.get(p, r.next) for p, r in a.staged.ranges.items())
         and sum(end - first for first, end in a.ranges.values()) > a.staged.rows
     )
 
 
-def gaps(chain: Chain, now: float, patience_s: float) -> Mapping[int, int]:
+def gaps(chain: Chain, now: float, patience_s: float) -> PartitionOffsets:
     """Return the partitions whose next rows were not announced: partition -> offset to begin at.
 
     A range after the gap has waited `patience_s` seconds for the offsets before it.
     """
-    waiting: dict[int, float] = {}
-    joining: set[int] = set()
+    waiting: dict[TopicPartition, float] = {}
+    joining: set[TopicPartition] = set()
     for a in chain.pending:
-        if not same_topic(a.staged.topic_id, chain.topic_id):
+        if not chain.is_of_chain(a):
             continue
-        for p, (first, _) in _open_ranges(chain, a).items():
+        for number, (first, _) in _open_ranges(chain, a).items():
+            p = a.partition(number)
             if p not in chain.committed:
                 continue
-            if first <= chain.committed[p] or _begins_after_cut(a, p):
+            if first <= chain.committed[p] or _begins_after_cut(a, number):
                 joining.add(p)
             else:
                 waiting[p] = min(a.seen_at, waiting.get(p, a.seen_at))
@@ -305,46 +328,50 @@ def gaps(chain: Chain, now: float, patience_s: float) -> Mapping[int, int]:
     }
 
 
-def recreated_topic_id(chain: Chain) -> str | None:
-    """Return the id of another topic of this name that pending files are of; None: there is none.
+def recreated_topics(chain: Chain) -> frozenset[str]:
+    """Return the topics of which pending files have another id than the chain: recreated ones.
 
-    Then the topic was recreated; what still joins of the previous topic lands first.
+    What still joins of the previous topic of the name lands first.
     """
-    return next(
-        (
-            a.staged.topic_id
-            for a in chain.pending
-            if not same_topic(a.staged.topic_id, chain.topic_id)
-        ),
-        None,
-    )
+    return frozenset(a.staged.topic for a in chain.pending if not chain.is_of_chain(a))
 
 
-def without_old_topic(chain: Chain, before: int) -> tuple[Chain, tuple[str, ...]]:
+def without_old_topic(chain: Chain, topic: str, before: int) -> tuple[Chain, tuple[str, ...]]:
     """Remove the files of a topic that no longer exists; return also their names.
 
     Args:
         chain: Of the topic that existed when Kafka was asked.
+        topic: The name of both.
         before: `next_announcement` at that time: later ones may be of a newer topic (†).
     """
     old = [
         a
         for a in chain.pending
-        if a.offset < before and not same_topic(a.staged.topic_id, chain.topic_id)
+        if a.offset < before and a.staged.topic == topic and not chain.is_of_chain(a)
     ]
     return without(chain, old), tuple(a.staged.file for a in old)
 
 
 def begin_new_topic(
-    chain: Chain, topic_id: str | None, begins: Mapping[int, int], before: int
+    chain: Chain, topic: str, topic_id: str | None, begins: PartitionOffsets, before: int
 ) -> tuple[Chain, tuple[str, ...]]:
-    """Begin a new chain for a topic that was recreated; return also the files of other topics.
+    """Begin anew for a topic that was recreated; return also the files of earlier ones.
 
     Args:
-        chain: Of the previous topic.
+        chain: Of the previous topic of the name; other topics stay as they are (†).
+        topic: The name.
         topic_id: Of the new topic.
         begins: Where each of its partitions begins.
         before: As for `without_old_topic`.
     """
-    fresh = replace(chain, topic_id=topic_id, committed=dict(begins), cuts={})
-    return without_old_topic(fresh, before)
+    fresh = replace(
+        chain,
+        topic_ids={**chain.topic_ids, topic: topic_id},
+        committed={**_without_topic(chain.committed, topic), **begins},
+        cuts=_without_topic(chain.cuts, topic),
+    )
+    return without_old_topic(fresh, topic, before)
+
+
+def _without_topic(offsets: PartitionOffsets, topic: str) -> PartitionOffsets:
+    return {p: offset for p, offset in offsets.items() if p.topic != topic}

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from binwright.consumer.decide.writer.chain import same_topic
-from binwright.protocol.ports.lake import Commit, Table
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.lake import Commit, PartitionOffsets, Table
 from binwright.protocol.stamp import NO_ORDER, Stamp, read_stamp
 
 
@@ -12,18 +13,22 @@ from binwright.protocol.stamp import NO_ORDER, Stamp, read_stamp
 class Resolved:
     """A table's state, by the stamps of its history."""
 
-    topic_id: str | None  # of the topic that `committed` is of; None: unknown
-    committed: Mapping[int, int]
-    cuts: Mapping[int, int]
+    topic_ids: Mapping[str, str | None]  # of the topics that `committed` is of
+    committed: PartitionOffsets
+    cuts: PartitionOffsets
     landing_id: str | None
     needed_from: int
     whole: bool  # the history reaches back far enough: older commits would add nothing
-    written_before: bool  # the group has landed rows, or decided where partitions begin
+    written: frozenset[str]
+    """Topics, or earlier ones of their names, of which the group has landed rows, or decided where
+    partitions begin."""
     paused: str = ""  # who paused the table, when and why
     order: int = NO_ORDER  # that says so, or that it lands
 
 
-def resolve(commits: Iterable[Commit], table: Table, topic_id: str | None) -> Resolved:
+def resolve(
+    commits: Iterable[Commit], table: Table, topic_ids: Mapping[str, str | None]
+) -> Resolved:
     """Return what is committed, from the newest commit back to the last full stamp.
 
     The newest offset of each partition counts: after a truncation it is not the highest.
@@ -31,33 +36,42 @@ def resolve(commits: Iterable[Commit], table: Table, topic_id: str | None) -> Re
     Args:
         commits: Newest first.
         table: The table, whose stamps count.
-        topic_id: The current topic's id; stamps of another topic end the search.
+        topic_ids: The ids of topics that exist. What stamps have of an earlier topic of the name
+            does not count (†); of a topic that is not known here, the newest one counts.
     """
     newest: Stamp | None = None
-    committed: dict[int, int] = {}
-    cuts: dict[int, int] = {}
+    committed: dict[TopicPartition, int] = {}
+    cuts: dict[TopicPartition, int] = {}
+    ids: dict[str, str | None] = {}
+    replaced: set[str] = set()
     whole = False
     for commit in commits:
         stamp = read_stamp(commit.metadata, table)
         if stamp is None or not stamp.sequence:
             continue  # not of this group, or a claim
         newest = newest or stamp
-        if not same_topic(stamp.topic_id, topic_id):
-            whole = True  # all older stamps are of the previous topic
-            break
-        committed = {**stamp.committed, **committed}
-        cuts = {**stamp.cuts, **cuts}
-        if stamp.full:
+        for topic, topic_id in stamp.topic_ids.items():
+            ids.setdefault(topic, topic_ids.get(topic, topic_id))
+            if not same_topic(topic_id, ids[topic]):
+                replaced.add(topic)
+        committed = {**_of_others(stamp.committed, replaced), **committed}
+        cuts = {**_of_others(stamp.cuts, replaced), **cuts}
+        # All older stamps of a table's one topic are of the previous topic, too.
+        if stamp.full or (replaced and not stamp.several):
             whole = True
             break
     return Resolved(
-        topic_id=topic_id,
+        topic_ids=ids,
         committed=committed,
         cuts=cuts,
         landing_id=newest.landing_id if newest else None,
         needed_from=newest.needed_from if newest else 0,
         whole=whole,
-        written_before=newest is not None,
+        written=frozenset(ids),
         paused=newest.paused if newest else "",
         order=newest.order if newest else NO_ORDER,
     )
+
+
+def _of_others(offsets: PartitionOffsets, topics: set[str]) -> PartitionOffsets:
+    return {p: offset for p, offset in offsets.items() if p.topic not in topics}

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from binwright.consumer.decide.writer import chain as chains
+from binwright.consumer.decide.writer.begins import begin_at_end, begin_offsets
 from binwright.consumer.decide.writer.chain import Announcement, Chain
 from binwright.consumer.decide.writer.states import (
     Append,
@@ -13,14 +14,15 @@ from binwright.consumer.decide.writer.states import (
     DeleteFiles,
     Effect,
     InFlightCommit,
+    KafkaState,
     Landing,
     Log,
     QueryKafka,
     ReadAnnouncements,
     Request,
     RereadPartitions,
-    TopicState,
     WriterConfig,
+    by_name,
 )
 from binwright.protocol.fields import LATEST_MS
 from binwright.protocol.messages import TableMessage
@@ -133,17 +135,25 @@ def next_request(
     if state.paused:
         return state, None
     if now >= state.checked_at + (
-        BATCH_RETRY_S if _needs_topic_state(state, config, now) else config.check_s
+        BATCH_RETRY_S if _needs_kafka_state(state, config, now) else config.check_s
     ):
-        return replace(state, asked_from=state.chain.next_announcement), QueryKafka()
+        return _query(state, config)
     at = _commit_at(state, config, now)
     if at is not None and now >= at:
         if _must_ask_for_ends(state):
-            return replace(state, asked_from=state.chain.next_announcement), QueryKafka()
+            return _query(state, config)
         if (batch := chains.next_batch(state.chain, config.batch_bytes)) is not None:
             return _send(state, config, *batch, now)
         state = replace(state, looked_at=now, joins=False)
     return state, None
+
+
+def _query(state: Landing, config: WriterConfig) -> tuple[Landing, Request]:
+    """Ask about the table's topics, and those of which files are announced."""
+    chain = state.chain
+    topics = {*config.table.topics, *(a.staged.topic for a in chain.pending)}
+    query = QueryKafka(frozenset(topics), begins_of=frozenset(topics - chain.topic_ids.keys()))
+    return replace(state, asked_from=chain.next_announcement), query
 
 
 def _must_ask_for_ends(state: Landing) -> bool:
@@ -152,10 +162,10 @@ def _must_ask_for_ends(state: Landing) -> bool:
     return any(a.offset >= state.asked_from for a in beyond)
 
 
-def _needs_topic_state(state: Landing, config: WriterConfig, now: float) -> bool:
+def _needs_kafka_state(state: Landing, config: WriterConfig, now: float) -> bool:
     """Whether pending files wait for Kafka's metadata, or for a gap that is not requested yet."""
     chain = state.chain
-    if chains.recreated_topic_id(chain) is not None or chains.unknown_partitions(chain):
+    if chains.recreated_topics(chain) or chains.unknown_partitions(chain):
         return True
     missing = chains.gaps(chain, now, config.gap_s)
     return any(
@@ -169,17 +179,20 @@ def _send(
     sequence = state.sequence + 1
     full = not batch.slices or not 0 < state.since_full < config.full_stamp_every
     left, _ = chains.landed(state.chain, after)
+    offsets = after.committed if full else batch.ends
+    named = after.topic_ids.keys() if full else {p.topic for p in (*offsets, *after.cuts)}
     stamp = Stamp(
         group=config.table.group,
         cluster=config.table.cluster,
         writer=state.writer,
         sequence=sequence,
-        topic_id=after.topic_id,
+        topic_ids={topic: after.topic_ids.get(topic) for topic in sorted(named)},
         landing_id=state.landing_id,
         needed_from=left.needed_from,
-        committed=after.committed if full else batch.ends,
+        committed=offsets,
         cuts=after.cuts,
         full=full,
+        several=len(after.topic_ids) > 1,
         paused=state.paused,
         order=state.order,
     )
@@ -258,42 +271,73 @@ def refused(state: Landing, config: WriterConfig, reason: str, now: float) -> St
     return replace(state, flight=None, fault=reason, retry_at=retry_at), log
 
 
-def apply_topic_state(state: Landing, config: WriterConfig, facts: TopicState, now: float) -> Step:
-    """Apply the topic's state: new partitions, a recreated topic, rows that were not announced."""
-    state = replace(state, checked_at=now, ends={p: end for p, (_, end) in facts.bounds.items()})
+def apply_kafka_state(state: Landing, config: WriterConfig, facts: KafkaState, now: float) -> Step:
+    """Apply Kafka's state: new topics and partitions, recreated ones, rows not announced."""
+    state = replace(state, checked_at=now)
     effects: list[Effect] = []
     if not chains.same_topic(facts.landing_id, state.landing_id):
         # The new topic's offsets begin at 0; its announcements are read from the beginning.
         chain = replace(state.chain, pending=(), cuts={}, next_announcement=0)
         state = replace(state, chain=chain, landing_id=facts.landing_id, stamp_due=True)
         effects += [Log("landing.recreated", fault=True), ReadAnnouncements(0)]
-    if chains.next_batch(state.chain, config.batch_bytes) is not None:
-        pass  # ranges that join land first, also those of a topic that no longer exists
-    elif not chains.same_topic(facts.topic_id, state.chain.topic_id):
-        begins = {p: begin for p, (begin, _) in facts.bounds.items()}
-        chain, finished = chains.begin_new_topic(
-            state.chain, facts.topic_id, begins, state.asked_from
-        )
-        ids = {"was": state.chain.topic_id, "topic_id": facts.topic_id}
-        effects += [Log("topic.recreated", ids, fault=True), *_delete(finished)]
-        state = replace(state, chain=chain, stamp_due=True, behind={}, reread_requests={})
-    elif chains.recreated_topic_id(state.chain) is not None:
-        chain, finished = chains.without_old_topic(state.chain, state.asked_from)
-        state = replace(state, chain=chain)
-        effects += _delete(finished)
-    if not chains.same_topic(facts.topic_id, state.chain.topic_id):
-        return state, tuple(effects)  # the bounds are of another topic than the chain
+    if chains.next_batch(state.chain, config.batch_bytes) is None:
+        # Ranges that join land first, also those of a topic that no longer exists.
+        for topic, topic_id in sorted(facts.topic_ids.items()):
+            state, changes = _follow_topic(state, topic, topic_id, facts)
+            effects += changes
+    # The others' bounds are of another topic than the chain.
+    current = {
+        topic: topic_id
+        for topic, topic_id in facts.topic_ids.items()
+        if chains.same_topic(topic_id, state.chain.topic_ids.get(topic))
+    }
+    bounds = {p: bound for p, bound in facts.bounds.items() if p.topic in current}
+    others = {p: end for p, end in state.ends.items() if p.topic not in facts.topic_ids}
+    state = replace(state, ends=others | {p: end for p, (_, end) in bounds.items()})
+    facts = replace(facts, topic_ids=current, bounds=bounds)
     state, refusals = _refuse_ranges_beyond_ends(state)
-    known = state.chain.committed
-    if new := {
-        p: end if p in state.begin_at_end else begin
-        for p, (begin, end) in facts.bounds.items()
-        if p not in known
-    }:
-        # Decided once, here; a stamp records it before any of their rows lands.
-        state = replace(state, chain=chains.open_partitions(state.chain, new), stamp_due=True)
+    state = _open_partitions(state, config, facts)
     state, again = _request_rereads(state, config, facts, now)
     return state, (*effects, *refusals, *again)
+
+
+def _follow_topic(state: Landing, topic: str, topic_id: str | None, facts: KafkaState) -> Step:
+    """Begin anew with a recreated topic, or delete files of an earlier one."""
+    chain, before = state.chain, state.chain.topic_ids.get(topic)
+    if not chains.same_topic(topic_id, before):
+        begins = {p: begin for p, (begin, _) in facts.bounds.items() if p.topic == topic}
+        chain, finished = chains.begin_new_topic(chain, topic, topic_id, begins, state.asked_from)
+        ids = {"topic": topic, "was": before, "topic_id": topic_id}
+        log = Log("topic.recreated", ids, fault=True)
+        state = replace(
+            state,
+            chain=chain,
+            stamp_due=True,
+            behind={p: at for p, at in state.behind.items() if p.topic != topic},
+            reread_requests={p: at for p, at in state.reread_requests.items() if p.topic != topic},
+        )
+        return state, (log, *_delete(finished))
+    if topic not in chains.recreated_topics(chain):
+        return state, ()
+    chain, finished = chains.without_old_topic(chain, topic, state.asked_from)
+    return replace(state, chain=chain), _delete(finished)
+
+
+def _open_partitions(state: Landing, config: WriterConfig, facts: KafkaState) -> Landing:
+    """Decide, once, where new partitions begin; a stamp has it before any of their rows (†)."""
+    known = state.chain
+    written, latest = known.topic_ids.keys(), config.from_latest
+    begins = begin_offsets(facts, written, latest=latest)
+    at_end = {p: end for p, end in state.ends.items() if p in state.begin_at_end}
+    new = {p: at_end.get(p, begin) for p, begin in begins.items() if p not in known.committed}
+    if not new and facts.topic_ids.keys() <= written:
+        return state
+    return replace(
+        state,
+        chain=chains.open_partitions(known, new, facts.topic_ids),
+        begin_at_end=state.begin_at_end | begin_at_end(facts, written, latest=latest),
+        stamp_due=True,
+    )
 
 
 def _refuse_ranges_beyond_ends(state: Landing) -> Step:
@@ -302,15 +346,15 @@ def _refuse_ranges_beyond_ends(state: Landing) -> Step:
     false = [a for a in beyond if a.offset < state.asked_from]
     if not false:
         return state, ()
-    facts = {"files": sorted(a.staged.file for a in false), "ends": dict(state.ends)}
+    facts = {"files": sorted(a.staged.file for a in false), "ends": by_name(state.ends)}
     log = Log("announcement.refused", facts, fault=True)
     return replace(state, chain=chains.without(state.chain, false)), (log,)
 
 
-def _request_rereads(state: Landing, config: WriterConfig, facts: TopicState, now: float) -> Step:
+def _request_rereads(state: Landing, config: WriterConfig, facts: KafkaState, now: float) -> Step:
     """Request the next rows that were not announced, each at most once per check."""
     missing = dict(chains.gaps(state.chain, now, config.gap_s))
-    announced = {p for a in state.chain.pending for p in a.ranges}
+    announced = {p for a in state.chain.pending for p in a.staged.ranges}
     known = state.chain.committed
     behind = {
         p: known[p]

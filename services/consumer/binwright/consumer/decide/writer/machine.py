@@ -5,11 +5,12 @@ Pure. The service calls `next_request`, performs that request, and passes the ou
 Without the rules marked † rows are lost or doubled (docs/design/protocol.md).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from binwright.consumer.decide.writer import chain as chains
 from binwright.consumer.decide.writer import landing
+from binwright.consumer.decide.writer.begins import begin_at_end, begin_offsets
 from binwright.consumer.decide.writer.chain import Chain
 from binwright.consumer.decide.writer.commits import Resolved, resolve
 from binwright.consumer.decide.writer.states import (
@@ -25,6 +26,7 @@ from binwright.consumer.decide.writer.states import (
     Done,
     Effect,
     HistoryRead,
+    KafkaState,
     LandedOffsets,
     Landing,
     LeaseGone,
@@ -38,13 +40,14 @@ from binwright.consumer.decide.writer.states import (
     Refused,
     Request,
     Resolving,
-    TopicState,
     Unclear,
     Unreadable,
     WriteLease,
     Writer,
+    by_name,
 )
 from binwright.protocol.messages import TableMessage
+from binwright.protocol.ports.lake import PartitionOffsets, Table
 from binwright.protocol.stamp import NO_ORDER, Stamp
 
 Step = tuple[Writer, tuple[Effect, ...]]
@@ -56,7 +59,7 @@ def next_request(writer: Writer, now: float) -> tuple[Writer, Request | None]:
         case Claiming(step=step):
             return writer, _claim_request(writer, step)
         case Resolving() as phase:
-            return writer, _resolve_request(phase)
+            return writer, _resolve_request(phase, writer.config.table)
         case Landing() as phase:
             phase, wanted = landing.next_request(phase, writer.config, now)
             return replace(writer, phase=phase), wanted
@@ -91,6 +94,20 @@ def apply_read_up_to(writer: Writer, offset: int) -> Writer:
         return writer
     chain = chains.read_up_to(writer.phase.chain, offset)
     return replace(writer, phase=replace(writer.phase, chain=chain))
+
+
+def with_topics(writer: Writer, topics: Collection[str]) -> Writer:
+    """Apply that the table takes these topics: Kafka is asked about new ones at once."""
+    table = writer.config.table
+    first, *more = [t for t in table.topics if t in topics] or sorted(topics)
+    more += sorted({*topics}.difference((first, *more)))
+    phase = writer.phase
+    if isinstance(phase, Landing):
+        phase = replace(phase, checked_at=float("-inf"))
+    elif isinstance(phase, Resolving):
+        phase = Resolving()  # Kafka is asked about all of them
+    config = replace(writer.config, table=replace(table, topic=first, more_topics=tuple(more)))
+    return replace(writer, config=config, phase=phase)
 
 
 def apply_outcome(writer: Writer, outcome: Outcome, now: float) -> Step:
@@ -157,31 +174,32 @@ def _claim_again(writer: Writer, reason: str) -> Step:
 # --- resolve -----------------------------------------------------------------------------------
 
 
-def _resolve_request(phase: Resolving) -> Request:
-    if phase.topic_state is None:
-        return QueryKafka()
+def _resolve_request(phase: Resolving, table: Table) -> Request:
+    if phase.kafka is None:
+        topics = frozenset(table.topics)
+        return QueryKafka(topics, begins_of=topics)
     return ReadLandedOffsets() if phase.resolved else ReadHistory(phase.limit)
 
 
 def _apply_while_resolving(writer: Writer, phase: Resolving, outcome: Outcome, now: float) -> Step:
     match outcome:
-        case TopicState():
-            return replace(writer, phase=replace(phase, topic_state=outcome)), ()
-        case HistoryRead(commits=commits, complete=complete) if phase.topic_state is not None:
-            resolved = resolve(commits, writer.config.table, phase.topic_state.topic_id)
+        case KafkaState():
+            return replace(writer, phase=replace(phase, kafka=outcome)), ()
+        case HistoryRead(commits=commits, complete=complete) if phase.kafka is not None:
+            resolved = resolve(commits, writer.config.table, phase.kafka.topic_ids)
             if resolved.whole:
-                return _begin(writer, phase.topic_state, resolved, now)
+                return _begin(writer, phase.kafka, resolved, now)
             longer = replace(phase, limit=phase.limit * LONGER)
             if not complete and longer.limit <= writer.config.max_history:
                 return replace(writer, phase=longer), ()
             # Rows may be older than all stamps: of a clone, of another group, after a clean-up (†).
             return replace(writer, phase=replace(phase, resolved=resolved)), ()
-        case LandedOffsets() if phase.resolved and phase.topic_state:
+        case LandedOffsets() if phase.resolved and phase.kafka:
             resolved = _with_landed_offsets(phase.resolved, outcome)
-            if reason := _contradiction(phase.resolved, resolved, phase.topic_state):
+            if reason := _contradiction(phase.resolved, resolved, phase.kafka):
                 log = Log("table.contradicted", {"reason": reason}, fault=True)
                 return replace(writer, phase=Contradicted(reason)), (log,)
-            return _begin(writer, phase.topic_state, resolved, now)
+            return _begin(writer, phase.kafka, resolved, now)
         case _:
             return writer, ()  # no conclusive outcome: the request is repeated
 
@@ -192,12 +210,12 @@ def _with_landed_offsets(stamped: Resolved, landed: LandedOffsets) -> Resolved:
     after_rows = ((p, last + 1) for p, last in landed.highest_offsets.items())
     for p, offset in (*after_rows, *landed.group.items()):
         known[p] = max(offset, known.get(p, 0))
-    before = stamped.written_before or bool(landed.highest_offsets)
-    return replace(stamped, committed=known, written_before=before)
+    written = stamped.written.union(p.topic for p in landed.highest_offsets)
+    return replace(stamped, committed=known, written=written)
 
 
-def _contradiction(stamped: Resolved, resolved: Resolved, facts: TopicState) -> str:
-    """Return why rows or group offsets cannot be of this topic; empty if they can (†).
+def _contradiction(stamped: Resolved, resolved: Resolved, facts: KafkaState) -> str:
+    """Return why rows or group offsets cannot be of their topic; empty if they can (†).
 
     Rows above the end of the log are of another cluster's or an earlier topic's, or their log was
     truncated: what is written next would count as landed. A stamp of this topic outweighs that.
@@ -213,15 +231,14 @@ def _contradiction(stamped: Resolved, resolved: Resolved, facts: TopicState) -> 
     return ""
 
 
-def _begin(writer: Writer, facts: TopicState, resolved: Resolved, now: float) -> Step:
+def _begin(writer: Writer, facts: KafkaState, resolved: Resolved, now: float) -> Step:
     """Enter the landing phase; decide, once, where partitions begin that no stamp has."""
-    config = writer.config
-    first = not resolved.written_before and config.from_latest
-    begins = {p: end if first else begin for p, (begin, end) in facts.bounds.items()}
+    latest = writer.config.from_latest
+    begins = begin_offsets(facts, resolved.written, latest=latest)
     needed_from, cuts = _landing_position(resolved, facts)
     chain = chains.open_partitions(
         Chain(
-            topic_id=facts.topic_id,
+            topic_ids={**resolved.topic_ids, **facts.topic_ids},
             committed=resolved.committed,
             cuts=cuts,
             next_announcement=needed_from,
@@ -237,12 +254,12 @@ def _begin(writer: Writer, facts: TopicState, resolved: Resolved, now: float) ->
         paused=resolved.paused,
         # A recreated landing topic has none of the orders that were read.
         order=resolved.order if resolved.landing_id == facts.landing_id else NO_ORDER,
-        begin_at_end=facts.leaderless if first else frozenset(),
+        begin_at_end=begin_at_end(facts, resolved.written, latest=latest),
         ends={p: end for p, (_, end) in facts.bounds.items()},
         checked_at=now,
         full_at=now,
     )
-    log = Log("table.resolved", {"committed": dict(sorted(chain.committed.items()))})
+    log = Log("table.resolved", {"committed": by_name(chain.committed)})
     return replace(writer, phase=phase), (
         log,
         CommitOffsets(resolved.committed),  # new decisions are published once a stamp has them (†)
@@ -250,7 +267,7 @@ def _begin(writer: Writer, facts: TopicState, resolved: Resolved, now: float) ->
     )
 
 
-def _landing_position(resolved: Resolved, facts: TopicState) -> tuple[int, Mapping[int, int]]:
+def _landing_position(resolved: Resolved, facts: KafkaState) -> tuple[int, PartitionOffsets]:
     """Return the first announcement that is needed, and which announcements were cuts.
 
     A recreated landing topic has none that were read, so all are needed. One that was truncated
@@ -271,8 +288,8 @@ def _landing_position(resolved: Resolved, facts: TopicState) -> tuple[int, Mappi
 def _apply_while_landing(writer: Writer, phase: Landing, outcome: Outcome, now: float) -> Step:
     config = writer.config
     if phase.flight is None:
-        if isinstance(outcome, TopicState):
-            return _with_phase(writer, landing.apply_topic_state(phase, config, outcome, now))
+        if isinstance(outcome, KafkaState):
+            return _with_phase(writer, landing.apply_kafka_state(phase, config, outcome, now))
         # Kafka did not reply: it is asked again at the next check, announced files land meanwhile.
         return replace(writer, phase=replace(phase, checked_at=now)), ()
     match outcome:

@@ -6,8 +6,9 @@ from enum import Enum
 
 from binwright.consumer.decide.writer.chain import Chain
 from binwright.consumer.decide.writer.commits import Resolved
+from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
-from binwright.protocol.ports.lake import Batch, Commit, Table
+from binwright.protocol.ports.lake import Batch, Commit, PartitionOffsets, Table
 from binwright.protocol.stamp import NO_ORDER, Stamp
 
 FIRST_LOOK, LONGER = 128, 16
@@ -69,7 +70,10 @@ class ReadHistory:
 
 @dataclass(frozen=True, slots=True)
 class QueryKafka:
-    """Ask Kafka for the topic's state. Outcome: `TopicState`."""
+    """Ask Kafka for the state of topics. Outcome: `KafkaState`."""
+
+    topics: frozenset[str]
+    begins_of: frozenset[str]  # those whose committed offsets are asked for, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,22 +125,24 @@ class HistoryRead:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicState:
-    """The topic and the landing topic, by Kafka's metadata."""
+class KafkaState:
+    """The table's topics and the landing topic, by Kafka's metadata."""
 
-    topic_id: str | None
-    bounds: Mapping[int, tuple[int, int]]  # partition -> (first retained offset, end offset)
+    topic_ids: Mapping[str, str | None]  # of the topics that exist
+    bounds: Mapping[TopicPartition, tuple[int, int]]  # first retained offset, end offset
     landing_id: str | None
     landing_end: int | None = None  # of the table's partition of it; None: unknown
-    leaderless: frozenset[int] = frozenset()  # partitions whose bounds are unknown
+    leaderless: frozenset[TopicPartition] = frozenset()  # whose bounds are unknown
+    group: PartitionOffsets = field(default_factory=dict)
+    """The group's committed offsets, of `QueryKafka.begins_of`."""
 
 
 @dataclass(frozen=True, slots=True)
 class LandedOffsets:
     """The highest landed offset of each partition, and the group's committed offsets."""
 
-    highest_offsets: Mapping[int, int]
-    group: Mapping[int, int]
+    highest_offsets: PartitionOffsets
+    group: PartitionOffsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +191,7 @@ class Refused:
 Outcome = (
     Done
     | HistoryRead
-    | TopicState
+    | KafkaState
     | LandedOffsets
     | Committed
     | Conflict
@@ -217,14 +223,14 @@ class DeleteFiles:
 class CommitOffsets:
     """Commit these offsets under the group's name: partition -> next offset to land."""
 
-    committed: Mapping[int, int]
+    committed: PartitionOffsets
 
 
 @dataclass(frozen=True, slots=True)
 class RereadPartitions:
     """Have these partitions read again: partition -> offset to begin at."""
 
-    committed: Mapping[int, int]
+    committed: PartitionOffsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +240,11 @@ class Log:
     event: str
     facts: Mapping[str, object] = field(default_factory=dict)
     fault: bool = False  # an operator should look at it
+
+
+def by_name(offsets: PartitionOffsets) -> Mapping[str, int]:
+    """Return offsets by the names of their partitions, for logs."""
+    return {str(p): offset for p, offset in sorted(offsets.items())}
 
 
 Effect = ReadAnnouncements | DeleteFiles | CommitOffsets | RereadPartitions | Log
@@ -261,7 +272,7 @@ class Claiming:
 class Resolving:
     """The claim is committed. What is in the table is read only now (†)."""
 
-    topic_state: TopicState | None = None
+    kafka: KafkaState | None = None
     limit: int = FIRST_LOOK
     resolved: Resolved | None = None  # from the history, if it does not reach back far enough
 
@@ -288,11 +299,12 @@ class Landing:
     flight: InFlightCommit | None = None
     stamp_due: bool = False  # the chain has a decision that no stamp holds yet
     since_full: int = 0  # commits since the last full stamp; 0: none under this claim
-    begin_at_end: frozenset[int] = frozenset()  # partitions without bounds, where `latest` counts
-    ends: Mapping[int, int] = field(default_factory=dict)  # partition -> log end, when last asked
-    reread_requests: Mapping[int, tuple[int, float]] = field(default_factory=dict)
+    begin_at_end: frozenset[TopicPartition] = frozenset()
+    """Partitions without bounds, where `latest` counts."""
+    ends: PartitionOffsets = field(default_factory=dict)  # of the logs, when last asked
+    reread_requests: Mapping[TopicPartition, tuple[int, float]] = field(default_factory=dict)
     """Partition -> (offset, when it was requested)."""
-    behind: Mapping[int, int] = field(default_factory=dict)
+    behind: PartitionOffsets = field(default_factory=dict)
     """Partition -> committed offset, where that is below Kafka's end offset."""
     landing_end: int | None = None  # of the table's partition of it, when Kafka was last asked
     commit_s: float = FIRST_GUESS_S  # mean duration of a commit
@@ -316,7 +328,7 @@ class Landing:
 
 @dataclass(frozen=True, slots=True)
 class Contradicted:
-    """What has landed cannot be of this topic: a person must decide."""
+    """What has landed cannot be of this topic, or of one of these: a person must decide."""
 
     reason: str
 
