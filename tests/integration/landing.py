@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from binwright.protocol.ports.kafka import Headers
 
-LANDED_S = 120.0
+LANDED_S = 300.0
 
 Row = dict[str, Any]
 
