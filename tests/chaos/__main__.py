@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 from tests.chaos.fault_schedule import LASTING_S, LONG_LASTING_S, Kind
+from tests.chaos.landed_values import Comparison
 from tests.chaos.scenario import RECOVERY_S, Scenario, ScenarioOptions
 from tests.chaos.system import COMPACT_FILES, FEWEST_TABLES, FRESHNESS_S, SystemShape
 
@@ -65,10 +66,18 @@ def verdict(course: Scenario) -> str:
         *(f"no process came to it: {fault}" for fault in course.missed),
         *(f"skipped: {why}" for why in course.skipped),
         *(course.audit.faults() if course.audit else ("the audit was not made",)),
+        *(values(course.comparison) if course.comparison else ()),
         *([course.failure] if course.failure else []),
         "clean" if course.clean else "NOT CLEAN",
     ]
     return "\n".join(lines)
+
+
+def values(found: Comparison) -> Iterator[str]:
+    """Yield the lines about the values that landed."""
+    bad = ", ".join(f"{number} {kind}" for kind, number in sorted(found.bad.items()))
+    yield f"{found.versions} versions of schemas; {found.rows} rows compared; bad: {bad}"
+    yield from found.differences
 
 
 def _kind(name: str) -> Kind:
@@ -96,6 +105,10 @@ def main() -> int:
         metavar="KIND",
         help=f"these alone, in turn: {', '.join(kind.name.lower() for kind in Kind)}",
     )
+    parser.add_argument(
+        "--evolution", action="store_true", help="schemas evolve; kills at each step of that"
+    )
+    parser.add_argument("--skip", type=int, default=0, help="so many of the plan's first faults")
     parser.add_argument("--short", action="store_true", help="four chosen faults, for CI")
     parser.add_argument(
         "--long",
@@ -122,6 +135,8 @@ def main() -> int:
         aimed_only=asked.aimed,
         kinds=tuple(asked.kinds),
         short=asked.short,
+        evolution=asked.evolution,
+        skip=asked.skip,
         lasting_s=LONG_LASTING_S if asked.long else LASTING_S,
         cold=asked.cold,
         deadline_s=asked.deadline,

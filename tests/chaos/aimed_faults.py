@@ -10,6 +10,7 @@ from tests.chaos.fault_helpers import (
     new_leader,
     pause_process,
     pick_consumer,
+    pick_topic,
     pick_writer,
     process_ended,
     send_signal,
@@ -22,6 +23,8 @@ from tests.chaos.health import Condition
 from tests.chaos.staged_file_faults import spoil_staged_file
 from tests.chaos.system import System
 
+from binwright.local.server import Server
+
 HIT_S = 40.0  # an aimed fault that nobody came to by then is given up
 PROVOKE_S = 6.0
 STRUCK_S = 30.0  # "during" is some moments after the step began
@@ -29,7 +32,8 @@ STRUCK_S = 30.0  # "during" is some moments after the step began
 
 async def inject_aimed_fault(system: System, fault: Fault) -> FaultResult:
     """Strike whoever comes to the step."""
-    system.aimed_points.arm(fault)
+    server = _server(system, fault)
+    system.aimed_points.arm(fault, None if server is None else server.pid)
     asleep: list[int] = []  # put to sleep so that the step comes about
     try:
         await _struck(system, fault, asleep)
@@ -49,6 +53,10 @@ async def inject_aimed_fault(system: System, fault: Fault) -> FaultResult:
 
 async def _suffer(system: System, fault: Fault, pid: int) -> list[Condition]:
     """Go through what the deed is; return what recovery means besides."""
+    if (server := _server(system, fault)) is not None:
+        await until(lambda: server.pid is None, STRUCK_S, f"the server is killed {fault}")
+        await _restart(system, server)
+        return []
     if fault.failure_mode == "twin":
         return _twinned(system, pid)
     if fault.failure_mode == "zombie":
@@ -57,6 +65,24 @@ async def _suffer(system: System, fault: Fault, pid: int) -> list[Condition]:
         await until(lambda: stopped(pid), STRUCK_S, f"process {pid} has stopped itself")
         await pause_process(pid, fault.duration_s)
     return [process_ended(pid)] if fault.failure_mode in {"kill", "zombie"} else []
+
+
+def _server(system: System, fault: Fault) -> Server | None:
+    """Return the server that is killed at a step, if not the process itself is."""
+    match fault.failure_mode:
+        case "kill_spark":
+            return system.spark_of(pick_topic(fault))
+        case "kill_registry":
+            assert system.evolving is not None
+            return system.evolving.registry
+    return None
+
+
+async def _restart(system: System, server: Server) -> None:
+    if system.evolving is not None and server is system.evolving.registry:
+        await system.evolving.restart()
+    else:
+        await server.start()
 
 
 def _twinned(system: System, pid: int) -> list[Condition]:

@@ -30,13 +30,13 @@ class AimedPoints:
         draft.write_text(text)
         draft.rename(self.directory / name)
 
-    def arm(self, fault: Fault) -> None:
-        """Strike whoever comes to this step first."""
+    def arm(self, fault: Fault, server: int | None = None) -> None:
+        """Strike whoever comes to this step first; or, when it does, the process of a server."""
         for hit in self.directory.glob("hit-*"):
             hit.unlink()
         names = ("service", "step", "moment", "failure_mode")
         wanted = {name: getattr(fault, name) for name in names}
-        self._write("aim", json.dumps(wanted))
+        self._write("aim", json.dumps(wanted | {"server": server}))
 
     def disarm(self) -> None:
         """Strike nobody any more."""

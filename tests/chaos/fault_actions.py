@@ -170,6 +170,12 @@ async def _spark_killed(system: System, fault: Fault) -> FaultResult:
     return FaultResult()
 
 
+async def _registry_killed(system: System, fault: Fault) -> FaultResult:
+    assert system.evolving is not None
+    await system.evolving.restart(fault.duration_s)
+    return FaultResult()
+
+
 async def _spark_away(system: System, fault: Fault) -> FaultResult:
     """Consumers go on reading and staging meanwhile."""
     for spark in system.sparks:
@@ -252,6 +258,7 @@ FAULT_ACTIONS: Mapping[Kind, FaultAction] = {
     Kind.BROKER_RESTART: _restart_broker(gently=True),
     Kind.BROKER_KILL: _restart_broker(gently=False),
     Kind.SPARK_KILL: _spark_killed,
+    Kind.REGISTRY_KILL: _registry_killed,
     Kind.SPARK_AWAY: _spark_away,
     Kind.CUT_CONSUMER_KAFKA: _cut(lambda system: system.kafka_proxies, "consumer"),
     Kind.CUT_WRITER_SPARK: _cut(lambda system: system.spark_proxies, "writer"),

@@ -48,6 +48,7 @@ class Kind(StrEnum):
     LEADERLESS = "a partition without a leader"
     BOMB = "a record that inflates to more memory than a batch may take"
     CLOCK_JUMP = "a service's wall clock an hour off"
+    REGISTRY_KILL = "kill -9 of the schema registry"
     AIMED = "at a named step"
 
 
@@ -66,6 +67,7 @@ SYSTEM_WIDE_KINDS = frozenset(
         Kind.BROKER_RESTART,
         Kind.BROKER_KILL,
         Kind.SPARK_KILL,
+        Kind.REGISTRY_KILL,
         Kind.SPARK_AWAY,
         Kind.CUT_KAFKA,
         Kind.CUT_SPARK,
@@ -101,6 +103,25 @@ STEPS = (
 """(service, step, moment): published messages by kind, a consumer's calls, its log events."""
 
 FAILURE_MODES = ("kill", "kill", "hang", "zombie", "twin")
+EVOLUTION_STEPS = (
+    *(
+        ("consumer", f"lake.{call}", moment)
+        for call in ("open", "claim", "add_columns", "append_bad", "append", "commit_stamp")
+        for moment in ("before", "during", "after")
+    ),
+    ("consumer", "delta.alter", "before"),
+    *(("consumer", "staging.write", moment) for moment in ("before", "during", "after")),
+    *(
+        ("consumer", f"registry.{call}", moment)
+        for call in ("schema", "versions", "version")
+        for moment in ("before", "after")
+    ),
+)
+"""Steps at which schemas are read, a table gets columns, and both of its commits are made."""
+EVOLUTION_MODES = ("kill", "kill_spark", "kill_registry")
+"""Whom kill -9 hits at a step: the process that comes to it, or a server."""
+EVOLUTION_KINDS = (Kind.KILL_CONSUMER, Kind.KILL_WRITER, Kind.SPARK_KILL, Kind.REGISTRY_KILL)
+EACH_KIND = 4  # times, at any moment, to once each step and mode: 100 in all
 LONG_S = (12.0, 18.0)  # beyond the consumer timeout of 10 s, and the controllers' session of 6 s
 SHORT_S = (2.0, 7.0)
 PAIRED = 0.15
@@ -159,6 +180,37 @@ def chosen_schedule(
         for kind in kinds:
             aimed = 1.0 if kind is Kind.AIMED else 0.0
             yield (_fault(drawn, iter([kind]), steps, aimed, lasting_s),)
+
+
+def evolution_schedule(seed: int) -> Iterator[ConcurrentFaults]:
+    """Yield kills at each step of an evolution, each of every process, then all of them anew."""
+    drawn = Random(seed)
+    cards = [
+        (Kind.AIMED, (*step, mode)) for step in EVOLUTION_STEPS for mode in EVOLUTION_MODES
+    ] + [(kind, ("", "", "", "")) for kind in EVOLUTION_KINDS for _ in range(EACH_KIND)]
+    for kind, (service, step, moment, mode) in _deck(drawn, cards):
+        fault = Fault(
+            kind=kind,
+            pick=drawn.randrange(1 << 16),
+            duration_s=drawn.uniform(*SHORT_S),
+            service=service,
+            step=step,
+            moment=moment,
+            failure_mode=mode,
+        )
+        yield (fault,)
+
+
+def short_evolution() -> Iterator[ConcurrentFaults]:
+    """Yield the scenes of a short run: between two commits, in one, and a server in one."""
+    for step, moment, mode in (
+        ("delta.alter", "before", "kill"),
+        ("lake.append_bad", "after", "kill"),
+        ("lake.append", "during", "kill_spark"),
+        ("registry.version", "before", "kill_registry"),
+    ):
+        aimed = {"service": "consumer", "step": step, "moment": moment, "failure_mode": mode}
+        yield (Fault(kind=Kind.AIMED, pick=0, duration_s=0.0, **aimed),)
 
 
 def short_schedule() -> Iterator[ConcurrentFaults]:

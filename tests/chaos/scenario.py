@@ -3,11 +3,14 @@
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from tests.chaos.evolving_topics import run_evolving_topics
 from tests.chaos.fault_actions import FAULT_ACTIONS
 from tests.chaos.fault_helpers import FaultResult
 from tests.chaos.fault_schedule import (
@@ -16,10 +19,13 @@ from tests.chaos.fault_schedule import (
     ConcurrentFaults,
     Kind,
     chosen_schedule,
+    evolution_schedule,
     random_schedule,
+    short_evolution,
     short_schedule,
 )
 from tests.chaos.health import health_problems, wait_until_recovered
+from tests.chaos.landed_values import Comparison, compare_values
 from tests.chaos.servers import may_mount
 from tests.chaos.system import (
     CAPACITY,
@@ -59,6 +65,8 @@ class ScenarioOptions:
     aimed_only: bool = False
     kinds: tuple[Kind, ...] = ()  # these alone, in turn
     short: bool = False  # a few chosen faults, one after the other, on servers that are cold
+    evolution: bool = False  # schemas evolve, and kills are aimed at that
+    skip: int = 0  # scenes at the beginning of the plan
     lasting_s: Mapping[Kind, float] = field(default_factory=lambda: LASTING_S)
     cold: bool = False  # do not wait until the servers are at their pace
     deadline_s: float = RECOVERY_S  # of each recovery
@@ -67,7 +75,8 @@ class ScenarioOptions:
     @property
     def servers(self) -> int:
         """How many brokers and Spark servers there must be: two, if one of them is to fail."""
-        return 2 if not self.short and (not self.kinds or NEED_TWO & set(self.kinds)) else 1
+        one = self.short or self.evolution
+        return 2 if not one and (not self.kinds or NEED_TWO & set(self.kinds)) else 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,13 +106,16 @@ class Scenario:
     produced: int = 0
     took_s: float = 0.0
     audit: AuditResult | None = None
+    comparison: Comparison | None = None  # of values, where schemas evolve
     row_ages: tuple[Freshness, ...] = ()
     _began: float = field(default_factory=time.monotonic)
 
     @property
     def clean(self) -> bool:
-        """Tell whether nothing was lost, doubled or overdue."""
-        return self.failure is None and self.audit is not None and self.audit.clean
+        """Tell whether nothing was lost, doubled, overdue, or landed as another value."""
+        differs = self.comparison is not None and self.comparison.differences
+        audited = self.audit is not None and self.audit.clean
+        return self.failure is None and audited and not differs
 
     async def run(self) -> None:
         """Set up, disturb, land, audit; everything is taken down again, also when cancelled.
@@ -115,16 +127,27 @@ class Scenario:
         """
         without = [] if may_mount() else [Kind.DISK_FULL]
         self.skipped += [f"{kind}: nothing can be mounted here" for kind in without]
+        without.append(Kind.REGISTRY_KILL)  # there is one only where schemas evolve
         shape = replace(self.options.shape, servers=self.options.servers)
-        async with run_system(self.directory, shape, self.log) as made:
+        async with AsyncExitStack() as held:
+            evolving = None
+            if self.options.evolution:
+                self.log("starting the schema registry")
+                registry = run_evolving_topics(self.directory / "registry", self.options.seed)
+                evolving = await held.enter_async_context(registry)
+            system = run_system(self.directory, shape, self.log, evolving)
+            made = await held.enter_async_context(system)
             await self._ready(made)
             done = asyncio.Event()
             async with asyncio.TaskGroup() as tasks:
                 load = tasks.create_task(self._load(made, done))
+                if evolving is not None:
+                    tasks.create_task(evolving.evolve(done))
                 try:
                     if not (self.options.cold or self.options.short):
                         await self._warm_up(made)
-                    await self._disturb(made, self._plan(without))
+                    plan = islice(self._plan(without), self.options.skip, None)
+                    await self._disturb(made, plan)
                 except ExternalError as exc:
                     self.failure = str(exc)
                     self.log(f"failed: {exc}")
@@ -140,12 +163,17 @@ class Scenario:
             found = await audit(settings.topics, settings.kafka, settings.lake)
             self.audit = without_bombs(found, made.bombs)
             self.row_ages = await freshness(settings.topics, settings.lake)
+            if evolving is not None:
+                self.log("comparing values")
+                self.comparison = await compare_values(evolving, settings, made.bus)
         self.took_s = self._now()
 
     def _plan(self, without: list[Kind]) -> Iterator[ConcurrentFaults]:
         options = self.options
         if options.short:
-            return short_schedule()
+            return short_evolution() if options.evolution else short_schedule()
+        if options.evolution:
+            return evolution_schedule(options.seed)
         if options.kinds:
             return chosen_schedule(options.seed, options.kinds, options.lasting_s)
         return random_schedule(options.seed, without, options.aimed_only, options.lasting_s)
@@ -184,14 +212,16 @@ class Scenario:
             raise ExternalError(f"after {deadline_s:g} s: {lacks}; logs: {made.directory}") from exc
 
     async def _load(self, made: System, done: asyncio.Event) -> LoadResult:
+        evolving = made.evolving
         load = Load(
             row_s=ROW_S,
             bytes_per_per_cent=CAPACITY / 100,
-            record_bytes=RECORD_BYTES,
+            record_bytes=RECORD_BYTES if evolving is None else evolving.record_bytes,
             delivery_s=120.0,
         )
         rows = stream(self.options.seed, made.partitions)
-        return await run_load(rows, made.direct_settings.kafka, load, stop=done)
+        make = None if evolving is None else evolving.record
+        return await run_load(rows, made.direct_settings.kafka, load, stop=done, make=make)
 
     # --- the faults ------------------------------------------------------------------------------
 
@@ -262,6 +292,7 @@ class Scenario:
             "landed_rows": self.audit.rows if self.audit else None,
             "row_ages": [asdict(one) for one in self.row_ages],
             "wrong": list(self.audit.faults()) if self.audit else None,
+            "comparison": asdict(self.comparison) if self.comparison else None,
             "failure": self.failure,
             "clean": self.clean,
             "took_s": round(self.took_s, 1),

@@ -19,6 +19,7 @@ import psutil
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from tests.chaos.aimed_points import AimedPoints, aimed_points
+from tests.chaos.evolving_topics import EvolvingTopics
 from tests.chaos.proxy import Proxy, proxy
 from tests.chaos.servers import (
     disk,
@@ -48,6 +49,7 @@ from binwright.runtime.settings import (
 from binwright.views.follower import watch_group
 from binwright.views.group_view import GroupView
 
+LAKE = "lake"  # in the directory of data
 TOPICS = ("orders", "clicks")
 PARTITIONS = 4
 FEWEST_TABLES = len(TOPICS)
@@ -107,6 +109,7 @@ class System:
     controllers: tuple[LoggedService, ...]
     monitor: LoggedService
     lake_mount: Path | None
+    evolving: EvolvingTopics | None  # of tables by schemas of a registry
     view: GroupView = field(default_factory=GroupView)
     twins: list[Child] = field(default_factory=list)
     bombs: set[tuple[TopicPartition, int]] = field(default_factory=set)  # with their offsets
@@ -237,7 +240,10 @@ def environment(settings: Settings, applied: AimedPoints) -> dict[str, str]:
 
 @contextlib.asynccontextmanager
 async def run_system(
-    directory: Path, shape: SystemShape, progress: Callable[[str], None]
+    directory: Path,
+    shape: SystemShape,
+    progress: Callable[[str], None],
+    evolving: EvolvingTopics | None = None,
 ) -> AsyncIterator[System]:
     """Set everything up, with every partition read; take it down again however the block ends.
 
@@ -245,12 +251,13 @@ async def run_system(
         directory: Of data and logs; empty.
         shape: How large it is.
         progress: Told in words what goes on.
+        evolving: Topics whose tables have the columns of a registry's schemas.
 
     Raises:
         EmbeddedError: A server could not be had, or a service does not stay up.
     """
     async with contextlib.AsyncExitStack() as held:
-        lake = directory / "lake"
+        lake = directory / LAKE
         mounted = held.enter_context(disk(lake)) if may_mount() else None
         token = secrets.token_urlsafe()  # lake.token_file is that of all servers
         sparks = [
@@ -276,14 +283,18 @@ async def run_system(
         kafka, lines = first.bootstrap_servers, [line]
         brokers = [first]
         direct_settings = _settings(
-            directory, lake, shape, kafka, _named(sparks, [spark.address for spark in sparks])
+            directory,
+            shape,
+            kafka,
+            _named(sparks, [spark.address for spark in sparks]),
+            evolving,
         )
         settings = _settings(
             directory,
-            lake,
             shape,
             f"{HOST}:{line.port}",
             _named(sparks, [f"sc://localhost:{between.port}" for between in spark_proxies]),
+            evolving,
         )
         applied = aimed_points(directory / "aims")
         bus = await held.enter_async_context(KafkaControlTopics(direct_settings.kafka))
@@ -310,6 +321,7 @@ async def run_system(
             controllers=services[:2],
             monitor=services[2],
             lake_mount=mounted,
+            evolving=evolving,
         )
         watching = watch_group(
             bus, direct_settings.metadata_topic, direct_settings.monitor.topic, made.view
@@ -324,10 +336,10 @@ def _named(sparks: Sequence[SparkServer], addresses: Sequence[str]) -> Mapping[s
 
 def _settings(
     directory: Path,
-    lake: Path,
     shape: SystemShape,
     kafka: str,
     sparks: Mapping[str, object],
+    evolving: EvolvingTopics | None,
 ) -> Settings:
     return load_settings(
         group="chaos",
@@ -336,7 +348,7 @@ def _settings(
         log_level="debug",
         kafka={"bootstrap_servers": kafka, "request_timeout_s": 10.0},
         lake={
-            "path": str(lake),
+            "path": str(directory / LAKE),
             **sparks,
             "freshness_s": shape.freshness_s,
             "compact_files": shape.compact_files,
@@ -344,7 +356,7 @@ def _settings(
             "target_file_bytes": FILE_BYTES,
             "compact_below_bytes": FILE_BYTES // 2,
         },
-        tables=[{"topics": [TOPICS[1]], "format": "json", "columns": COLUMNS}],
+        **_tables(evolving),
         staging={"max_bytes": STAGED_BYTES},
         monitor={"window_s": 8.0},
         controller={
@@ -357,6 +369,12 @@ def _settings(
         },
         consumer={"drain_timeout_s": 20.0},
     )
+
+
+def _tables(evolving: EvolvingTopics | None) -> dict[str, object]:
+    if evolving is None:
+        return {"tables": [{"topics": [TOPICS[1]], "format": "json", "columns": COLUMNS}]}
+    return {"tables": evolving.tables, "registry": {"url": evolving.url}}
 
 
 async def _make_topics(bus: KafkaControlTopics, settings: Settings) -> None:

@@ -3,12 +3,18 @@
 from itertools import islice
 
 from tests.chaos.fault_schedule import (
+    EACH_KIND,
+    EVOLUTION_KINDS,
+    EVOLUTION_MODES,
+    EVOLUTION_STEPS,
     STEPS,
     SYSTEM_WIDE_KINDS,
     ConcurrentFaults,
     Kind,
     chosen_schedule,
+    evolution_schedule,
     random_schedule,
+    short_evolution,
     short_schedule,
 )
 
@@ -53,6 +59,23 @@ def test_a_short_run_has_few_faults_one_at_a_time() -> None:
     drawn = list(short_schedule())
     assert 3 <= len(drawn) <= 4
     assert all(len(scene) == 1 for scene in drawn)
+
+
+def test_a_hundred_faults_hit_every_process_at_each_step_of_an_evolution_once() -> None:
+    faults = [fault for scene in islice(evolution_schedule(1), 100) for fault in scene]
+    aimed = [(f.service, f.step, f.moment, f.failure_mode) for f in faults if f.step]
+    assert sorted(aimed) == sorted((*step, m) for step in EVOLUTION_STEPS for m in EVOLUTION_MODES)
+    others = [fault.kind for fault in faults if not fault.step]
+    assert sorted(others) == sorted([*EVOLUTION_KINDS] * EACH_KIND)
+    assert [*islice(evolution_schedule(1), 100)] == [*islice(evolution_schedule(1), 100)]
+    assert [*islice(evolution_schedule(2), 100)] != [*islice(evolution_schedule(1), 100)]
+
+
+def test_a_short_evolution_has_four_faults_at_its_steps() -> None:
+    faults = [fault for scene in short_evolution() for fault in scene]
+    assert len(faults) == 4
+    assert all((f.service, f.step, f.moment) in EVOLUTION_STEPS for f in faults)
+    assert {fault.failure_mode for fault in faults} == {*EVOLUTION_MODES}
 
 
 def test_requested_kinds_take_turns() -> None:

@@ -9,7 +9,7 @@ import typer
 
 from binwright.protocol.errors import UserError
 
-PAGES = ("settings", "cli", "messages", "metrics", "errors", "log-events", "acls")
+PAGES = ("settings", "cli", "messages", "metrics", "errors", "log-events", "acls", "types")
 """A page each, made by `page()` of the module of this name."""
 
 

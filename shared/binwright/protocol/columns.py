@@ -43,8 +43,8 @@ SIMPLE = frozenset(
         "timestamp",
     ]
 )
-_ALIASES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
-_ALIASES |= {"real": "float", "bool": "boolean"}
+ALIASES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
+ALIASES |= {"real": "float", "bool": "boolean"}
 _WITHOUT_ORDER = frozenset(["boolean", "binary", VARIANT])
 _STEP = re.compile(r"(`(?:[^`]|``)+`|[^`.]+)(\.|\Z)")
 _TOKEN = re.compile(r"\s*(`(?:[^`]|``)+`|\w+|[<>(),:])")
@@ -249,7 +249,7 @@ class _Parser:
 
     def _type(self) -> ColumnType:
         token = self._word("a type").lower()
-        name = _ALIASES.get(token, token)
+        name = ALIASES.get(token, token)
         if name in SIMPLE:
             return Simple(name)
         if name == VARIANT:

@@ -33,11 +33,11 @@ MOST_WORK = 100_000  # fields that come from several schemas, tens of items, tho
 LONGEST_NAME = 1_000  # characters
 LONGEST_PATH = 100  # of schemas within each other
 _SHOWN = 60  # characters of a name
-_TYPES = frozenset(["array", "boolean", "integer", "null", "number", "object", "string"])
+TYPES = frozenset(["array", "boolean", "integer", "null", "number", "object", "string"])
 _TOGETHER = ("allOf", "oneOf", "anyOf")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
-_INTEGERS = {f"int{bits}": Simple("int") for bits in (8, 16, 32)}
-_FORMATS = {"date-time": Simple("timestamp"), "date": Simple("date")}
+INTEGERS = {f"int{bits}": Simple("int") for bits in (8, 16, 32)}
+FORMATS = {"date-time": Simple("timestamp"), "date": Simple("date")}
 _DIGITS = re.compile(r"[0-9]{1,2}")
 
 Within = tuple[int, ...]
@@ -236,7 +236,7 @@ def _types(node: dict[str, Node]) -> frozenset[str] | None:
         case _:
             return None
     for each in types:
-        if not isinstance(each, str) or each not in _TYPES:
+        if not isinstance(each, str) or each not in TYPES:
             raise SchemaRefused(f"has the type {each!r}"[:_SHOWN] + ", which no value has")
     return frozenset(types)
 
@@ -262,7 +262,7 @@ def _type_of(value: Node) -> str:
 def _scalar(name: str, node: dict[str, Node]) -> ColumnType:
     match name:
         case "integer":
-            return _INTEGERS.get(str(node.get("connect.type")), Simple("bigint"))
+            return INTEGERS.get(str(node.get("connect.type")), Simple("bigint"))
         case "number":
             return _number(node)
         case "boolean":
@@ -270,7 +270,7 @@ def _scalar(name: str, node: dict[str, Node]) -> ColumnType:
         case _:
             if node.get("connect.type") == "bytes":
                 return Simple("binary")
-            return _FORMATS.get(str(node.get("format")), Simple("string"))
+            return FORMATS.get(str(node.get("format")), Simple("string"))
 
 
 def _number(node: dict[str, Node]) -> ColumnType:

@@ -36,6 +36,8 @@ PROGRESS_S = 1.0
 
 OnRow = Callable[[int, Row], None]
 OnProgress = Callable[["Progress"], None]
+MakeRecord = Callable[[TopicPartition, int], tuple[bytes, bytes | None]]
+"""Returns key and value of a partition's next record, by the time, ms since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ def _path(path: object | None) -> str | None:
     return None if path is None else str(path)
 
 
-async def run_load(  # noqa: PLR0913 - the last three are a caller's own
+async def run_load(  # noqa: PLR0913 - the last four are a caller's own
     stream: Stream,
     kafka: KafkaSettings,
     load: Load,
@@ -107,6 +109,7 @@ async def run_load(  # noqa: PLR0913 - the last three are a caller's own
     on_row: OnRow | None = None,
     on_progress: OnProgress | None = None,
     stop: asyncio.Event | None = None,
+    make: MakeRecord | None = None,
 ) -> LoadResult:
     """Write records until `stream` or `load.duration_s` ends, `stop` is set, or it is cancelled.
 
@@ -121,6 +124,8 @@ async def run_load(  # noqa: PLR0913 - the last three are a caller's own
             continues when the stream repeats).
         on_progress: Called on the event loop once a second.
         stop: Ends the load early.
+        make: Makes the records, of about `load.record_bytes` each, in a thread; None: they are
+            `SampleRecords`.
 
     Raises:
         StreamError: The stream is empty, or the records are too small for their fields.
@@ -141,6 +146,7 @@ async def run_load(  # noqa: PLR0913 - the last three are a caller's own
             loop.call_soon_threadsafe(on_progress, progress)
 
     producer = _LoadProducer(stream, kafka, load, begin, report)
+    producer.make = make or producer.make
     work = asyncio.create_task(asyncio.to_thread(producer.run))
     watch = asyncio.create_task(stop.wait()) if stop else None
     if watch:
@@ -177,7 +183,8 @@ class _LoadProducer:
         self._kafka, self._load, self._begin, self._report = kafka, load, begin, report
         self._pacer = Pacer(stream, load)
         self._partitions = list(self._pacer.due_bytes)
-        self._records = SampleRecords(load.record_bytes)
+        samples = SampleRecords(load.record_bytes)
+        self.make: MakeRecord = lambda _, now_ms: samples.make(now_ms)
         self._halted = threading.Event()
         self._enqueued = Counter[TopicPartition]()
         self._failed = 0
@@ -289,7 +296,7 @@ class _LoadProducer:
         now_ms = wall_ms()
         for partition, number in self._pacer.due().items():
             for _ in range(number):
-                key, value = self._records.make(now_ms)
+                key, value = self.make(partition, now_ms)
                 try:
                     producer.produce(partition.topic, value, key, partition.partition)
                 except BufferError:

@@ -3,8 +3,8 @@
 The product has no hooks: here its messages and calls are wrapped from outside, so that a process
 can end or stop itself before, during and after one of them, and behind some log events. Chaos and
 the services share files in `CHAOS_AIMS`: `aim` (a step, taken by the first process that comes to
-it, by renaming it to `hit-<pid>`), `unseen` (processes out of the fleet's reach), `skew` (seconds
-that a process's wall clock is off).
+it, by renaming it to `hit-<pid>`; with the process of a server if that is struck instead), `unseen`
+(processes out of the fleet's reach), `skew` (seconds that a process's wall clock is off).
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,10 +27,12 @@ FAILURE_MODES = {
     "kill": signal.SIGKILL,
     "hang": signal.SIGSTOP,
     "zombie": signal.SIGSTOP,
+    "kill_spark": signal.SIGKILL,
+    "kill_registry": signal.SIGKILL,
 }  # twin: none
 
 
-def at(service: str, step: str, moment: str) -> str | None:
+def at(service: str, step: str, moment: str) -> Callable[[], None] | None:
     """Return what to do here and now, once; None: go on."""
     aim = AIMS / "aim"
     if not aim.exists():
@@ -42,13 +44,14 @@ def at(service: str, step: str, moment: str) -> str | None:
         aim.rename(AIMS / f"hit-{os.getpid()}")
     except FileNotFoundError:
         return None  # another process was first
-    return str(wanted["failure_mode"])
+    number = FAILURE_MODES.get(wanted["failure_mode"])
+    return None if number is None else partial(os.kill, wanted["server"] or os.getpid(), number)
 
 
-def strike(failure_mode: str | None) -> None:
-    """End or stop this process, here."""
-    if failure_mode in FAILURE_MODES:
-        os.kill(os.getpid(), FAILURE_MODES[failure_mode])
+def strike(service: str, step: str, moment: str) -> None:
+    """End or stop this process, or end a server, if this is the step."""
+    if (struck := at(service, step, moment)) is not None:
+        struck()
 
 
 def wrap(owner: type, name: str, service: str, step: Callable[[tuple[Any, ...]], str]) -> None:
@@ -58,11 +61,11 @@ def wrap(owner: type, name: str, service: str, step: Callable[[tuple[Any, ...]],
     @wraps(original)
     async def aimed(*args: Any, **more: Any) -> Any:
         named = step(args)
-        strike(at(service, named, "before"))
-        if (failure_mode := at(service, named, "during")) is not None:
-            asyncio.get_running_loop().call_later(LOOK_S, strike, failure_mode)
+        strike(service, named, "before")
+        if (struck := at(service, named, "during")) is not None:
+            asyncio.get_running_loop().call_later(LOOK_S, struck)
         given = await original(*args, **more)
-        strike(at(service, named, "after"))
+        strike(service, named, "after")
         return given
 
     setattr(owner, name, aimed)
@@ -76,7 +79,7 @@ def wrap_logged(owner: type, name: str, service: str) -> None:
     def aimed(self: Any, effects: Any, *args: Any) -> Any:
         given = original(self, effects, *args)
         for event in [effect.event for effect in effects if hasattr(effect, "event")]:
-            strike(at(service, event, "after"))
+            strike(service, event, "after")
         return given
 
     setattr(owner, name, aimed)
@@ -96,6 +99,20 @@ def _calls(owner: str, names: Sequence[str], prefix: str) -> ModulePatch:
     return made
 
 
+def _before_altering(module: ModuleType) -> None:
+    """Aim at the moment when a table's columns were read, and some are to be added or wider."""
+    original = module.missing_columns
+
+    @wraps(original)
+    def aimed(*args: Any, **more: Any) -> Any:
+        found = original(*args, **more)
+        if found:
+            strike("consumer", "delta.alter", "before")
+        return found
+
+    module.missing_columns = aimed  # type: ignore[attr-defined]
+
+
 def _bus(service: str) -> ModulePatch:
     return lambda module: wrap(module.KafkaControlTopics, "publish", service, kind_of)
 
@@ -106,7 +123,16 @@ CONSUMER: dict[str, ModulePatch] = {
         "FileStaging", ("write", "delete", "write_lease", "delete_other_leases"), "staging"
     ),
     "binwright.consumer.lake.spark_lake": _calls(
-        "SparkLake", ("open", "claim", "history", "append_bad", "append", "compact"), "lake"
+        "SparkLake",
+        (
+            *("open", "claim", "history", "add_columns", "append_bad", "append", "commit_stamp"),
+            "compact",
+        ),
+        "lake",
+    ),
+    "binwright.consumer.lake.delta": _before_altering,
+    "binwright.consumer.decoding.registry": _calls(
+        "SchemaRegistry", ("schema", "versions", "version"), "registry"
     ),
     "binwright.consumer.writer.effects": lambda module: wrap_logged(
         module.Effects, "carry_out", "consumer"

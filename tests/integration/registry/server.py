@@ -26,7 +26,7 @@ ARCHIVE = Artifact(
     "f894a17f650ec427de72cfb68edfc30f8020743269293e58372e22f67fd4fd15",
     "tar.gz",
 )
-READY_S, GRACE_S, REQUEST_S = 120.0, 10.0, 10.0
+READY_S, GRACE_S, REQUEST_S = 300.0, 10.0, 30.0
 
 
 class RegistryServer(Server):

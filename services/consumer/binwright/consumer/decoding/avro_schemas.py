@@ -29,7 +29,7 @@ from binwright.protocol.schemas import SchemaRefused, check_names, check_place
 Node = Any
 """A type as `fastavro` has it: a name, a list (a union), or a dictionary."""
 
-_SIMPLE = {
+SIMPLE = {
     "boolean": "boolean",
     "int": "int",
     "long": "bigint",
@@ -40,7 +40,8 @@ _SIMPLE = {
     "enum": "string",
     "fixed": "binary",
 }
-_TYPES = {*_SIMPLE, "null", "array", "map", "record"}
+"""The types without parts, and those of their columns."""
+TYPES = {*SIMPLE, "null", "array", "map", "record"}
 ONLY_FIELD = "value"
 TICKS = {"timestamp-millis": 1_000, "timestamp-micros": 1_000_000, "timestamp-nanos": 10**9}
 """Ticks per second of a moment."""
@@ -131,7 +132,7 @@ class AvroSchema:
                 kinds = ", ".join(map(kind_of, node))
                 raise SchemaRefused(f"a union of {kinds or 'nothing'} has no column type")
             case _:
-                return Simple(_SIMPLE[kind])
+                return Simple(SIMPLE[kind])
 
     def _stored(self, node: Node) -> ColumnType:
         kind = self.column_type(node)
@@ -194,7 +195,7 @@ def _check_type(node: Node, inside: tuple[str, ...]) -> None:
     """Raise `SchemaRefused` for a type that `fastavro` takes, and no reader may be given."""
     if len(inside) > DEEPEST:
         raise SchemaRefused(f"is nested more than {DEEPEST} deep")
-    if (kind := kind_of(node)) not in _TYPES:
+    if (kind := kind_of(node)) not in TYPES:
         raise SchemaRefused(f"has the type {kind}, which no value has")
     if kind != "record":
         return
