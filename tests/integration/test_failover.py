@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_CONFIG, inbound
+from binwright.kafka.control_records import (
+    CONTROLLER_PARTITION,
+    METADATA_CONFIG,
+    METRICS_CONFIG,
+    inbound,
+)
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.child import Child, Command
 from binwright.protocol.messages import Claim
@@ -65,7 +70,7 @@ class Pair:
         await self.until(lambda: all(c.sent("controller.waiting") for c in self.both))
 
     async def _listen(self) -> None:
-        await self.bus.ensure(self.topic, 1, {})
+        await self.bus.ensure(self.topic, 1, METADATA_CONFIG)
         reader = await self.bus.reader(self.topic, CONTROLLER_PARTITION, 0)
         try:
             async for _, message in inbound(reader):
