@@ -6,12 +6,12 @@ import tomllib
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
+from tests.deploy.chart.manifests import Objects, check_equal, kustomized, objects
 from tests.helm import CHART, helm, run_helm
-from tests.programs import ROOT, ProgramMissing, run_program
+from tests.programs import ROOT, ProgramMissing
 from tools import chart_schema
 from tools.dist import pack_chart
 from tools.locks import project
@@ -24,10 +24,6 @@ pytestmark = pytest.mark.kubernetes
 
 DEPLOY = ROOT / "deploy"
 NAMESPACE = "binwright"
-LABELS = {f"app.kubernetes.io/{name}": "binwright" for name in ("name", "part-of")}
-OF_HELM = ("helm.sh/resource-policy", "binwright.dev/settings")
-"""Annotations that the manifests do not have: what stays, and what starts pods again."""
-Objects = dict[tuple[str, str], Obj]
 Render = Callable[..., Objects]
 
 
@@ -38,39 +34,6 @@ def _tool() -> None:
         helm()
     except ProgramMissing as exc:
         pytest.skip(str(exc))
-
-
-def objects(text: str) -> Objects:
-    """Return objects by kind and name, with the files in ConfigMaps as values."""
-    found: Objects = {}
-    for each in filter(None, yaml.safe_load_all(text)):
-        key = (each["kind"], each["metadata"]["name"])
-        assert key not in found
-        files = each.get("data", {})
-        for name, content in files.items():
-            if name == "binwright.toml":
-                files[name] = tomllib.loads(content)
-            elif name == "pod.yaml":
-                files[name] = yaml.safe_load(content)
-        found[key] = each
-    return found
-
-
-def without_annotations(part: Any) -> Any:
-    """Return an object without the annotations that only the chart has."""
-    match part:
-        case dict():
-            kept = {key: without_annotations(value) for key, value in part.items()}
-            if annotations := kept.get("annotations"):
-                for name in OF_HELM:
-                    annotations.pop(name, None)
-            return {k: v for k, v in kept.items() if (k, v) not in EMPTY}
-        case list():
-            return [without_annotations(each) for each in part]
-    return part
-
-
-EMPTY: list[tuple[str, Obj]] = [("annotations", {}), ("metadata", {})]
 
 
 @pytest.fixture
@@ -91,28 +54,6 @@ def refusal(tmp_path: Path, *arguments: str) -> str:
     done = run_helm("template", "release", str(CHART), *arguments, home=tmp_path)
     assert done.returncode != 0
     return done.stderr
-
-
-def kustomized(binaries: Path, directory: Path) -> Objects:
-    """Return what kustomize builds, without the namespace, which Helm is given."""
-    kubectl = str(binaries / "kubectl")
-    done = run_program(kubectl, "kustomize", str(directory), timeout_s=60.0)
-    assert done.returncode == 0, done.stderr
-    return {key: each for key, each in objects(done.stdout).items() if key[0] != "Namespace"}
-
-
-def check_equal(chart: Objects, manifests: Objects) -> None:
-    """Check that they have the same objects, but for what only the chart has.
-
-    kustomize labels what the base has, the chart everything.
-    """
-    assert chart.keys() == manifests.keys()
-    for key, each in manifests.items():
-        meta = each["metadata"]
-        meta["labels"] = {**meta.get("labels", {}), **LABELS}
-        if key[0].startswith("ValidatingAdmissionPolicy"):
-            del meta["namespace"]  # kustomize's mistake: they belong to no namespace
-        assert without_annotations(chart[key]) == each, key
 
 
 def test_the_defaults_give_the_manifests(render: Render, binaries: Path) -> None:

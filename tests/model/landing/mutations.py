@@ -5,8 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from binwright.consumer.decide import buffer as buffers
-from binwright.consumer.decide.buffer import Buffer, BufferedRange
+from binwright.consumer.decide.buffer import Buffer
 from binwright.consumer.decide.writer import chain as chains
 from binwright.consumer.decide.writer import commits as table_commits
 from binwright.consumer.decide.writer import landed_offsets, landing, machine
@@ -29,12 +28,13 @@ from binwright.consumer.decide.writer.states import (
     Unclear,
     Writer,
 )
-from binwright.protocol.messages import OffsetRange, Staged
+from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import GroupOffset, Records
+from binwright.protocol.ports.kafka import GroupOffset
 from binwright.protocol.ports.lake import Commit, PartitionOffsets, Ranges
 from binwright.protocol.stamp import Stamp, read_stamp
 
+from . import reading_mutations as reading
 from .world import TOPIC
 
 Patch = tuple[object, str, Any]
@@ -257,58 +257,6 @@ def _deletes_before_stamp(state: Landing, read: Any, now: float) -> landing.Step
     return after, landing._delete(over)
 
 
-# --- the buffer ----------------------------------------------------------------------------------
-
-_take = Buffer.take_ranges
-
-
-def _begins_at_first_record(self: Buffer, topic: str) -> Mapping[TopicPartition, BufferedRange]:
-    return {
-        p: replace(s, range=OffsetRange(s.records[0].offsets[0], s.range.next)) if s.records else s
-        for p, s in _take(self, topic).items()
-    }
-
-
-def _begins_too_early(self: Buffer, topic: str) -> Mapping[TopicPartition, BufferedRange]:
-    return {
-        p: replace(s, range=OffsetRange(max(0, s.range.first - 1), s.range.next))
-        for p, s in _take(self, topic).items()
-    }
-
-
-def _drops_nothing(_self: Buffer, _partition: TopicPartition) -> None:
-    pass
-
-
-def _keeps_rows(self: Buffer, partition: TopicPartition, offset: int, *, cut: bool = False) -> None:
-    rows = self._rows.setdefault(partition, buffers._Rows(offset, offset, []))
-    rows.begin, rows.cut = min(rows.begin, offset), cut
-
-
-def _ignores_cuts(
-    self: Buffer, partition: TopicPartition, offset: int, *, cut: bool = False
-) -> None:
-    del cut
-    _buffer_begin(self, partition, offset)
-
-
-_buffer_begin = Buffer.begin
-
-
-def _ends_too_late(self: Buffer, topic: str) -> Mapping[TopicPartition, BufferedRange]:
-    return {
-        p: replace(s, range=OffsetRange(s.range.first, s.range.next + 1))
-        for p, s in _take(self, topic).items()
-    }
-
-
-def _loses_record(self: Buffer, partition: TopicPartition, records: Records, now: float) -> None:
-    _add(self, partition, records.since(records.offsets[min(1, len(records) - 1)]), now)
-
-
-_add = Buffer.add
-
-
 # --- several tables ------------------------------------------------------------------------------
 
 
@@ -423,13 +371,15 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
         (landing, "apply_announcements", _deletes_before_stamp),
     ),
     # ranges
-    "a range begins at its first record": ((Buffer, "take_ranges", _begins_at_first_record),),
-    "a range begins too early": ((Buffer, "take_ranges", _begins_too_early),),
-    "a range ends too late": ((Buffer, "take_ranges", _ends_too_late),),
-    "rows survive a reset": (
-        (Buffer, "begin", _keeps_rows),
-        (Buffer, "drop", _drops_nothing),
+    "a range begins at its first record": (
+        (Buffer, "take_ranges", reading.begins_at_first_record),
     ),
-    "a cut is not announced": ((Buffer, "begin", _ignores_cuts),),
-    "a record is left out": ((Buffer, "add", _loses_record),),
+    "a range begins too early": ((Buffer, "take_ranges", reading.begins_too_early),),
+    "a range ends too late": ((Buffer, "take_ranges", reading.ends_too_late),),
+    "rows survive a reset": (
+        (Buffer, "begin", reading.keeps_rows),
+        (Buffer, "drop", reading.drops_nothing),
+    ),
+    "a cut is not announced": ((Buffer, "begin", reading.ignores_cuts),),
+    "a record is left out": ((Buffer, "add", reading.loses_record),),
 }
