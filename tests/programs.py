@@ -92,16 +92,19 @@ def build_with_go(
     """Build a program by a command of Go's.
 
     Raises:
-        ProgramMissing: There is no Go, or the program cannot be built.
+        ProgramMissing: There is no Go, or the program cannot be built in time.
     """
     if not shutil.which("go"):
         raise ProgramMissing(f"no {program} in {SHARED}, and no Go compiler to build it")
-    done = run_program(
-        *("go", *command),
-        cwd=cwd,
-        environment={"CGO_ENABLED": "0", **environment},
-        timeout_s=BUILD_S,
-    )
+    try:
+        done = run_program(
+            *("go", *command),
+            cwd=cwd,
+            environment={"CGO_ENABLED": "0", **environment},
+            timeout_s=BUILD_S,
+        )
+    except subprocess.TimeoutExpired as exc:
+        raise ProgramMissing(f"{program} was not built within {BUILD_S:g} s") from exc
     if done.returncode:
         raise ProgramMissing(f"{program} cannot be built here: {done.stderr.strip()[-500:]}")
 
