@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import json
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -16,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from tests.programs import ProgramMissing, run_program
+from tests.programs import ProgramMissing, program_of_apt
 
 from binwright.runtime.run import background_tasks
 
-INSTALL_S, START_S, ANSWER_S, WAIT_S, END_S = 300.0, 60.0, 30.0, 20.0, 10.0
+START_S, ANSWER_S, WAIT_S, END_S = 60.0, 30.0, 20.0, 10.0
 POLL_S = 0.05
 FLAGS = (
     "--headless",
@@ -48,24 +47,8 @@ def program() -> str:
     Raises:
         ProgramMissing: There is none, and none can be had; says why.
     """
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if found := shutil.which(name):
-            return found
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise ProgramMissing("no chromium here, and only root with apt-get can install it")
-    quiet = {"DEBIAN_FRONTEND": "noninteractive"}
-    options = ("-qq", "-y", "--no-install-recommends")
-    steps = (("update", "-qq"), ("install", *options, "chromium", "fonts-dejavu-core"))
-    for step in steps:
-        try:
-            done = run_program("apt-get", *step, timeout_s=INSTALL_S, environment=quiet)
-        except subprocess.TimeoutExpired as exc:
-            raise ProgramMissing(f"apt-get {step[0]} took longer than {INSTALL_S:g} s") from exc
-        if done.returncode:
-            raise ProgramMissing(f"apt-get {step[0]}: {done.stderr.strip()[-300:]}")
-    if found := shutil.which("chromium"):
-        return found
-    raise ProgramMissing("apt-get installed chromium, and it is not there")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return program_of_apt(names, "chromium", "fonts-dejavu-core")
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import lzma
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from binwright.local.cache import cache_dir
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared" / "bin"
-BUILD_S = 3_000.0
+BUILD_S, INSTALL_S = 3_000.0, 300.0
 LIST_PACKAGES = """
 import json
 from importlib.metadata import distributions
@@ -107,6 +107,40 @@ def build_with_go(
         raise ProgramMissing(f"{program} was not built within {BUILD_S:g} s") from exc
     if done.returncode:
         raise ProgramMissing(f"{program} cannot be built here: {done.stderr.strip()[-500:]}")
+
+
+def program_of_apt(names: Sequence[str], *packages: str) -> str:
+    """Return a program of the system, installed by apt where that can be done.
+
+    Args:
+        names: Those that it may have; the first is that of the package.
+        packages: What to install where none of them is there.
+
+    Raises:
+        ProgramMissing: There is none, and none can be had; says why.
+    """
+
+    def found() -> str | None:
+        path = f"{os.environ['PATH']}:/usr/sbin"
+        return next(filter(None, (shutil.which(name, path=path) for name in names)), None)
+
+    if there := found():
+        return there
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        raise ProgramMissing(f"no {names[0]} here, and only root with apt-get can install it")
+    quiet = {"DEBIAN_FRONTEND": "noninteractive"}
+    options = ("-qq", "-y", "--no-install-recommends")
+    with program_home("apt", "packages"):  # one at a time
+        for step in (("update", "-qq"), ("install", *options, *packages)):
+            try:
+                done = run_program("apt-get", *step, timeout_s=INSTALL_S, environment=quiet)
+            except subprocess.TimeoutExpired as exc:
+                raise ProgramMissing(f"apt-get {step[0]} took longer than {INSTALL_S:g} s") from exc
+            if done.returncode:
+                raise ProgramMissing(f"apt-get {step[0]}: {done.stderr.strip()[-300:]}")
+    if there := found():
+        return there
+    raise ProgramMissing(f"apt-get installed {packages[0]}, and {names[0]} is not there")
 
 
 def unpack_program(program: str, target: Path) -> bool:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.programs import ROOT
+from tests.programs import ROOT, ProgramMissing, program_of_apt
 
 from binwright.local.server import HOST, reserve_port
 
@@ -31,11 +30,12 @@ class SparkProxy:
 
 
 def search_path() -> str:
-    """Return a PATH with the program; skip, with the reason, without it."""
-    path = f"{os.environ['PATH']}:/usr/sbin"
-    if shutil.which(PROGRAM, path=path) is None:
-        pytest.skip(f"there is no {PROGRAM} (Debian: apt-get install {PROGRAM})")
-    return path
+    """Return a PATH with the program; skip, with the reason, where it cannot be had."""
+    try:
+        program = Path(program_of_apt([PROGRAM], PROGRAM))
+    except ProgramMissing as exc:
+        pytest.skip(str(exc))
+    return f"{os.environ['PATH']}:{program.parent}"
 
 
 @asynccontextmanager
