@@ -325,7 +325,7 @@ async def test_a_plan_that_no_planner_finds_is_refused_although_it_is_approved(
         await asyncio.sleep(1_000)
     (ended,) = (each for each in records(bus) if isinstance(each, BrokersEnded))
     assert (ended.plan, ended.done) == (number, False)
-    assert ended.reason == "the planner of this leader does not find it again"
+    assert ended.reason == "the planner of this leader finds a better one"
     assert of_kind(bus, CopiesStarted) == int(started), "the plan that replaces it waits"
 
 

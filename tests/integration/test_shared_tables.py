@@ -61,7 +61,8 @@ async def writer_of(settings: Settings, table: str) -> int:
         "status", "--json", environment=os.environ | settings_environment(settings)
     )
     assert code == 0, errors
-    (found,) = (each for each in json.loads(out)["tables"] if each["name"] == table)
+    (group,) = json.loads(out)
+    (found,) = (each for each in group["tables"] if each["name"] == table)
     slot: int = found["writer"]
     return slot
 

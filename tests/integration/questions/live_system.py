@@ -197,11 +197,11 @@ async def live_system(broker: str, spark: str, directory: Path) -> AsyncIterator
 def _is_held(topics: Topics) -> bool:
     """Whether the controller has reported what the orders hold back, and all else is quiet."""
     held = [m for _, m in topics.metadata if isinstance(m, Held)]
-    staged = [r.writing[BILLS] for r in topics.reports(BILLS)][-1:]
+    written = [r.writing[BILLS] for r in topics.reports(BILLS)][-1:]
     return (
         bool(held)
         and any("release" in reason for reason in held[-1].reasons)
-        and all(table.state == "paused" and table.pending_bytes for table in staged)
+        and all(table.state == "paused" for table in written)
         and all(rate < 1 for t in (PAYMENTS, BILLS) for rate in newest_rates(topics, t).values())
     )
 

@@ -138,11 +138,12 @@ class Acting:
         if plan.number in self._found:
             return None
         try:
-            found = await look.find_plan(before_plan(look.cluster, plan.proposed))
+            earlier = before_plan(look.cluster, plan.proposed)
+            found = await look.find_plan(earlier)
         except PlacementError as exc:
             return f"the planner of this leader finds no plan: {exc}"
-        if not is_found_again(plan.proposed, found):
-            return "the planner of this leader does not find it again"
+        if not is_found_again(plan.proposed, earlier, found):
+            return "the planner of this leader finds a better one"
         self._found.add(plan.number)
         return None
 

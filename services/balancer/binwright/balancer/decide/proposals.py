@@ -8,15 +8,18 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from binwright.balancer.decide.loads import imbalance
-from binwright.balancer.decide.model import Cluster, Resource, current
+from binwright.balancer.decide.model import BrokerId, Cluster, Placement, Resource, current
 from binwright.balancer.decide.plans import PlacementPlan
 from binwright.balancer.decide.thresholds import Crossing
 from binwright.balancer.ports import ClusterState
 from binwright.protocol import wire
 from binwright.protocol.fields import Number, Offset, Partition
+from binwright.protocol.model import TopicPartition
 
 HOUR_MS = 3_600_000
 BrokerMode = Literal["approve", "act"]
+MORE_BYTES, MORE_UNEVEN = 1.25, 1.1
+"""How much more than a planner's plan another one may copy, and leave a resource uneven."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,10 +196,51 @@ def before_plan(cluster: Cluster, proposed: BrokersProposed) -> Cluster:
     return replace(cluster, partitions=partitions)
 
 
-def is_found_again(proposed: BrokersProposed, found: PlacementPlan) -> bool:
-    """Whether a plan moves what a planner finds, and to the same brokers."""
-    after = {move.partition: tuple(map(int, move.after)) for move in found.moves}
-    return proposed.after == after
+def is_found_again(proposed: BrokersProposed, cluster: Cluster, found: PlacementPlan) -> bool:
+    """Whether a plan is as good as what a planner finds: it copies as little, and is as even.
+
+    Between two looks sizes and rates change a little, and then a planner finds other moves.
+
+    Args:
+        proposed: The plan.
+        cluster: With what the plan moves where it was before.
+        found: By the planner, for that cluster.
+    """
+    size = {each.id: each.size_bytes for each in cluster.partitions}
+    brokers = {int(each.id) for each in cluster.brokers}
+    wanted_brokers = {broker for after in proposed.after.values() for broker in after}
+    if not (size.keys() >= proposed.after.keys() and brokers >= wanted_brokers):
+        return False
+    planned, now = _planned(proposed, cluster), current(cluster)
+    copied = sum(size[p] * len({*after} - {*now[p]}) for p, after in planned.items())
+    if copied > MORE_BYTES * found.bytes:
+        return False
+    uneven, wanted = _uses(cluster, now), _uses(cluster, found.placement)
+    return all(
+        use <= MORE_UNEVEN * _bound(uneven[resource], wanted[resource])
+        for resource, use in _uses(cluster, {**now, **planned}).items()
+    )
+
+
+def _bound(uneven: float, wanted: float) -> float:
+    """Return how even a resource has to be: as in the planner's plan, if that evens it out."""
+    return wanted if wanted * MORE_UNEVEN < uneven else max(uneven, wanted)
+
+
+def _planned(
+    proposed: BrokersProposed, cluster: Cluster
+) -> dict[TopicPartition, tuple[BrokerId, ...]]:
+    """Return where a plan places what it moves; its brokers are in the cluster."""
+    by_number = {int(broker.id): broker.id for broker in cluster.brokers}
+    return {
+        partition: tuple(by_number[broker] for broker in after)
+        for partition, after in proposed.after.items()
+    }
+
+
+def _uses(cluster: Cluster, placement: Placement) -> dict[Resource, float]:
+    """Return the largest use of each resource, in units of its mean."""
+    return {each.resource: each.factor for each in imbalance(cluster, placement)}
 
 
 def _elsewhere(proposed: BrokersProposed, state: ClusterState) -> Iterator[str]:
@@ -210,17 +254,9 @@ def _elsewhere(proposed: BrokersProposed, state: ClusterState) -> Iterator[str]:
 
 def _helps(proposed: BrokersProposed, cluster: Cluster, resources: Collection[Resource]) -> bool:
     """Whether the largest use of any of these resources, in units of its mean, gets smaller."""
-    now = current(cluster)
-    by_number = {int(broker.id): broker.id for broker in cluster.brokers}
-    planned = {
-        partition: tuple(by_number[broker] for broker in replicas)
-        for partition, replicas in proposed.after.items()
-    }
+    planned, now = _planned(proposed, cluster), current(cluster)
     before, after = (
-        max(
-            (each.factor for each in imbalance(cluster, placement) if each.resource in resources),
-            default=1.0,
-        )
-        for placement in (now, {**now, **planned})
+        max((use for resource, use in found.items() if resource in resources), default=1.0)
+        for found in (_uses(cluster, now), _uses(cluster, {**now, **planned}))
     )
     return after < before
