@@ -159,11 +159,16 @@ def test_what_a_planner_finds_is_proposed_with_its_reasons() -> None:
     assert reason(BrokerPlan(0, proposed), UNEVEN, "act") is None
 
 
-def found_again(proposed: BrokersProposed, seen: Cluster) -> bool:
+THRESHOLDS = Thresholds(imbalance=1.3, within_days=7.0)
+
+
+def found_again(
+    proposed: BrokersProposed, seen: Cluster, thresholds: Thresholds = THRESHOLDS
+) -> bool:
     earlier = before_plan(seen, proposed)
     found = find_plan(earlier, Balance())
     assert isinstance(found, PlacementPlan)
-    return is_found_again(proposed, earlier, found)
+    return is_found_again(proposed, earlier, found, thresholds)
 
 
 def test_a_planner_finds_its_plan_again_also_when_some_of_it_is_in_place() -> None:
@@ -199,6 +204,23 @@ def test_a_plan_that_is_as_good_as_the_planner_s_is_found_again() -> None:
     for chosen in (numbers[:1], numbers[:4], numbers):
         moved = replace(PLAN, before=dict.fromkeys(chosen, (1,)), after=dict.fromkeys(chosen, (2,)))
         assert not found_again(moved, cluster(*[ONE] * 8))
+
+
+def test_the_network_of_an_idle_cluster_does_not_count() -> None:
+    """Each look finds another imbalance there."""
+    seen = cluster(*[ONE] * 8)
+    rates = (100.0, 100.0, 100.0, 100.0, 1.0, 1.0, 1.0, 1.0)
+    partitions = tuple(
+        replace(each, read=BytesPerSecond(rate))
+        for each, rate in zip(seen.partitions, rates, strict=True)
+    )
+    chosen = [each.id for each in partitions[5:]]
+    moved = replace(PLAN, before=dict.fromkeys(chosen, (1,)), after=dict.fromkeys(chosen, (2,)))
+    room = Amounts(1_000.0, 10_000.0, 10_000.0, 100.0)
+    roomy = tuple(replace(each, capacity=room) for each in seen.brokers)
+    seen = replace(seen, partitions=partitions, brokers=roomy)
+    assert not found_again(moved, seen)
+    assert found_again(moved, seen, replace(THRESHOLDS, least_network=1_000.0))
 
 
 def test_a_plan_that_moves_nothing_is_not_proposed() -> None:

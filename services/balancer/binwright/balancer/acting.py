@@ -142,7 +142,7 @@ class Acting:
             found = await look.find_plan(earlier)
         except PlacementError as exc:
             return f"the planner of this leader finds no plan: {exc}"
-        if not is_found_again(plan.proposed, earlier, found):
+        if not is_found_again(plan.proposed, earlier, found, look.thresholds):
             return "the planner of this leader finds a better one"
         self._found.add(plan.number)
         return None

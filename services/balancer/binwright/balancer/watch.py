@@ -49,12 +49,14 @@ class Look:
         state: As Kafka reports it.
         cluster: The model of it.
         crossed: The thresholds that it crosses.
+        thresholds: Those of the settings.
         find_plan: Plans for a model; raises `PlacementError` if there is no placement.
     """
 
     state: ClusterState
     cluster: Cluster
     crossed: tuple[Crossing, ...]
+    thresholds: Thresholds
     find_plan: Callable[[Cluster], Awaitable[PlacementPlan]]
 
 
@@ -133,7 +135,7 @@ class BrokerWatch:
                 raise PlacementError("; ".join(map(str, found.conflicts)))
             return found
 
-        return Look(seen.state, cluster, crossed, find_plan)
+        return Look(seen.state, cluster, crossed, self._thresholds, find_plan)
 
     def _evaluated(self, seen: Snapshot) -> tuple[Cluster, tuple[Crossing, ...]]:
         """Return the model of a cluster, and the thresholds that it crosses."""

@@ -3,14 +3,14 @@
 All of it is in the topic, so a number stays valid and the budget is kept under another leader.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from binwright.balancer.decide.loads import imbalance
+from binwright.balancer.decide.loads import Imbalance, imbalance
 from binwright.balancer.decide.model import BrokerId, Cluster, Placement, Resource, current
 from binwright.balancer.decide.plans import PlacementPlan
-from binwright.balancer.decide.thresholds import Crossing
+from binwright.balancer.decide.thresholds import Crossing, Thresholds, imbalances
 from binwright.balancer.ports import ClusterState
 from binwright.protocol import wire
 from binwright.protocol.fields import Number, Offset, Partition
@@ -196,7 +196,9 @@ def before_plan(cluster: Cluster, proposed: BrokersProposed) -> Cluster:
     return replace(cluster, partitions=partitions)
 
 
-def is_found_again(proposed: BrokersProposed, cluster: Cluster, found: PlacementPlan) -> bool:
+def is_found_again(
+    proposed: BrokersProposed, cluster: Cluster, found: PlacementPlan, thresholds: Thresholds
+) -> bool:
     """Whether a plan is as good as what a planner finds: it copies as little, and is as even.
 
     Between two looks sizes and rates change a little, and then a planner finds other moves.
@@ -205,6 +207,7 @@ def is_found_again(proposed: BrokersProposed, cluster: Cluster, found: Placement
         proposed: The plan.
         cluster: With what the plan moves where it was before.
         found: By the planner, for that cluster.
+        thresholds: Of the settings: what carries little is as even as it happens to be.
     """
     size = {each.id: each.size_bytes for each in cluster.partitions}
     brokers = {int(each.id) for each in cluster.brokers}
@@ -215,10 +218,14 @@ def is_found_again(proposed: BrokersProposed, cluster: Cluster, found: Placement
     copied = sum(size[p] * len({*after} - {*now[p]}) for p, after in planned.items())
     if copied > MORE_BYTES * found.bytes:
         return False
-    uneven, wanted = _uses(cluster, now), _uses(cluster, found.placement)
+
+    def uses(placement: Placement) -> dict[Resource, float]:
+        return _uses(imbalances(cluster, thresholds, placement))
+
+    uneven, wanted = uses(now), uses(found.placement)
     return all(
-        use <= MORE_UNEVEN * _bound(uneven[resource], wanted[resource])
-        for resource, use in _uses(cluster, {**now, **planned}).items()
+        use <= MORE_UNEVEN * _bound(uneven.get(resource, 1.0), wanted.get(resource, 1.0))
+        for resource, use in uses({**now, **planned}).items()
     )
 
 
@@ -238,9 +245,9 @@ def _planned(
     }
 
 
-def _uses(cluster: Cluster, placement: Placement) -> dict[Resource, float]:
+def _uses(found: Iterable[Imbalance]) -> dict[Resource, float]:
     """Return the largest use of each resource, in units of its mean."""
-    return {each.resource: each.factor for each in imbalance(cluster, placement)}
+    return {each.resource: each.factor for each in found}
 
 
 def _elsewhere(proposed: BrokersProposed, state: ClusterState) -> Iterator[str]:
@@ -257,6 +264,8 @@ def _helps(proposed: BrokersProposed, cluster: Cluster, resources: Collection[Re
     planned, now = _planned(proposed, cluster), current(cluster)
     before, after = (
         max((use for resource, use in found.items() if resource in resources), default=1.0)
-        for found in (_uses(cluster, now), _uses(cluster, {**now, **planned}))
+        for found in (
+            _uses(imbalance(cluster, placement)) for placement in (now, {**now, **planned})
+        )
     )
     return after < before

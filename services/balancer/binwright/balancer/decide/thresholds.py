@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from binwright.balancer.decide.forecast import RateLine, forecast
 from binwright.balancer.decide.loads import Imbalance, LoadLimits, imbalance
-from binwright.balancer.decide.model import NETWORK, BrokerId, Cluster, Resource
+from binwright.balancer.decide.model import NETWORK, BrokerId, Cluster, Placement, Resource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +50,19 @@ class Crossing:
         return self.broker, self.resource, self.full
 
 
-def imbalances(cluster: Cluster, thresholds: Thresholds) -> tuple[Imbalance, ...]:
-    """Return how uneven each resource is that carries enough to count."""
+def imbalances(
+    cluster: Cluster, thresholds: Thresholds, placement: Placement | None = None
+) -> tuple[Imbalance, ...]:
+    """Return how uneven each resource is that carries enough to count.
+
+    Args:
+        cluster: The cluster.
+        thresholds: How much that is.
+        placement: Where its replicas are; None: as today.
+    """
     return tuple(
         each
-        for each in imbalance(cluster)
+        for each in imbalance(cluster, placement)
         if each.resource not in NETWORK or each.load >= thresholds.least_network
     )
 
