@@ -196,7 +196,7 @@ async def test_a_pause_waits_until_the_writer_follows() -> None:
     ]
 
 
-async def test_a_controller_that_does_not_answer_is_told_in_time() -> None:
+async def test_a_controller_that_does_not_answer_is_reported_in_time() -> None:
     desk = await Desk().start()
     number = await desk.group.propose({P: 0}, {P: 1})
     status, text = await desk.order(order="approve", number=number)

@@ -85,7 +85,7 @@ async def test_an_order_is_given_by_keys_and_shown(browser: str, tmp_path: Path)
         assert not shown.tab.errors
 
 
-async def test_what_is_wrong_with_an_order_is_said(browser: str, tmp_path: Path) -> None:
+async def test_what_is_wrong_with_an_order_is_shown(browser: str, tmp_path: Path) -> None:
     async with steered(browser, tmp_path) as shown:
         await shown.choose("pin", what="elsewhere-1", number="1", reason="r")
         await shown.press()
