@@ -180,7 +180,7 @@ async def test_many_open_a_table_at_once(lake: Path, spark_url: str) -> None:
     for tables in each:
         await tables.__aexit__()
 
-    assert outcomes == [None] * 4
+    assert outcomes == ["orders"] * 4
 
 
 # --- what is in a table ------------------------------------------------------------------------
