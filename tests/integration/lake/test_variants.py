@@ -9,7 +9,6 @@ from typing import Any
 import deltalake
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.connect.session import SparkSession
 from tests.integration.lake.tables import LEASE, new_lake
@@ -124,36 +123,6 @@ async def test_a_variant_stands_beside_other_columns_and_is_added_like_them(
         {"id": 3},
     ]
     assert (await tables.compact(TOPIC)).added == 1
-
-
-async def test_paths_give_what_from_json_gives_and_files_hold_no_shredded_values(
-    tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
-) -> None:
-    """Readers other than Spark refuse, or misread, shredded ones."""
-    whole = [json.dumps({"id": n, "by": {"name": f"n{n}"}, "tags": [n, n + 1]}) for n in range(200)]
-    ragged = ['{"id": 7}', '{"by": {}}', '{"id": null, "tags": []}', "{}", '{"by": {"name": null}}']
-    await land(tables, staging, VariantDecoder(WHOLE), *(t.encode() for t in [*whole, *ragged]))
-
-    def by_path(path: str, kind: str) -> list[Any]:
-        return values_of(spark, lake, f"try_variant_get(value, '$.{path}', '{kind}')")
-
-    ddl = "id BIGINT, by STRUCT<name: STRING>, tags ARRAY<BIGINT>"
-    frame = spark.createDataFrame([*enumerate([*whole, *ragged])], "n INT, text STRING")
-    found = frame.selectExpr("n", f"from_json(text, '{ddl}') AS row").orderBy("n")
-    expected = found.selectExpr("row.id", "row.by.name", "element_at(row.tags, 1)").collect()
-    by_paths = zip(
-        by_path("id", "BIGINT"),
-        by_path("by.name", "STRING"),
-        by_path("tags[0]", "BIGINT"),
-        strict=True,
-    )
-    assert [*by_paths] == [tuple(row) for row in expected]
-
-    files = [*(lake / TOPIC).rglob("*.parquet")]
-    assert files
-    for file in files:
-        parts = {field.name for field in pq.read_schema(file).field("value").type}
-        assert parts == {"metadata", "value"}
 
 
 def texts(seed: int) -> list[bytes]:
