@@ -61,7 +61,7 @@ async def writer_of(settings: Settings, table: str) -> int:
         "status", "--json", environment=os.environ | settings_environment(settings)
     )
     assert code == 0, errors
-    (group,) = json.loads(out)
+    (group,) = (each for each in json.loads(out) if each["group"] == settings.group)
     (found,) = (each for each in group["tables"] if each["name"] == table)
     slot: int = found["writer"]
     return slot

@@ -8,7 +8,6 @@ import grpc
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql.connect.client import DefaultChannelBuilder
 
-from binwright.runtime.addresses import is_loopback
 from binwright.runtime.spark_url import CA_FILE, CLEARTEXT
 
 _IF_REFUSED = (
@@ -22,6 +21,8 @@ _IF_UNTRUSTED = (
 _OWN = (CLEARTEXT, CA_FILE)
 _REFUSALS = ("UNAUTHENTICATED", "PERMISSION_DENIED")
 _UNTRUSTED = ("handshake failed", "verification check failed", "Verification Check failed")
+OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+"""A token may go there in clear text; other addresses of the loopback are taken for others."""
 
 
 def refusal(exc: BaseException, line: str) -> str | None:
@@ -56,7 +57,7 @@ class SparkChannel(DefaultChannelBuilder):  # type: ignore[misc]
             return self._to(grpc.ssl_channel_credentials(roots))
         if self.token is None:
             return super().toChannel()
-        if is_loopback(self.host.strip("[]")):
+        if self.host.strip("[]") in OWN_HOSTS:
             return self._to(grpc.local_channel_credentials())
         if self._in_cleartext:
             return self._insecure_channel(self.endpoint)
@@ -80,5 +81,5 @@ class SparkChannel(DefaultChannelBuilder):  # type: ignore[misc]
         return (
             self.getDefault(CLEARTEXT, "") == "true"
             and not self.use_ssl
-            and not is_loopback(self.host.strip("[]"))
+            and self.host.strip("[]") not in OWN_HOSTS
         )

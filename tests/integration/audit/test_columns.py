@@ -119,7 +119,9 @@ async def test_bad_records_of_before_a_truncation_are_not_recognised(fresh: Plac
     await fresh.produce(0)
     before, after = [*range(41), *range(42, 60)], [*range(40, 45), *range(46, RECORDS)]
     fresh.land_columns({0: before}, stamp=await fresh.stamp({0: 60}))
-    fresh.land_columns({0: after}, stamp=await fresh.stamp({0: RECORDS}, cuts={0: 9}))
+    fresh.land_columns(
+        {0: after}, stamp=await fresh.stamp({0: RECORDS}, cuts=fresh.offsets({0: 9}))
+    )
     fresh.land_bad({0: [41, 45]}, await fresh.topic_id())
     (table,) = (await fresh.audit()).tables
 

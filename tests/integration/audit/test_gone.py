@@ -155,7 +155,9 @@ async def test_offsets_written_again_after_a_cut_are_rewritten_not_doubled(fresh
     await fresh.create(2)
     await fresh.produce(0, 1)
     fresh.land({0: range(60), 1: range(RECORDS)}, stamp=await fresh.stamp({0: 60, 1: RECORDS}))
-    fresh.land({0: range(40, RECORDS)}, stamp=await fresh.stamp({0: RECORDS}, cuts={0: 9}))
+    fresh.land(
+        {0: range(40, RECORDS)}, stamp=await fresh.stamp({0: RECORDS}, cuts=fresh.offsets({0: 9}))
+    )
     result = await fresh.audit()
     cut, other = result.tables[0].partitions
 
