@@ -142,7 +142,10 @@ class Acting:
             found = await look.find_plan(earlier)
         except PlacementError as exc:
             return f"the planner of this leader finds no plan: {exc}"
-        if not is_found_again(plan.proposed, earlier, found, look.thresholds):
+        # It takes as long as a look does, in which the loop must answer.
+        if not await asyncio.to_thread(
+            is_found_again, plan.proposed, earlier, found, look.thresholds
+        ):
             return "the planner of this leader finds a better one"
         self._found.add(plan.number)
         return None

@@ -184,12 +184,7 @@ def outdated_reason(
 
 def before_plan(cluster: Cluster, proposed: BrokersProposed) -> Cluster:
     """Return a cluster with what a plan moves where it was when the plan was proposed."""
-    by_number = {int(broker.id): broker.id for broker in cluster.brokers}
-    earlier = {
-        partition: tuple(by_number[broker] for broker in replicas)
-        for partition, replicas in proposed.before.items()
-        if by_number.keys() >= {*replicas}
-    }
+    earlier = _placed(proposed.before, cluster)
     partitions = tuple(
         replace(each, replicas=earlier.get(each.id, each.replicas)) for each in cluster.partitions
     )
@@ -210,11 +205,9 @@ def is_found_again(
         thresholds: Of the settings: what carries little is as even as it happens to be.
     """
     size = {each.id: each.size_bytes for each in cluster.partitions}
-    brokers = {int(each.id) for each in cluster.brokers}
-    wanted_brokers = {broker for after in proposed.after.values() for broker in after}
-    if not (size.keys() >= proposed.after.keys() and brokers >= wanted_brokers):
+    planned, now = _placed(proposed.after, cluster), current(cluster)
+    if not planned.keys() == proposed.after.keys() <= size.keys():
         return False
-    planned, now = _planned(proposed, cluster), current(cluster)
     copied = sum(size[p] * len({*after} - {*now[p]}) for p, after in planned.items())
     if copied > MORE_BYTES * found.bytes:
         return False
@@ -234,14 +227,15 @@ def _bound(uneven: float, wanted: float) -> float:
     return wanted if wanted * MORE_UNEVEN < uneven else max(uneven, wanted)
 
 
-def _planned(
-    proposed: BrokersProposed, cluster: Cluster
+def _placed(
+    replicas: Mapping[TopicPartition, tuple[int, ...]], cluster: Cluster
 ) -> dict[TopicPartition, tuple[BrokerId, ...]]:
-    """Return where a plan places what it moves; its brokers are in the cluster."""
+    """Return replicas by the brokers of a cluster; left out is what names one that it has not."""
     by_number = {int(broker.id): broker.id for broker in cluster.brokers}
     return {
-        partition: tuple(by_number[broker] for broker in after)
-        for partition, after in proposed.after.items()
+        partition: tuple(by_number[number] for number in numbers)
+        for partition, numbers in replicas.items()
+        if by_number.keys() >= {*numbers}
     }
 
 
@@ -261,7 +255,7 @@ def _elsewhere(proposed: BrokersProposed, state: ClusterState) -> Iterator[str]:
 
 def _helps(proposed: BrokersProposed, cluster: Cluster, resources: Collection[Resource]) -> bool:
     """Whether the largest use of any of these resources, in units of its mean, gets smaller."""
-    planned, now = _planned(proposed, cluster), current(cluster)
+    planned, now = _placed(proposed.after, cluster), current(cluster)
     before, after = (
         max((use for resource, use in found.items() if resource in resources), default=1.0)
         for found in (
