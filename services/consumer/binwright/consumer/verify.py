@@ -98,29 +98,42 @@ class Verification:
         """
         settings = settings_at(self.bootstrap_servers, lake=self.lake, spark=self.spark)
         targets = await targets_named(settings, self.table)
+        share = max(self.wanted // len(targets), 1)
+        async with open_topic_extents(settings.kafka, settings.consumer.isolation) as extents:
+            samples = [await _sampled(settings, target, extents, share) for target in targets]
+        path = settings.lake.table_path(self.table)
         async with (
             running_lake(self.directory, self.console.log, settings) as lake,
             reader_of(lake, self.table) as reader,
         ):
-            return {
-                target.topic: await self._compare(settings, target, reader, len(targets))
-                for target in targets
-            }
+            return {each.topic: await each.compared(reader, path) for each in samples}
 
-    async def _compare(
-        self, settings: Settings, target: Target, reader: LakeReader, topics: int
-    ) -> Comparison:
-        path = settings.lake.table_path(self.table)
-        async with open_topic_extents(settings.kafka, settings.consumer.isolation) as extents:
-            bounds = await extents.bounds(target.topic)
-            wanted = sample(bounds, max(self.wanted // topics, 1), random.Random())
-            found = await _read(extents, target.topic, wanted)
-        columns, again = await _decoded(settings, target, found)
+
+@dataclass(frozen=True, slots=True)
+class _Sampled:
+    """A sample of a topic's records, decoded again."""
+
+    topic: str
+    wanted: Sample
+    columns: Columns | None
+    rows: Sequence[Row]
+
+    async def compared(self, reader: LakeReader, path: str) -> Comparison:
+        """Compare it with the rows of the table at `path`."""
         rows, bad = await reader.run(
             f"read the table at {path}",
-            lambda spark: _landed(spark, path, target.topic, columns, wanted),
+            lambda spark: _landed(spark, path, self.topic, self.columns, self.wanted),
         )
-        return compare(again, rows, bad)
+        return compare(self.rows, rows, bad)
+
+
+async def _sampled(
+    settings: Settings, target: Target, extents: TopicExtents, share: int
+) -> _Sampled:
+    bounds = await extents.bounds(target.topic)
+    wanted = sample(bounds, share, random.Random())
+    found = await _read(extents, target.topic, wanted)
+    return _Sampled(target.topic, wanted, *await _decoded(settings, target, found))
 
 
 async def _read(
@@ -245,9 +258,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
         found = run_for_result(options.run)
     together = total(found.values())
     if json_:
-        topics = {topic: asdict(each) for topic, each in found.items()} if len(found) > 1 else {}
-        of_topics = {"topics": topics} if topics else {}
-        result = {"table": table, **asdict(together), **of_topics}
+        result = {"table": table, **asdict(together)}
+        if len(found) > 1:
+            result["topics"] = {topic: asdict(each) for topic, each in found.items()}
         sys.stdout.write(json.dumps(result, indent=2) + "\n")
     else:
         for topic, each in found.items():
