@@ -80,7 +80,7 @@ def forms_differ(targets: Sequence[Target]) -> str:
     """Return why targets of one name cannot be one table; empty if they can."""
     first, *others = targets
     for other in others:
-        if other.form != first.form:
+        if other.entry is not first.entry and other.form != first.form:
             return (
                 f"{first.name} would be the table of topics {first.topic} and {other.topic} in two "
                 "forms: give both topics one entry in `tables`, or one of them another `name`"
@@ -112,17 +112,15 @@ def check_tables(tables: Sequence[TableSettings], topics: Iterable[str]) -> None
         targets = {topic: targets_of(tables, topic) for topic in sorted(landed | bases)}
     except TableRefused as exc:
         raise ValueError(f"tables: {exc}") from exc
-    by_name: dict[str, str] = {}
     firsts: dict[str, Target] = {}
     for topic in sorted(landed):
         for target in targets[topic]:
-            by_name.setdefault(target.name, topic)
             if reason := forms_differ([firsts.setdefault(target.name, target), target]):
                 raise ValueError(f"tables: {reason}")
     decoded = {t.name: t.topic for every in targets.values() for t in every if t.decoded}
-    for name, topic in sorted(by_name.items()):
+    for name, first in sorted(firsts.items()):
         if (base := name.removesuffix(BAD_SUFFIX)) != name and base in decoded:
             raise ValueError(
-                f"topics: {topic} has the name of the table of bad records of {decoded[base]}; "
-                "land it with another lake.path"
+                f"topics: {first.topic} has the name of the table of bad records of "
+                f"{decoded[base]}; land it with another lake.path"
             )

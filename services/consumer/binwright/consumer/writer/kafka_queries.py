@@ -16,7 +16,6 @@ from binwright.consumer.writer.context import WriterContext
 from binwright.kafka.control_records import landing_partition
 from binwright.protocol.errors import TopicMissing
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import GroupOffset
 from binwright.protocol.ports.lake import PartitionOffsets
 
 KAFKA_TIMEOUT_S = 10.0  # of a query about one table
@@ -38,7 +37,9 @@ class KafkaQueries:
                 state = await self._bounds(topic_ids)
                 landing_id = await bus.topic_id(landing_topic)
                 landing_end = await bus.end(landing_topic, partition)
-                group = await self._group_offsets(query.begins_of & topic_ids.keys())
+                known = (*state.bounds, *state.leaderless)
+                new = {p for p in known if p.topic in query.begins_of}
+                group = await self._context.reader.committed(new) if new else {}
                 ids_after = await self._existing(query.topics)
         except TimeoutError:
             return Unclear(f"Kafka did not answer within {KAFKA_TIMEOUT_S:g} s")
@@ -59,8 +60,8 @@ class KafkaQueries:
         Rows do not carry a topic id. If a partition's committed offset belongs to another topic of
         the same name, so do its rows, and neither counts.
         """
-        own = [p for p in highest if p.topic in topic_ids]
-        offsets = await self._group_offsets(topic_ids.keys(), own)
+        own = {p for p in highest if p.topic in topic_ids}
+        offsets = await self._context.reader.committed({*await self._partitions(topic_ids), *own})
         return LandedOffsets(
             highest_offsets={
                 p: offset
@@ -89,16 +90,11 @@ class KafkaQueries:
         return found
 
     async def _bounds(self, topic_ids: Mapping[str, str | None]) -> KafkaState:
-        reader = self._context.reader
-        each = await asyncio.gather(*map(reader.partitions, topic_ids))
-        partitions = [*chain.from_iterable(each)]
-        bounds = await reader.bounds(partitions)
+        partitions = await self._partitions(topic_ids)
+        bounds = await self._context.reader.bounds(partitions)
         leaderless = frozenset(p for p in partitions if p not in bounds)
         return KafkaState(topic_ids, bounds, landing_id=None, leaderless=leaderless)
 
-    async def _group_offsets(
-        self, topics: Collection[str], more: Collection[TopicPartition] = ()
-    ) -> Mapping[TopicPartition, GroupOffset]:
-        reader = self._context.reader
-        each = await asyncio.gather(*map(reader.partitions, topics))
-        return await reader.committed({*chain.from_iterable(each), *more}) if topics else {}
+    async def _partitions(self, topics: Collection[str]) -> Collection[TopicPartition]:
+        each = await asyncio.gather(*map(self._context.reader.partitions, topics))
+        return [*chain.from_iterable(each)]

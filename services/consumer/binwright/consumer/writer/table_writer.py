@@ -88,6 +88,7 @@ class TableWriter:
         self._targets = {target.topic: target for target in targets}
         self._table, self._context = targets[0].name, context
         self._writer = self._new_writer()
+        self._forms_fault = ""  # why the topics that it takes since an attempt began do not fit
         self._fault = ""  # why the table makes no progress
         self._refused = False  # whether a person must repair that
         self._pause = Backoff(LONGEST_PAUSE_S, first_s=FIRST_PAUSE_S)
@@ -109,7 +110,7 @@ class TableWriter:
         """Take these targets' topics from now on, in place of those that it had."""
         new = {target.topic: target for target in targets}
         added = new.keys() - self._targets.keys()
-        self._targets = new
+        self._targets, self._forms_fault = new, forms_differ(targets)
         self._advance(self._writer)
         phase = self._writer.phase
         if isinstance(phase, Landing) and not phase.stamp_due:
@@ -210,8 +211,8 @@ class TableWriter:
         """Run the next request, or wait until there may be one."""
         if self._landing_fault:
             raise RestartNeeded(f"the landing topic cannot be read further: {self._landing_fault}")
-        if reason := forms_differ([*self._targets.values()]):
-            raise RestartNeeded(reason)
+        if self._forms_fault:
+            raise RestartNeeded(self._forms_fault)
         writer, request = next_request(self._writer, loop_s())
         if request is None:
             self._advance(writer)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from itertools import chain
 
 import structlog
 
@@ -75,8 +76,9 @@ class Writers:
             topic: {name: writer.report() for name, writer in tables.items()}
             for topic, tables in self._stopped.items()
         }
+        tables = {name: each.writer.report() for name, each in self._tables.items()}
         for topic, role in self._roles.items():
-            reports[topic] = {t.name: self._tables[t.name].writer.report() for t in role.targets}
+            reports[topic] = {target.name: tables[target.name] for target in role.targets}
             if role.fault:
                 fault = TableReport(state="refused", committed={}, fault=role.fault)
                 reports[topic] = {topic: fault}
@@ -110,11 +112,14 @@ class Writers:
 
     def _begin(self, names: Collection[str]) -> None:
         """Write these tables for all topics that have them, or go on so."""
-        for name in sorted(names):
-            targets = [t for role in self._roles.values() for t in role.targets if t.name == name]
+        of_name: dict[str, list[Target]] = {}
+        for target in chain.from_iterable(role.targets for role in self._roles.values()):
+            if target.name in names:
+                of_name.setdefault(target.name, []).append(target)
+        for name, targets in sorted(of_name.items()):
             if name in self._tables:
                 self._tables[name].writer.take(targets)
-            elif targets:
+            else:
                 writer = TableWriter(targets, self._context, self._offsets, self._emit)
                 task = asyncio.create_task(self._write(name, writer))
                 self._tables[name] = _Writing(writer, task)
