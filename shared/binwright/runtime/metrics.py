@@ -314,6 +314,11 @@ def topic_label(topics: Collection[str]) -> str:
     return next(iter(topics)) if len(topics) == 1 else ""
 
 
+def table_lands(state: str, fault: str) -> bool:
+    """Return whether a table takes rows: while Spark is away it is `landing`, and has a fault."""
+    return state == "landing" and not fault
+
+
 def exposition(samples: Iterable[Sample]) -> str:
     """Return the samples as text, grouped by metric."""
     by_name: dict[str, list[Sample]] = {}

@@ -9,7 +9,7 @@ from typing import TypeVar
 from binwright.consumer.decoding.decoders import DecodingTotals
 from binwright.consumer.timings import Timings
 from binwright.protocol.messages import Report, TableReport
-from binwright.runtime.metrics import Sample, topic_label
+from binwright.runtime.metrics import Sample, table_lands, topic_label
 from binwright.runtime.settings import Target
 
 T = TypeVar("T")
@@ -82,7 +82,6 @@ def _table(labels: Mapping[str, str], table: TableReport, now_ms: int) -> Iterat
     yield Sample("binwright_table_bad_records_total", table.bad, labels)
     yield Sample("binwright_table_skipped_records_total", table.skipped, labels)
     yield Sample("binwright_table_commits_total", table.commits, labels)
-    lands = table.state == "landing" and not table.fault  # with Spark away it has a fault
-    yield Sample("binwright_table_landing", lands, labels)
+    yield Sample("binwright_table_landing", table_lands(table.state, table.fault), labels)
     yield Sample("binwright_table_refused", table.state == "refused", labels)
     yield Sample("binwright_table_paused", table.state == "paused", labels)

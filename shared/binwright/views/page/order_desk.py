@@ -21,7 +21,7 @@ from binwright.protocol.group_orders import (
 from binwright.protocol.model import Slot
 from binwright.protocol.table_orders import TableOrder
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.http import Posted, Response
+from binwright.runtime.http import Posted, Response, json_response
 from binwright.runtime.settings import Settings
 from binwright.views.commands.approve import approve
 from binwright.views.commands.give_order import (
@@ -103,11 +103,11 @@ class OrderDesk:
             asked = parse_order(posted.body)
             text = await self._give(asked, by)
         except ExternalError as exc:
-            return _json({"error": str(exc)}, HTTPStatus.SERVICE_UNAVAILABLE)
+            return json_response(orjson.dumps({"error": str(exc)}), HTTPStatus.SERVICE_UNAVAILABLE)
         except UserError as exc:
-            return _json({"error": str(exc)}, HTTPStatus.BAD_REQUEST)
+            return json_response(orjson.dumps({"error": str(exc)}), HTTPStatus.BAD_REQUEST)
         self.report(f"{by}: {text}")
-        return _json({"text": text}, HTTPStatus.OK)
+        return json_response(orjson.dumps({"text": text}))
 
     async def _give(self, asked: OrderRequest, by: str) -> str:
         group, number = self.settings.group, asked.number or 0
@@ -175,8 +175,3 @@ def parse_order(body: bytes) -> OrderRequest:
     if order == "scale" and asked.number not in range(1, MOST_CONSUMERS + 1):
         raise UserError(f"scale needs a number of consumers from 1 to {MOST_CONSUMERS:,}")
     return asked
-
-
-def _json(found: dict[str, str], status: HTTPStatus) -> Response:
-    headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-    return Response(orjson.dumps(found), status=status, headers=headers)

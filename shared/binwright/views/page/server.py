@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -14,12 +14,13 @@ import orjson
 
 from binwright.protocol.errors import UserError
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.http import Listener, Paths, Response, serve_http
+from binwright.runtime.http import Listener, Paths, Response, json_response, serve_http
 from binwright.runtime.metrics import (
     CONTENT_TYPE,
     Distribution,
     Sample,
     exposition,
+    table_lands,
     topic_label,
 )
 from binwright.runtime.run import background_tasks, must_not_end
@@ -193,24 +194,24 @@ class Page:
 
     def view_json(self) -> Response:
         """Return what the page draws, at most a second old (a large group's may be older)."""
-        return _json(self._view.get())
+        return json_response(self._view.get())
 
     def history_json(self) -> Response:
         """Return the last hour."""
-        return _json(self._history.get())
+        return json_response(self._history.get())
 
     def status_json(self) -> Response:
         """Return what `binwright status --json` says of the group."""
-        return _json(self._status_body.get())
+        return json_response(self._status_body.get())
 
     def explanation_json(self, what: str) -> Response:
         """Return what `binwright explain WHAT --json` says."""
         if not what:
-            return _json(self._explanation.get())
+            return json_response(self._explanation.get())
         try:
-            return _json(self._explain(what))
+            return json_response(self._explain(what))
         except UserError as exc:
-            return replace(_json(orjson.dumps({"error": str(exc)})), status=HTTPStatus.NOT_FOUND)
+            return json_response(orjson.dumps({"error": str(exc)}), HTTPStatus.NOT_FOUND)
 
     def _explain(self, what: str) -> bytes:
         now_ms, rules = self.now_ms(), rules_of(self.settings)
@@ -231,11 +232,6 @@ class Page:
 
     def _status(self, now_ms: int) -> Status:
         return status(self.settings.group, self.live.view, now_ms, self.settings.landed_topics)
-
-
-def _json(body: bytes) -> Response:
-    headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-    return Response(body, headers=headers)
 
 
 def document_paths() -> Paths:
@@ -308,7 +304,6 @@ def _table(group: str, table: TableStatus) -> Iterator[Sample]:
     yield Sample("binwright_table_bad_records_total", table.bad, labels)
     yield Sample("binwright_table_skipped_records_total", table.skipped, labels)
     yield Sample("binwright_table_commits_total", table.commits, labels)
-    lands = table.state == "landing" and not table.fault  # with Spark away it has a fault
-    yield Sample("binwright_table_landing", lands, labels)
+    yield Sample("binwright_table_landing", table_lands(table.state, table.fault), labels)
     yield Sample("binwright_table_refused", table.state == "refused", labels)
     yield Sample("binwright_table_paused", table.state == "paused", labels)
