@@ -145,8 +145,7 @@ async def run_load(  # noqa: PLR0913 - the last four are a caller's own
         if on_progress:
             loop.call_soon_threadsafe(on_progress, progress)
 
-    producer = _LoadProducer(stream, kafka, load, begin, report)
-    producer.make = make or producer.make
+    producer = _LoadProducer(stream, kafka, load, begin, report, make)
     work = asyncio.create_task(asyncio.to_thread(producer.run))
     watch = asyncio.create_task(stop.wait()) if stop else None
     if watch:
@@ -172,19 +171,20 @@ class _Unanswered(BrokerUnavailable):
 class _LoadProducer:
     """A producer in its own thread: checks the topics, sends, and waits for confirmations."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what a caller of `run_load` gives
         self,
         stream: Stream,
         kafka: KafkaSettings,
         load: Load,
         begin: OnRow,
         report: OnProgress,
+        make: MakeRecord | None,
     ) -> None:
         self._kafka, self._load, self._begin, self._report = kafka, load, begin, report
         self._pacer = Pacer(stream, load)
         self._partitions = list(self._pacer.due_bytes)
         samples = SampleRecords(load.record_bytes)
-        self.make: MakeRecord = lambda _, now_ms: samples.make(now_ms)
+        self._make = make or (lambda _, now_ms: samples.make(now_ms))
         self._halted = threading.Event()
         self._enqueued = Counter[TopicPartition]()
         self._failed = 0
@@ -296,7 +296,7 @@ class _LoadProducer:
         now_ms = wall_ms()
         for partition, number in self._pacer.due().items():
             for _ in range(number):
-                key, value = self.make(partition, now_ms)
+                key, value = self._make(partition, now_ms)
                 try:
                     producer.produce(partition.topic, value, key, partition.partition)
                 except BufferError:
