@@ -17,6 +17,7 @@ from binwright.kafka.control_records import LANDING_PARTITIONS, METADATA_CONFIG
 from binwright.kafka.metrics_topic import Measurements
 from binwright.packing.catalogue import Packing, algorithm
 from binwright.packing.inputs import Capacity
+from binwright.packing.zones import NO_ZONES, Zones
 from binwright.protocol.errors import UserError
 from binwright.protocol.model import (
     Assignment,
@@ -170,8 +171,9 @@ class HangingPacking:
         current: Assignment,
         *,
         rate_variance: float | None = None,
+        zones: Zones = NO_ZONES,
     ) -> dict[TopicPartition, Slot]:
-        del rates, capacity, rate_variance
+        del rates, capacity, rate_variance, zones
         self.may_return.wait(timeout=30)
         return dict(current)
 

@@ -99,6 +99,21 @@ def test_a_command_decodes_to_itself(message: Command) -> None:
     assert wire.decode_command(wire.encode(message)) == message
 
 
+def test_a_measurement_has_the_zones_of_its_partitions() -> None:
+    rates = (RATE, RATE._replace(partition=RATE.partition + 1))
+    first, second = (rate.partition for rate in rates)
+    message = measurement("orders", rates, zones={"a": (first,), "b": (first,)})
+    assert wire.decode_measurement(wire.encode(message)) == message
+    assert message.readable_in() == {first: frozenset("ab"), second: frozenset()}
+
+
+def test_a_reader_that_knows_no_zones_reads_what_names_them() -> None:
+    """Fields that a version does not know are ignored: consumers and monitors come before it."""
+    text = wire.encode(measurement("orders", (RATE,), zones={"a": (RATE.partition,)}))
+    later = text.replace(b'"zones"', b'"unknown"')
+    assert wire.decode_measurement(later) == measurement("orders", (RATE,))
+
+
 def test_a_measurement_decodes_to_itself_and_has_its_rates() -> None:
     message = measurement("orders", (RATE,))
     assert wire.decode_measurement(wire.encode(message)) == message

@@ -109,6 +109,8 @@ FIELDS: dict[str, some.SearchStrategy[Any]] = {
     "keeps": some.none() | NUMBERS,
     "reading": some_map(some.none() | NUMBERS),
     "writing": some.dictionaries(NAMES, TABLES, max_size=2),
+    "zone": some.none() | TEXT,
+    "zones": some.dictionaries(TEXT, some_tuple(NUMBERS), max_size=2),
     "faults": some.dictionaries(NAMES, TEXT, max_size=2),
     "topic_id": some.none() | TEXT,
     "ranges": some_map(RANGES),

@@ -200,6 +200,7 @@ class Report:
     lost_offsets: Number = 0  # that retention deleted unread, or that could not be decoded
     faults: Mapping[TopicName, str] = field(default_factory=dict)  # topics that stand, and why
     leaving: bool = False  # asked to end: it works until its partitions and tables have moved
+    zone: str | None = None  # where it runs; null: not known
     kind: Literal["report/3"] = "report/3"
 
     @property

@@ -119,6 +119,11 @@ METRICS: Mapping[str, Metric] = {
     "binwright_consumer_load_bytes_per_second": Metric(
         "Bytes/s written to what the consumer reads.", SLOT, "group"
     ),
+    "binwright_consumer_zone_crossing_bytes_per_second": Metric(
+        "Bytes/s that the consumer reads from other zones; 0 where zones are not known.",
+        SLOT,
+        "group",
+    ),
     "binwright_consumer_staging_bytes_per_second": Metric(
         "Bytes/s that the consumer stages.", SLOT, "consumer, group"
     ),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 
 from binwright.cli.terminal import data_size
+from binwright.packing.zones import Zones
 from binwright.protocol.group_orders import (
     MAX_SHOWN,
     CordonOrder,
@@ -92,6 +93,8 @@ class GroupView:
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     starts: dict[TopicPartition, int] = field(default_factory=dict)  # first offset kept
     record_bytes: dict[TopicPartition, float] = field(default_factory=dict)
+    readable_in: dict[TopicPartition, frozenset[str]] = field(default_factory=dict)
+    """The zones in which partitions can be read; empty: not known."""
     tables: TableViews = field(default_factory=TableViews)
     orders: StandingOrders = field(default_factory=StandingOrders)
     held: tuple[str, ...] = ()  # what the controller does not do, and why
@@ -126,6 +129,9 @@ class GroupView:
         self.measured_ms[measurement.topic] = measurement.at_ms
         self._remove_partitions(measurement.topic, measurement.count)
         self.rates.update(measurement.rates())
+        if measurement.zones or self.readable_in:
+            for number, near in measurement.readable_in().items():
+                self.readable_in[TopicPartition(measurement.topic, number)] = near
         for rate in measurement.partitions:
             partition = TopicPartition(measurement.topic, rate.partition)
             self.ends[partition], self.starts[partition] = rate.end, rate.start
@@ -134,7 +140,8 @@ class GroupView:
 
     def _remove_partitions(self, topic: str, count: int) -> None:
         removed = {p for p in self.ends if p.topic == topic and p.partition >= count}
-        for known in (self.rates, self.ends, self.starts, self.record_bytes):
+        every = (self.rates, self.ends, self.starts, self.record_bytes, self.readable_in)
+        for known in every:
             for partition in removed & known.keys():
                 del known[partition]
         self.tables.remove_partitions(topic, count)
@@ -342,6 +349,11 @@ class GroupView:
         """Return how many records the topic keeps from an offset on; None: all."""
         start = self.starts.get(partition, 0)
         return max(0, self.ends.get(partition, 0) - max(committed or 0, start))
+
+    def zones(self, price: float = 0.0) -> Zones:
+        """Return where consumers run, and where partitions can be read; see `Zones.price`."""
+        of_slot = {s: r.zone for s, r in self.reports.items() if r.zone is not None}
+        return Zones(of_slot, self.readable_in, price)
 
     def load(self, slot: Slot) -> BytesPerSecond:
         """Return the write rate of the partitions that a consumer reads, bytes/s."""

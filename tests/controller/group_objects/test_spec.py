@@ -25,6 +25,12 @@ def consumer_group(**spec: object) -> Obj:
     return {"metadata": {"name": "orders"}, "spec": {"topics": ["orders"], **spec}}
 
 
+def test_a_group_has_its_own_price_of_zones() -> None:
+    assert settings_of(consumer_group(zonePrice=1.5), load_settings()).controller.zone_price == 1.5
+    with pytest.raises(SettingsError, match="needs the packing sticky"):
+        settings_of(consumer_group(zonePrice=1.5, packing="mwf"), load_settings())
+
+
 def test_every_budget_of_the_schema_reaches_the_settings() -> None:
     crd = yaml.safe_load(CRD.read_text())
     schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]

@@ -64,7 +64,11 @@ async def consume(settings: Settings, slot: Slot) -> None:
         Decoders(settings) as decoders,
         KafkaControlTopics(settings.kafka) as bus,
         KafkaDataReader(
-            settings.kafka, settings.group, config.isolation, config.batch_inflated_bytes
+            settings.kafka,
+            settings.group,
+            config.isolation,
+            config.batch_inflated_bytes,
+            config.zone,
         ) as reader,
     ):
         process = f"{socket.gethostname()}/{os.getpid()}/{uuid4().hex[:8]}"
@@ -157,6 +161,7 @@ def _ingest_config(settings: Settings, decoders: Decoders) -> IngestConfig:
         from_latest=config.start == "latest",
         freshness_s=settings.lake.freshness_s,
         report_s=config.report_s,
+        zone=config.zone,
         drain_s=config.drain_timeout_s / 2,
         staged_bytes=settings.staging.max_bytes,
         staged_retention_s=settings.staging.retention_s,

@@ -259,6 +259,7 @@ class Leadership:
             self._context.packing,
             *(request.rates, request.capacity, request.current),
             rate_variance=request.rate_variance,
+            zones=request.zones,
         )
         if len(request.rates) <= INLINE_PARTITIONS:
             return pack()

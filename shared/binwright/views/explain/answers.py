@@ -51,6 +51,7 @@ class Rules:
 
     Attributes:
         packing: Its name.
+        zone_price: What bytes that cross zones cost it.
         share: Of its limit that a plan gives a consumer.
         min_slots: Fewest consumers.
         max_slots: Most consumers.
@@ -60,6 +61,7 @@ class Rules:
     """
 
     packing: str = _CONTROLLER.packing
+    zone_price: float = _CONTROLLER.zone_price
     share: float = _CONTROLLER.capacity / _CONTROLLER.limit
     min_slots: int = _CONTROLLER.min_slots
     max_slots: int = _CONTROLLER.max_slots
@@ -77,6 +79,7 @@ class Group:
         self.live = [each for each in status.consumers if each.state != "silent"]
         self.readers = {p: each for each in self.live for p in each.partitions}
         self.rates = {p: BytesPerSecond(view.rates.get(p, 0.0)) for p in self.readers}
+        self.zones = view.zones(rules.zone_price)
 
     @property
     def limits(self) -> PerSlot | None:

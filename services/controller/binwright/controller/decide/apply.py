@@ -23,6 +23,7 @@ from binwright.controller.decide.ownership import (
     acknowledge_start,
     acknowledge_stop,
 )
+from binwright.controller.decide.zones import with_zones
 from binwright.protocol.group_orders import (
     CordonOrder,
     FreezeOrder,
@@ -193,6 +194,7 @@ def _apply_report(group: Group, member: Member, report: Report, now: float) -> U
         leaving=report.leaving,
         replied_term=report.term,
         capacity=report.capacity or member.capacity,
+        zone=report.zone,
         reading=report.reading,
         writing=report.writing,
     )
@@ -246,7 +248,7 @@ def apply_measurement(group: Group, event: Measured) -> Update:
     group = replace(
         group, monitors=monitors, rates=rates, measured_at=event.now, volatility=volatility
     )
-    group = with_backlogs(group, measurement)
+    group = with_zones(with_backlogs(group, measurement), measurement)
     if count_changed:
         group = add_partitions(group, (TopicPartition(topic, number) for number in range(count)))
     return group, logs

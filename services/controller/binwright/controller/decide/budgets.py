@@ -10,6 +10,7 @@ from dataclasses import replace
 from math import fsum
 
 from binwright.controller.decide.group import Group, Proposal
+from binwright.controller.decide.zones import near_moves
 from binwright.protocol.model import Assignment, Slot, TopicPartition
 
 MINUTE_MS, HOUR_MIN = 60_000, 60
@@ -63,8 +64,9 @@ def affordable(
     """Return `target` with the moves left out that the budget of an hour does not allow.
 
     Those that orders ask for come first, then those that unload consumers above their limit, then
-    consumers that the target empties, each of them whole: else its moves would save nothing. All
-    others come last, if something makes the plan necessary.
+    consumers that the target empties, each of them whole: else its moves would save nothing; then
+    those after which a partition no longer crosses zones. All others come last, if something makes
+    the plan necessary.
     """
     left = moves_left(group)
     if left is None or len(moves) <= left:
@@ -84,8 +86,9 @@ def affordable(
     staying = set(target.values())
     emptied = [(len(own), slot) for slot, own in by_source.items() if slot not in staying]
     for _, slot in sorted(emptied):
-        accepted.take(p for p in by_source[slot] if p not in accepted.chosen)
-    for partition in sorted(moves.keys() - accepted.chosen) if triggered else ():
+        accepted.take(by_source[slot])
+    near = sorted(near_moves(group, moves), key=group.need, reverse=True)
+    for partition in (*near, *(sorted(moves) if triggered else ())):
         accepted.take((partition,))
     left_out = {p: old for p, (old, _) in moves.items() if p not in accepted.chosen}
     return {**target, **left_out}
@@ -101,7 +104,7 @@ class _Accepted:
 
     def take(self, partitions: Iterable[TopicPartition], *, whatever: bool = False) -> None:
         """Accept these moves together, if the budget and the new owners have room for all."""
-        wanted = list(partitions)
+        wanted = [p for p in partitions if p not in self.chosen]
         loads = dict(self.loads)
         for partition in wanted:
             old, new = self.moves[partition]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from binwright.packing.inputs import Capacity
+from binwright.packing.zones import NO_ZONES, Zones
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.messages import Command, Inbound
 from binwright.protocol.model import Assignment, Rates, Slot
@@ -89,6 +90,7 @@ class Pack:
     capacity: Capacity
     current: Assignment
     rate_variance: float | None = None  # mean squared change, (bytes/s)^2; None: not observed
+    zones: Zones = NO_ZONES
 
 
 @dataclass(frozen=True, slots=True)

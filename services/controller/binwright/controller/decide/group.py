@@ -39,6 +39,7 @@ class ControllerConfig:
     plan_timeout_s: float = 120.0
     command_retry_s: float = 10.0
     stale_s: float = 90.0
+    zone_price: float = 0.0  # of bytes that cross zones, in bytes that move; 0: nothing
     catch_up_s: float = 0.0  # in which a backlog is to be read; 0: it adds no consumers
     late_s: float = 60.0  # age of staged rows above which the sink is the limit
     max_slots: int = 100
@@ -84,6 +85,7 @@ class Member:
     goodbye: int | None = None  # the last of its epochs that shut down orderly
     ready: bool = False
     leaving: bool = False  # its last report says that it was asked to end
+    zone: str | None = None  # where it runs, by its last report
     replied_term: int | None = None  # the term of its last report
     seen_at: float = 0.0
     arrived_at: float = 0.0  # when its Hello was read
@@ -134,6 +136,8 @@ class Group:
     )  # with the number of each topic's partitions
     monitors: Monitors = field(default_factory=Monitors)
     catch_up: Map[TopicPartition, BytesPerSecond] = field(default_factory=Map)  # beside rates
+    readable_in: Map[str, Mapping[int, frozenset[str]]] = field(default_factory=Map)
+    """Topic -> partition -> the zones in which it can be read; empty while that costs nothing."""
     volatility: RateVolatility = field(default_factory=RateVolatility)
     last_plan: Assignment = field(
         default_factory=dict

@@ -65,6 +65,7 @@ _CONTROLLER = {
     "capacityBytesPerSecond": "capacity_bytes_per_s",
     "slotLimits": "slot_limits",
     "packing": "packing",
+    "zonePrice": "zone_price",
     "maxConsumers": "max_slots",
     "minConsumers": "min_slots",
     "mode": "mode",
