@@ -258,8 +258,9 @@ def _must_stop(group: Group, topic: str, slot: Slot, wanted: dict[str, Slot]) ->
     """
     member = group.member(slot)
     if topic in wanted:
-        ends = member.leaving or slot in group.ending()
-        return wanted[topic] != slot and (not group.controls.frozen or ends)
+        if wanted[topic] == slot:
+            return False
+        return not group.controls.frozen or member.leaving or slot in group.ending()
     tables = member.tables_of(topic)
     gone = topic not in group.partitions.topics
     landed = bool(tables) and not any(table.pending_bytes for table in tables)
