@@ -52,6 +52,10 @@ CONTROL_MEANINGS = {
     "plan.approved": "A person approved the plan that waits.",
     "plan.followed": ("An aiokafka member assigns partitions by the controller's plan."),
     "plan.malformed": ("A record of the plans topic is not a plan; it is skipped."),
+    "plan.interrupted": (
+        "A plan was given up because the node of a consumer with a part in it is about to end; the "
+        "consumer is replaced at once."
+    ),
     "plan.overdue": (
         "A plan was not carried out within `controller.plan_timeout_s`; a new one is made."
     ),

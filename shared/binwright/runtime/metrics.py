@@ -68,6 +68,12 @@ METRICS: Mapping[str, Metric] = {
     "binwright_slot_trouble": Metric(
         "1 for each slot whose consumer cannot run, with the reason.", (*SLOT, "reason"), "fleet"
     ),
+    "binwright_slot_disruption": Metric(
+        "1 for each slot whose pod ends with its node (`node`), runs by an older template (`roll`) "
+        "or is evicted (`evicted`).",
+        (*SLOT, "kind"),
+        "fleet",
+    ),
     "binwright_fleet_refusals": Metric(
         "Reasons for which the cluster refuses changes.", GROUP, "fleet"
     ),

@@ -18,6 +18,7 @@ from binwright.controller.decide.events import (
     Action,
     Broadcast,
     Destroy,
+    Disrupted,
     Event,
     Log,
     Measured,
@@ -27,6 +28,7 @@ from binwright.controller.decide.events import (
     Publish,
     Reconcile,
     RecordRead,
+    Renew,
     Send,
     StepDown,
     Tick,
@@ -176,6 +178,8 @@ class Leadership:
                     log.info(event, **facts)
                 case Reconcile() | Destroy():
                     self._fleet_actions.put_nowait(action)
+                case Renew(slots=slots):
+                    self._fleet.renew(slots)
                 case Publish(message=message):
                     self._publisher.send(CONTROLLER_PARTITION, message)
                 case Send(slot=slot, message=message):
@@ -206,6 +210,8 @@ class Leadership:
             while True:
                 await asyncio.sleep(TICK_S)
                 self._check_ends.set()
+                if (found := self._fleet.disruptions()) != self._state.group.disruptions:
+                    self._feed(Disrupted(loop_s(), found))
                 # Without a connection a consumer's silence proves nothing.
                 if connection.is_connected():
                     self._feed(Tick(loop_s(), self._now_ms()))

@@ -181,11 +181,12 @@ def approved_slots(group: Group) -> frozenset[Slot]:
 
 
 def retire_drained(group: Group) -> Update:
-    """End the consumers that were drained by an order, once they own nothing."""
-    idle = group.controls.rules.drained & (group.living() - group.owning_slots())
+    """End the consumers that own nothing, and were drained by an order or are on nodes that go."""
+    closed = group.controls.rules.drained | group.ending()
+    idle = closed & (group.living() - group.owning_slots())
     if group.config.mode == "observe" or idle == group.retired_slots:
         return group, ()
-    running = (group.living() | group.owning_slots() | approved_slots(group)) - idle
+    running = (group.desired | group.owning_slots() | approved_slots(group)) - idle
     return replace(group, retired_slots=idle), (Reconcile(running),) if idle else ()
 
 

@@ -1,11 +1,11 @@
 """Keeps moves within the budgets of the settings: per hour, and at a time.
 
 Only moves between living consumers count: a partition without a reader gets one at once. What a
-consumer that is asked to end reads moves at once, too, and counts.
+consumer reads that is asked to end, or whose node goes, moves at once, too, and counts.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import replace
 from math import fsum
 
@@ -132,7 +132,8 @@ def movable_now(group: Group, misplaced: Iterable[TopicPartition]) -> list[Topic
     ordered = sorted(misplaced)
     if most is None and most_bytes is None:
         return ordered
-    urgent = [p for p in ordered if _reader_is_leaving(group, p)]
+    ending = group.ending()
+    urgent = [p for p in ordered if _reader_ends(group, p, ending)]
     moving = [*group.partitions.pending, *group.unread(), *urgent]
     number, rate = len(moving), fsum(map(group.need, moving))
     begun = list(urgent)
@@ -146,6 +147,6 @@ def movable_now(group: Group, misplaced: Iterable[TopicPartition]) -> list[Topic
     return begun
 
 
-def _reader_is_leaving(group: Group, partition: TopicPartition) -> bool:
+def _reader_ends(group: Group, partition: TopicPartition, ending: Container[Slot]) -> bool:
     slot = group.partitions[partition].slot
-    return slot is not None and group.member(slot).leaving
+    return slot is not None and (group.member(slot).leaving or slot in ending)

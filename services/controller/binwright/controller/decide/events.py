@@ -8,6 +8,7 @@ from binwright.packing.zones import NO_ZONES, Zones
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.messages import Command, Inbound
 from binwright.protocol.model import Assignment, Rates, Slot
+from binwright.protocol.ports.fleet import Disruption
 
 # --- events ------------------------------------------------------------------------------------
 
@@ -54,7 +55,15 @@ class ProcessEnded:
     process: str  # its name, as in its `Hello`
 
 
-Event = RecordRead | Measured | Packed | Tick | ProcessEnded
+@dataclass(frozen=True, slots=True)
+class Disrupted:
+    """The fleet reports other disruptions than before: these are all there are."""
+
+    now: float
+    disruptions: Mapping[Slot, Disruption]
+
+
+Event = RecordRead | Measured | Packed | Tick | ProcessEnded | Disrupted
 
 
 # --- actions: the shell carries them out in order ----------------------------------------------
@@ -101,6 +110,13 @@ class Reconcile:
 
 
 @dataclass(frozen=True, slots=True)
+class Renew:
+    """Let the fleet restart these disrupted slots, one by one, and no others."""
+
+    slots: frozenset[Slot]
+
+
+@dataclass(frozen=True, slots=True)
 class Destroy:
     """Kill the process of this slot, without a grace period: it is declared dead."""
 
@@ -122,4 +138,4 @@ class Log:
     facts: Mapping[str, object] = field(default_factory=dict)
 
 
-Action = Publish | Send | Broadcast | Pack | Reconcile | Destroy | StepDown | Log
+Action = Publish | Send | Broadcast | Pack | Reconcile | Renew | Destroy | StepDown | Log

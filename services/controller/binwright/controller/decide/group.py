@@ -1,6 +1,7 @@
 """What a controller knows of its group: its slots, and the owners of partitions and tables.
 
-Controllers rebuild it from metadata partition 0 (and measurements), so all know the same.
+Controllers rebuild it from metadata partition 0 (and measurements), so all know the same. What is
+about to end processes, the fleet reports.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -20,6 +21,7 @@ from binwright.protocol.group_orders import PinOrder, StandingOrders
 from binwright.protocol.messages import Accepted, MeasuredCapacity, Proposed, TableReport
 from binwright.protocol.model import Assignment, BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.protocol.monitors import Monitors
+from binwright.protocol.ports.fleet import Disruption
 from binwright.protocol.selection import Selection
 
 Mode = Literal["observe", "approve", "act"]
@@ -153,6 +155,9 @@ class Group:
     over_budget: tuple[str, ...] = ()  # what of the last plan waits for the budget
     held: tuple[str, ...] = ()  # what orders and settings hold back, as last published
     retired_slots: frozenset[Slot] = frozenset()  # drained ones that were told to end
+    desired: frozenset[Slot] = frozenset()  # what the fleet was last told to run
+    disruptions: Mapping[Slot, Disruption] = field(default_factory=dict)  # as last reported
+    renewable: frozenset[Slot] = frozenset()  # disrupted ones that the fleet may restart
     revisions: int = 0
 
     def member(self, slot: Slot) -> Member:
@@ -166,6 +171,14 @@ class Group:
     def usable(self) -> list[Slot]:
         """Return the slots that may be given partitions and tables, sorted."""
         return sorted([slot for slot, member in self.members.items() if member.usable])
+
+    def ending(self) -> frozenset[Slot]:
+        """Return the slots whose processes the platform ends before long."""
+        return frozenset(s for s, why in self.disruptions.items() if why.kind == "node")
+
+    def is_open(self, slot: Slot) -> bool:
+        """Whether a slot may be given more: neither an order nor a disruption closes it."""
+        return slot not in self.disruptions and self.controls.rules.is_open(slot)
 
     def living(self) -> frozenset[Slot]:
         """Return the slots that are known to have a living process."""

@@ -136,7 +136,7 @@ def reuse_idle_consumers(group: Group, target: Assignment) -> dict[TopicPartitio
     wanted, owning = frozenset(target.values()), frozenset(group.assignment().values())
     living, rules = group.living(), group.controls.rules
     idle = sorted(
-        (s for s in living - owning - wanted if rules.is_open(s) and not group.member(s).leaving),
+        (s for s in living - owning - wanted if group.is_open(s) and not group.member(s).leaving),
         key=lambda slot: (not group.member(slot).ready, slot),
     )
     replacements: dict[Slot, Slot] = {}

@@ -253,7 +253,13 @@ class Groups:
         spec = DeploymentSpec(settings.group, owner.namespace, owner, environment(settings))
         template = self._template_of(cluster, obj)
         # Not what is admitted: consumers beyond that may still have to hand over what they read.
-        fleet = KubernetesFleet(cluster, spec, settings.controller.max_slots, template)
+        fleet = KubernetesFleet(
+            cluster,
+            spec,
+            settings.controller.max_slots,
+            template,
+            moves=settings.controller.mode != "observe",
+        )
         self._fleets.append(fleet)
         try:
             async with background_tasks(must_not_end(fleet.run())):
