@@ -113,6 +113,14 @@ def test_a_repeated_approval_changes_nothing() -> None:
     assert driver.read(Approved(plan=number, by="me")) == []
 
 
+def test_an_approval_is_refused_while_no_plan_waits() -> None:
+    driver = with_approved_plan(BOTH_AT_A, RATES)
+    assert logged(driver.read(Approved(plan=7, by="me")), "approval.refused") == [
+        {"plan": 7, "by": "me", "reason": "no plan waits"}
+    ]
+    assert driver.group.early_approval is None
+
+
 def test_another_number_is_refused() -> None:
     driver, number = overloaded()
     actions = approve(driver, number + 5)

@@ -90,7 +90,7 @@ def _apply_approval(group: Group, message: Approved) -> Update:
 
 
 def _refusal_reason(proposal: Proposal | None, number: int) -> str:
-    if proposal is None or proposal.number is None:
+    if proposal is None:
         return "no plan waits"
     if proposal.number != number:
         return f"it is not the plan that waits: that is {proposal.number}"
