@@ -15,15 +15,13 @@ def test_a_stamp_reads_back() -> None:
     assert read_stamp(found.encode(), TABLE) == found
 
 
-def test_a_stamp_holds_a_pause_and_the_order_behind_it() -> None:
-    found = replace(stamp({0: 1}), paused="by ann", order=0)
+def test_a_stamp_holds_a_pause() -> None:
+    found = replace(stamp({0: 1}), paused="by ann")
     assert read_stamp(found.encode(), TABLE) == found
-    resumed = replace(found, paused="")
-    assert read_stamp(resumed.encode(), TABLE) == resumed
 
 
-def test_without_an_order_a_stamp_is_as_in_versions_that_had_none() -> None:
-    assert not {"paused", "order"} & orjson.loads(stamp({0: 1}).encode()).keys()
+def test_without_a_pause_a_stamp_is_as_in_versions_that_had_none() -> None:
+    assert "paused" not in orjson.loads(stamp({0: 1}).encode())
 
 
 def test_equal_stamps_are_equal_text() -> None:
@@ -58,8 +56,6 @@ def test_metadata_of_other_clients_is_not_a_stamp() -> None:
         ("committed", [1]),
         ("cuts", {"0": "1"}),
         ("paused", 1),
-        ("order", -2),
-        ("order", "1"),
     ],
 )
 def test_a_stamp_with_a_wrong_type_or_a_number_out_of_range_is_none(

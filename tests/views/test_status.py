@@ -264,7 +264,7 @@ def test_a_measured_limit_replaces_the_claims() -> None:
     view.apply(6, 0, Claim(controller="d", limit=LIMIT, measured=True))
     assert (now(view).limit(A), now(view).limits_measured) == (7.0, True)
     more = LimitsMeasured(term=6, limit=BytesPerSecond(9.0), slot_limits=((B, LIMIT),))
-    view.apply(7, 0, more)
+    view.apply(7, 10**13, more)
     assert (now(view).limit(A), now(view).limit(B)) == (9.0, LIMIT)
     assert view.recent_events[-1][1] == "the limit of a consumer is 9 B/s, as measured"
     view.apply(8, 0, Claim(controller="e", limit=LIMIT))

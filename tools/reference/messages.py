@@ -22,7 +22,8 @@ from binwright.protocol.messages import (
     Inbound,
     MeasuredCapacity,
     OffsetRange,
-    TableMessage,
+    OrderRecord,
+    Staged,
     TableReport,
 )
 from binwright.protocol.savings import SimulatedCost
@@ -45,9 +46,13 @@ end in `_ms` milliseconds.
 
 TOPICS: Mapping[str, tuple[str, tuple[Any, ...]]] = {
     "GROUP.metadata": (
-        """Consumers, controllers and people's commands write, controllers read. One partition,
-        compacted by key.""",
+        "Consumers and controllers write, controllers read. One partition, compacted by key.",
         get_args(Inbound),
+    ),
+    "GROUP.group-orders": (
+        """People's commands and the page write, controllers and tables' writers read. A controller
+        writes what was approved by an object of Kubernetes. One partition, compacted by key.""",
+        get_args(OrderRecord),
     ),
     "GROUP.commands, partition SLOT": (
         """Controllers write, the slot's consumer reads. A consumer ignores a command of a lower
@@ -55,9 +60,8 @@ TOPICS: Mapping[str, tuple[str, tuple[Any, ...]]] = {
         get_args(Command),
     ),
     "GROUP.landing": (
-        """Consumers and people write, tables' writers read. The key, a topic, selects the
-        partition.""",
-        get_args(TableMessage),
+        "Consumers write, tables' writers read. The key, a table, selects the partition.",
+        (Staged,),
     ),
     "binwright.metrics": ("Monitors write, controllers read.", (Measurement,)),
     "binwright.metrics.needs": (

@@ -1,7 +1,8 @@
 """Standing orders: a person steers a group, until the order is lifted or its time is over.
 
-Each is a record of metadata partition 0 with who, when and why. Of the orders about the same thing
-the newest counts, and compaction retains it: they outlive controllers.
+Each is a record of the group's orders topic with who, when and why. Of the orders about the same
+thing the newest counts, and compaction retains it: they outlive controllers. Kafka's right to write
+to the topic is the proof of an order; the name in it is not.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from typing import Annotated, Literal
 from immutables import Map
 from pydantic import Field
 
-from binwright.protocol.fields import LATEST_MS, SlotNumber, Term
+from binwright.protocol.fields import LATEST_MS, Number, SlotNumber, Term
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import TopicName
 
@@ -82,6 +83,14 @@ class ScaleOrder:
 
 
 GroupOrder = PinOrder | CordonOrder | FreezeOrder | ScaleOrder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormerOrders:
+    """A controller has taken over what a former version kept in GROUP.metadata; no other does."""
+
+    taken: Number  # how many records, which precede this one
+    kind: Literal["former-orders/1"] = "former-orders/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

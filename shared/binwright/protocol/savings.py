@@ -1,4 +1,4 @@
-"""What a group's load of a past time would have cost: a record of metadata partition 0."""
+"""What a group's load of a past time would have cost: a record of the orders topic."""
 
 from dataclasses import dataclass
 from typing import Literal

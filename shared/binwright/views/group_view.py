@@ -1,12 +1,13 @@
-"""A group seen from outside, folded from its metadata and metrics topics, for display.
+"""A group seen from outside, folded from its metadata, orders and metrics topics, for display.
 
-It takes no part in the protocol: every process that can read the two topics gets the same view.
+It takes no part in the protocol: every process that can read the topics gets the same view.
 """
 
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import ceil
+from operator import itemgetter
 
 from binwright.cli.terminal import data_size
 from binwright.packing.zones import Zones
@@ -30,12 +31,12 @@ from binwright.protocol.messages import (
     Gap,
     Goodbye,
     Hello,
-    Inbound,
     LimitsMeasured,
     Planned,
     Proposed,
     Report,
     Started,
+    StateRecord,
     Stopped,
     Withdrawn,
 )
@@ -118,6 +119,7 @@ class GroupView:
     _owners: dict[TopicPartition, tuple[Slot, int]] = field(default_factory=dict)
     _stopped: dict[TopicPartition, Stopped] = field(default_factory=dict)
     _measured_limits: PerSlot | None = None
+    _approved: int | None = None  # the last approved plan, which may not be read yet
 
     def apply_measurement(self, measurement: Measurement) -> None:
         """Apply rates of a topic, all or some of them; remove partitions that no longer exist."""
@@ -146,8 +148,8 @@ class GroupView:
                 del known[partition]
         self.tables.remove_partitions(topic, count)
 
-    def apply(self, offset: int, at_ms: int, message: Inbound) -> None:
-        """Apply a record of metadata partition 0; `at_ms` is its wall-clock time."""
+    def apply(self, offset: int, at_ms: int, message: StateRecord) -> None:
+        """Apply a record of metadata partition 0 or of the orders topic; `at_ms`: wall clock."""
         match message:
             case Hello() | Report() | Dead() | Goodbye():
                 self._apply_consumer(offset, at_ms, message)
@@ -229,9 +231,11 @@ class GroupView:
             case Planned():
                 self._planned(offset, at_ms, message)
             case Proposed():
-                self.proposal = ProposedPlan(offset, message, at_ms)
+                approved = message.waits and offset == self._approved
+                self.proposal = ProposedPlan(offset, message, at_ms, approved)
                 self._log_event(at_ms, f"plan {offset} is proposed: {'; '.join(message.reasons)}")
             case Approved(plan=number, by=by):
+                self._approved = number
                 if self.proposal and self.proposal.number == number and self.proposal.plan.waits:
                     self.proposal = replace(self.proposal, approved=True)
                 self._log_event(at_ms, f"plan {number} is approved by {by}")
@@ -319,7 +323,10 @@ class GroupView:
             self.on_move(move)
 
     def _log_event(self, at_ms: int, text: str) -> None:
-        self.recent_events.append((at_ms, text))
+        events = self.recent_events
+        events.append((at_ms, text))
+        if len(events) > 1 and at_ms < events[-2][0]:  # of another topic, which is read by itself
+            self.recent_events = deque(sorted(events, key=itemgetter(0)), MAX_EVENTS)
 
     @property
     def landed(self) -> dict[TopicPartition, int]:

@@ -6,14 +6,13 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.views.page.group import GROUP, METADATA, TOPICS, Group, loop_ms, table
+from tests.views.page.group import GROUP, ORDERS, TOPICS, Group, loop_ms, table
 
 from binwright.kafka.control_records import Decoder
 from binwright.protocol import wire
 from binwright.protocol.group_orders import CordonOrder, FreezeOrder, PinOrder, ScaleOrder
 from binwright.protocol.messages import Accepted, Approved
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.table_orders import TableOrder
 from binwright.runtime.http import Posted
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import load_settings
@@ -23,7 +22,6 @@ from binwright.views.page.order_desk import OrderDesk
 pytestmark = pytest.mark.looptime
 
 P = TopicPartition("orders", 0)
-LANDING = f"{GROUP}.landing"
 BY = "ann by the page"
 
 
@@ -31,7 +29,7 @@ class Desk:
     """A desk of a group with two consumers, and what it reported."""
 
     def __init__(self) -> None:
-        self.group = Group(FakeControlTopics({**TOPICS, LANDING: 64, "orders": 2}))
+        self.group = Group(FakeControlTopics({**TOPICS, "orders": 2}))
         self.reported: list[str] = []
         settings = load_settings(group=GROUP, topics=("orders",), controller={"max_slots": 8})
 
@@ -53,16 +51,15 @@ class Desk:
         (text,) = orjson.loads(found.body).values()
         return found.status, text
 
-    async def published(self, topic: str = METADATA, partition: int = 0) -> list[Any]:
-        """Return what people have put into a control topic."""
-        end = await self.group.bus.end(topic, partition)
-        reader = await self.group.bus.reader(topic, partition, 0)
-        decode = wire.decode_inbound if topic == METADATA else wire.decode_table_message
-        decoder, found = Decoder(decode), list[Any]()
+    async def published(self) -> list[Any]:
+        """Return what people have put into the orders topic."""
+        end = await self.group.bus.end(ORDERS, 0)
+        reader = await self.group.bus.reader(ORDERS, 0, 0)
+        decoder, found = Decoder(wire.decode_order), list[Any]()
         while reader.position < end:
             found += [message for _, message in decoder.decode(await reader.read(1.0))]
         await reader.close()
-        return [message for message in found if hasattr(message, "by")]
+        return found
 
 
 @pytest.mark.parametrize(
@@ -190,8 +187,7 @@ async def test_a_pause_waits_until_the_writer_follows() -> None:
     async with background_tasks(follow()):
         status, text = await desk.order(order="pause", what="orders", reason="a migration")
     assert (status, "the table orders is paused: its rows wait" in text) == (200, True)
-    found = [o for n in range(64) for o in await desk.published(LANDING, n)]
-    assert [(o.target, o.paused, o.by, o.reason) for o in found if isinstance(o, TableOrder)] == [
+    assert [(o.table, o.paused, o.by, o.reason) for o in await desk.published()] == [
         ("orders", True, BY, "a migration")
     ]
 

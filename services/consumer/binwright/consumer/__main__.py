@@ -28,6 +28,7 @@ from binwright.consumer.timings import Timings
 from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
+from binwright.consumer.writer.orders import TableOrders
 from binwright.consumer.writer.writers import Writers
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.own_topics import check_own
@@ -94,6 +95,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
             bus=bus,
             landing_topic=settings.landing_topic,
             announcements=LandingTopic(bus, settings.landing_topic),
+            orders=TableOrders(bus, settings.orders_topic),
             reader=reader,
             staging=staging,
             config=_writer_config(settings, cluster),

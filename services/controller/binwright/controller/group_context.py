@@ -22,6 +22,7 @@ class GroupContext:
     metadata_topic: str
     commands_topic: str
     landing_topic: str
+    orders_topic: str
     needs_topic: str
     config: ControllerConfig
     packing: Packing
@@ -46,6 +47,7 @@ def group_context(settings: Settings) -> GroupContext:
         metadata_topic=settings.metadata_topic,
         commands_topic=settings.commands_topic,
         landing_topic=settings.landing_topic,
+        orders_topic=settings.orders_topic,
         needs_topic=settings.needs_topic,
         config=controller_config(settings),
         packing=packing,

@@ -38,13 +38,17 @@ from binwright.controller.decide.states import State, Synchronize
 from binwright.controller.decide.topic_limits import TopicShare
 from binwright.controller.group_context import GroupContext
 from binwright.controller.needs import publish_needs
+from binwright.controller.orders_topic import open_orders
 from binwright.kafka.control_records import (
     COMMANDS_CONFIG,
     CONTROLLER_PARTITION,
     LANDING_CONFIG,
     LANDING_PARTITIONS,
     METADATA_CONFIG,
+    ORDERS_CONFIG,
+    ORDERS_PARTITION,
     inbound,
+    orders,
 )
 from binwright.kafka.election import LeadershipLost
 from binwright.kafka.metrics_topic import Measurements
@@ -93,6 +97,7 @@ class Leadership:
         self._bus, self._fleet, self._context = bus, fleet, context
         self._publisher = QueuedPublisher(bus, context.metadata_topic)
         self._commands = QueuedPublisher(bus, context.commands_topic)
+        self._orders = QueuedPublisher(bus, context.orders_topic)
         self._actions: asyncio.Queue[Pack | StepDown] = asyncio.Queue()
         self._fleet_actions: asyncio.Queue[Reconcile | Destroy] = asyncio.Queue()
         self._desired, self._desired_changed = Reconcile(frozenset()), asyncio.Event()
@@ -112,7 +117,7 @@ class Leadership:
             plan: The proposal's number.
             by: The person, or the object that holds the approval, for the log.
         """
-        self._publisher.send(CONTROLLER_PARTITION, Approved(plan=plan, by=by))
+        self._orders.send(ORDERS_PARTITION, Approved(plan=plan, by=by))
 
     async def lead(self) -> None:
         """Publish a Claim, synchronize, and lead until a later Claim is read.
@@ -123,12 +128,22 @@ class Leadership:
                 another's.
             ExternalError: Kafka could not be reached at the start.
         """
-        metadata, commands = self._context.metadata_topic, self._context.commands_topic
-        for topic, config in ((metadata, METADATA_CONFIG), (commands, COMMANDS_CONFIG)):
+        metadata = self._context.metadata_topic
+        for topic, config in (
+            (metadata, METADATA_CONFIG),
+            (self._context.commands_topic, COMMANDS_CONFIG),
+            (self._context.orders_topic, ORDERS_CONFIG),
+        ):
             await ensure_own(self._bus, topic, 1, config)
             await check_compacted(self._bus, topic)
         landing = self._context.landing_topic
         await ensure_own(self._bus, landing, LANDING_PARTITIONS, LANDING_CONFIG)
+        async with open_orders(self._bus, metadata, self._context.orders_topic) as (ordered, given):
+            for record, message in given:  # before any plan of this leader
+                self._feed(RecordRead(loop_s(), record.offset, message))
+            await self._lead(ordered)
+
+    async def _lead(self, ordered: Reader) -> None:
         history = await self._bus.end(self._context.metadata_topic, CONTROLLER_PARTITION)
         reader = await self._bus.reader(self._context.metadata_topic, CONTROLLER_PARTITION, 0)
         connection = ConnectionCheck(self._bus, self._context.metadata_topic, reader)
@@ -139,6 +154,7 @@ class Leadership:
                 async with asyncio.TaskGroup() as tasks:
                     for work in (
                         self._read_records(reader, history),
+                        self._read_orders(ordered),
                         self._read_measurements(),
                         self._tick(connection),
                         self._find_ended(),
@@ -146,6 +162,7 @@ class Leadership:
                         self._carry_out(),
                         self._publisher.run(),
                         self._commands.run(),
+                        self._orders.run(),
                         self._carry_out_fleet_actions(),
                     ):
                         tasks.create_task(must_not_end(work))
@@ -193,6 +210,11 @@ class Leadership:
     async def _read_records(self, reader: Reader, history_end: int) -> None:
         with self._health.progress(f"records of {self._context.group}") as beat:
             async for record, message in inbound(reader, history_end, beat):
+                self._feed(RecordRead(loop_s(), record.offset, message))
+
+    async def _read_orders(self, reader: Reader) -> None:
+        with self._health.progress(f"orders of {self._context.group}") as beat:
+            async for record, message in orders(reader, beat):
                 self._feed(RecordRead(loop_s(), record.offset, message))
 
     async def _read_measurements(self) -> None:

@@ -1,4 +1,4 @@
-"""Gives an order to a group: a message on its metadata topic.
+"""Gives an order to a group: a message on its orders topic.
 
 `binwright group` and the page give them.
 """
@@ -12,8 +12,6 @@ from datetime import UTC, datetime, timedelta
 from typing import TypedDict
 
 from binwright.cli.moments import is_of_today, parse_moment
-from binwright.kafka.control_records import CONTROLLER_PARTITION
-from binwright.kafka.publishing import publish_message
 from binwright.protocol.errors import ExternalError, SettingsError, UserError
 from binwright.protocol.fields import LATEST_MS
 from binwright.protocol.group_orders import (
@@ -33,6 +31,7 @@ from binwright.runtime.settings import Settings
 from binwright.views.commands.approve import user_name
 from binwright.views.follower import Connect, GroupFollower, group_topic
 from binwright.views.group_view import GroupView
+from binwright.views.orders_topic import publish_order
 from binwright.views.status import Status, status
 
 FOR = re.compile(r"([1-9]\d{0,4})(m|h|d)")
@@ -52,7 +51,7 @@ class Given:
     until: str = ""
 
 
-async def publish_order(
+async def give_order(
     connect: Connect, settings: Settings, group: str, make: Make, timeout_s: float
 ) -> GroupOrder:
     """Publish an order to a group: it stands in the topic once this returns.
@@ -84,7 +83,7 @@ async def publish_order(
                 _check_changes(view, order)
                 if own:
                     check_slot(order, settings.controller.max_slots)
-                await publish_message(bus, topic, CONTROLLER_PARTITION, order)
+                await publish_order(bus, group, order)
         except TimeoutError as exc:
             raise ExternalError(f"Kafka did not take the order within {timeout_s:g} s") from exc
     return order

@@ -29,8 +29,8 @@ from binwright.runtime.settings import Settings
 from binwright.views.commands.give_order import (
     Given,
     Signature,
+    give_order,
     pin_order,
-    publish_order,
     signature,
     unpin_order,
 )
@@ -196,9 +196,7 @@ def _give(given: Given, make: Callable[[Status, Signature], GroupOrder]) -> None
     who = signature(given, wall_ms())  # first: a bad option needs no Kafka
     connect = partial(KafkaControlTopics, settings.kafka)
     order = run_for_result(
-        lambda: publish_order(
-            connect, settings, name, lambda seen: make(seen, who), given.timeout_s
-        )
+        lambda: give_order(connect, settings, name, lambda seen: make(seen, who), given.timeout_s)
     )
     text = f"{describe(order)}; `binwright status --group {name}` shows what it holds back"
     Console(soft_wrap=True, highlight=False).print(Text(text))

@@ -27,8 +27,8 @@ from binwright.views.commands.approve import approve
 from binwright.views.commands.give_order import (
     Given,
     Signature,
+    give_order,
     pin_order,
-    publish_order,
     signature,
     unpin_order,
 )
@@ -127,7 +127,7 @@ class OrderDesk:
                 return f"the table {asked.what} is {asked.order}d: {done}"
         given = Given(group, None, ORDER_S, asked.reason, asked.until)
         who = signature(given, self.now_ms(), by)
-        published = await publish_order(
+        published = await give_order(
             self.connect, self.settings, group, lambda seen: make_order(asked, seen, who), ORDER_S
         )
         return describe(published)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from binwright.packing.inputs import Capacity
 from binwright.packing.zones import NO_ZONES, Zones
 from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import Command, Inbound
+from binwright.protocol.messages import Command, Inbound, StateRecord
 from binwright.protocol.model import Assignment, Rates, Slot
 from binwright.protocol.ports.fleet import Disruption
 
@@ -15,11 +15,14 @@ from binwright.protocol.ports.fleet import Disruption
 
 @dataclass(frozen=True, slots=True)
 class RecordRead:
-    """A record of metadata partition 0, in the order of offsets; this controller's own, too."""
+    """A record of metadata partition 0 or of the orders topic; this controller's own, too.
+
+    Those of one topic come in the order of their offsets. Of a new leader all orders come first.
+    """
 
     now: float
-    offset: int
-    message: Inbound
+    offset: int  # in its topic
+    message: StateRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What a controller knows of its group: its slots, and the owners of partitions and tables.
 
-Controllers rebuild it from metadata partition 0 (and measurements), so all know the same. What is
-about to end processes, the fleet reports.
+Controllers rebuild it from metadata partition 0, the orders topic and measurements, so all know the
+same. What is about to end processes, the fleet reports.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +18,7 @@ from binwright.controller.decide.rates import MeasuredRates, RateVolatility
 from binwright.packing.inputs import Capacity, SlotCapacities
 from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.group_orders import PinOrder, StandingOrders
-from binwright.protocol.messages import Accepted, MeasuredCapacity, Proposed, TableReport
+from binwright.protocol.messages import Accepted, Approved, MeasuredCapacity, Proposed, TableReport
 from binwright.protocol.model import Assignment, BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.protocol.monitors import Monitors
 from binwright.protocol.ports.fleet import Disruption
@@ -145,6 +145,7 @@ class Group:
         default_factory=dict
     )  # target of the last plan that was carried out
     proposal: Proposal | None = None
+    early_approval: Approved | None = None  # of a plan that was not read yet
     approved_plan: Accepted | None = None  # the last one; without targets: it is void
     measured_at: float | None = None
     ticked_at: float = 0.0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from binwright.consumer.decide.writer.chain import same_topic
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Commit, PartitionOffsets, Table
-from binwright.protocol.stamp import NO_ORDER, Stamp, read_stamp
+from binwright.protocol.stamp import Stamp, read_stamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,6 @@ class Resolved:
     """Topics, or earlier ones of their names, of which the group has landed rows, or decided where
     partitions begin."""
     paused: str = ""  # who paused the table, when and why
-    order: int = NO_ORDER  # that says so, or that it lands
 
 
 def resolve(
@@ -69,7 +68,6 @@ def resolve(
         whole=whole,
         written=frozenset(ids),
         paused=newest.paused if newest else "",
-        order=newest.order if newest else NO_ORDER,
     )
 
 
