@@ -24,6 +24,7 @@ from binwright.controller.decide.ownership import (
     acknowledge_stop,
 )
 from binwright.protocol.group_orders import (
+    AdoptOrder,
     CordonOrder,
     FreezeOrder,
     Held,
@@ -78,7 +79,7 @@ def apply_record(group: Group, event: RecordRead) -> Update:
             return (adopt_limits(group, message) if group.term is None else group), ()
         case Planned() | Proposed() | Approved() | Accepted() | Withdrawn() as message:
             return apply_plan_record(group, message, event)
-        case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder() as message:
+        case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder() | AdoptOrder() as message:
             return apply_order(group, message)
         case Held() as message:
             return (replace(group, held=message.reasons) if group.term is None else group), ()

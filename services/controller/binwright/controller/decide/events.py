@@ -89,6 +89,7 @@ class Pack:
     capacity: Capacity
     current: Assignment
     rate_variance: float | None = None  # mean squared change, (bytes/s)^2; None: not observed
+    packing: str | None = None  # its name, as an order has it; None: the settings' own
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,7 +194,7 @@ def _decide(state: Sentinel, event: Tick) -> Step:
     state = replace(state, group=group, restored_state=restored_state)
     if not has_fresh_measurements(group, state.since, event.now):
         return _without_measurements(state, event.now, actions)
-    triggered_by, due = triggers(group), event.now - state.since > group.config.replan_interval_s
+    triggered_by, due = triggers(group), event.now - state.since > group.replan_interval_s
     if not due and (displaced(group) if restored_state is None else restored_state.displaced):
         return state, actions
     if group.proposal is not None and group.config.mode != "act":
@@ -232,7 +232,7 @@ def _with_proposal(
     actions: tuple[Action, ...],
 ) -> Step:
     """Let a proposed plan wait, carry it out once approved, or replace it when it is outdated."""
-    group, due = state.group, now - state.since > state.group.config.replan_interval_s
+    group, due = state.group, now - state.since > state.group.replan_interval_s
     outdated = outdated_reason(group, proposal.plan)
     waits = group.controls.frozen or (proposal.approved and not affords(group, proposal))
     if proposal.number is None or (outdated is None and (waits or not (due or proposal.approved))):
