@@ -18,5 +18,5 @@ app = lazy_app(
         "adopt": f"{_ORDERS}:adopt",
         "unadopt": f"{_ORDERS}:unadopt",
     },
-    "Steer a group: freeze moves, pin partitions, drain consumers, set their number, save.",
+    "Steer a group: freeze moves, pin partitions, drain consumers, set their number and settings.",
 )
