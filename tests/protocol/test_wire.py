@@ -13,7 +13,13 @@ from binwright.balancer.decide.proposals import BrokerPlanRecord, decode_record
 from binwright.protocol import wire
 from binwright.protocol.errors import MalformedMessage, UnknownKind
 from binwright.protocol.fields import LATEST_MS
-from binwright.protocol.group_orders import CordonOrder, FreezeOrder, PinOrder, ScaleOrder
+from binwright.protocol.group_orders import (
+    AdoptOrder,
+    CordonOrder,
+    FreezeOrder,
+    PinOrder,
+    ScaleOrder,
+)
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.measurements import Measurement, Needs, PartitionRate, Quality
 from binwright.protocol.messages import (
@@ -136,12 +142,20 @@ SPECIAL: dict[type, dict[str, some.SearchStrategy[Any]]] = {
     CordonOrder: {**ORDER, "state": some.sampled_from(["cordoned", "drained", "open"])},
     FreezeOrder: {**ORDER, "frozen": some.booleans()},
     ScaleOrder: {**ORDER, "consumers": some.none() | some.integers(1, 10_000)},
+    AdoptOrder: {
+        **ORDER,
+        "setting": some.sampled_from(["packing", "replan_interval_s"]),
+        "value": some.none() | some.text(max_size=100),
+        "replaces": some.text(max_size=100),
+        "proposal": NUMBERS,
+    },
     Savings: {
         **dict.fromkeys(["from_ms", "until_ms"], NUMBERS),
         "sla_s": AMOUNTS,
         "own": COSTS,
         "others": some_tuple(COSTS),
         "proposed": some.none() | COSTS,
+        "replaces": some.text(),
     },
     Planned: {"moved": some_tuple(some.tuples(NUMBERS, NUMBERS))},
     Stopped: {"next": some_map(some.none() | NUMBERS)},

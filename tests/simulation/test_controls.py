@@ -13,6 +13,7 @@ from binwright.controller.decide.states import Sentinel
 from binwright.protocol import wire
 from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.group_orders import (
+    AdoptOrder,
     CordonOrder,
     FreezeOrder,
     GroupOrder,
@@ -139,6 +140,37 @@ async def test_a_group_is_scaled_to_a_number_until_a_time() -> None:
         await asyncio.sleep(A_WHILE_S)
         assert len(w.sent(Planned)) == plans
         await until(lambda: len(set(assigned(w).values())) == 1 and w.steady(), timeout_s=400)
+        await w.all_landed_once()
+
+
+async def test_a_group_runs_by_adopted_settings_until_that_is_lifted() -> None:
+    """Its own interval, 20 s, saves a consumer where the adopted one waits."""
+    async with world({"orders": 4}) as w:
+        await settled(w, HIGH_LOAD, 2)
+        adopted = AdoptOrder(
+            setting="replan_interval_s", value="3600", replaces="20", proposal=7, by="carol"
+        )
+        await w.order(adopted)
+        packing = replace(adopted, setting="packing", value="sticky:4", replaces="sticky")
+        await w.order(packing)
+        w.load(LOW_LOAD)
+        await asyncio.sleep(A_WHILE_S)
+        assert len(w.fleet.running) == 2
+        await w.order(replace(adopted, value=None))
+        await until(lambda: len(w.fleet.running) == 1 and w.steady())
+        assert w.group().controls.packing == "sticky:4"
+        await w.all_landed_once()
+
+
+async def test_a_controller_with_other_settings_does_not_take_what_is_adopted() -> None:
+    async with world({"orders": 4}) as w:
+        await settled(w, HIGH_LOAD, 2)
+        await w.order(
+            AdoptOrder(setting="replan_interval_s", value="3600", replaces="60", by="carol")
+        )
+        w.load(LOW_LOAD)
+        await until(lambda: len(w.fleet.running) == 1 and w.steady())
+        assert "the settings give 20 by now" in held(w)[0]
         await w.all_landed_once()
 
 

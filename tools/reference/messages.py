@@ -26,7 +26,7 @@ from binwright.protocol.messages import (
     Staged,
     TableReport,
 )
-from binwright.protocol.savings import SimulatedCost
+from binwright.protocol.savings import SettingName, SimulatedCost
 from binwright.protocol.wire import Part
 
 HEAD = """\
@@ -102,6 +102,8 @@ TYPES = {
     "Rate": "number ≥ 0",
     "Reason": "text, 500 characters at most",
     "Revision": "integer",
+    "SettingName": " or ".join(map(code, get_args(SettingName))),
+    "SettingValue": "text, 100 characters at most",
     "SlotNumber": "integer ≥ 0",
     "Term": "integer",
     "TopicName": "string",

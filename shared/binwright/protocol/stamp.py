@@ -10,7 +10,8 @@ from binwright.protocol.fields import checked_offset
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import PartitionOffsets, Table
 
-_OF_ONE, _OF_SEVERAL = "binwright-stamp/3", "binwright-stamp/4"
+_NAME, _OLDER, _NEWEST = "binwright-stamp/", 3, 4
+_OF_ONE, _OF_SEVERAL = f"{_NAME}{_OLDER}", f"{_NAME}{_NEWEST}"
 _PARTITIONS = 1 << 31
 FIRST_TOPIC = "binwright.topic"
 """A table's property: the first topic that it took, of which those stamps are that name none.
@@ -105,6 +106,21 @@ def read_stamp(text: str | None, table: Table) -> Stamp | None:
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
+
+
+def later_kind(text: str | None, table: Table) -> str:
+    """Return the kind of a stamp of this group that a later version made; empty: it is none.
+
+    What has landed is not known then. A claim, which has no offsets, does not count.
+    """
+    try:
+        parsed = orjson.loads(text or "")
+        kind = _text(parsed["kind"])
+        own = (parsed["group"], parsed["cluster"]) == (table.group, table.cluster)
+        number = int(kind.removeprefix(_NAME)) if kind.startswith(_NAME) else 0
+        return kind if own and number > _NEWEST and parsed["sequence"] != 0 else ""
+    except (ValueError, TypeError, KeyError):
+        return ""
 
 
 def _text(value: Any) -> str:

@@ -19,6 +19,7 @@ from pydantic_core import ErrorDetails
 
 from binwright.protocol.errors import MalformedMessage, UnknownKind
 from binwright.protocol.group_orders import (
+    AdoptOrder,
     CordonOrder,
     FreezeOrder,
     PinOrder,
@@ -109,7 +110,7 @@ def key(message: AnyMessage) -> bytes:
             return message.group.encode()
         case Hello() | Report() | Stopped() | Started() | Gap() | Goodbye() | Dead():
             return f"{name}/{message.slot}".encode()
-        case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder():
+        case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder() | AdoptOrder():
             return subject(message).encode()
         case _:
             return name.encode()

@@ -13,6 +13,7 @@ from binwright.cli.terminal import data_size
 from binwright.packing.zones import Zones
 from binwright.protocol.group_orders import (
     MAX_SHOWN,
+    AdoptOrder,
     CordonOrder,
     FreezeOrder,
     GroupOrder,
@@ -103,6 +104,7 @@ class GroupView:
     plan: Planned | None = None  # the last one
     history: PlanHistory = field(default_factory=PlanHistory)
     savings: Savings | None = None  # the last ones
+    savings_number: int = 0  # the offset of their record
     rscores: list[float] = field(default_factory=list)  # of each plan
     moves: list[Move] = field(default_factory=list)
     on_move: Callable[[Move], None] | None = None  # called with each further one
@@ -171,16 +173,16 @@ class GroupView:
                 self._log_event(at_ms, "a controller took the lead")
             case LimitsMeasured():
                 self._apply_limits(at_ms, message)
-            case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder():
+            case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder() | AdoptOrder():
                 self._apply_order(at_ms, message)
             case Held() | Savings():
-                self._apply_note(message)
+                self._apply_note(offset, message)
 
-    def _apply_note(self, message: Held | Savings) -> None:
+    def _apply_note(self, offset: int, message: Held | Savings) -> None:
         if isinstance(message, Held):
             self.held = message.reasons[:MAX_SHOWN]
         else:
-            self.savings = message
+            self.savings, self.savings_number = message, offset
 
     def _apply_order(self, at_ms: int, order: GroupOrder) -> None:
         self.orders = self.orders.apply(order)

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from binwright.packing.zones import Zones
-from binwright.protocol.group_orders import GroupOrder, describe, subject
+from binwright.protocol.group_orders import AdoptOrder, GroupOrder, describe, subject
 from binwright.protocol.messages import MeasuredCapacity, Report
 from binwright.protocol.model import PerSlot, Slot, TopicPartition
 from binwright.protocol.savings import Savings
@@ -138,6 +138,7 @@ class Status:
     orders: tuple[OrderStatus, ...] = ()  # of people, in force
     held: tuple[str, ...] = ()  # what its controller does not do because of orders or settings
     savings: Savings | None = None  # of a past time, as `binwright savings` published them
+    adoptable: int | None = None  # number of their proposal; None: none, or it is adopted
 
     def limit(self, slot: Slot) -> float | None:
         """Return what a consumer sustains, bytes/s, as the group's controller says."""
@@ -195,10 +196,20 @@ def status(group: str, view: GroupView, now_ms: int, topics: Selection | None = 
         crossing=sum(each.crossing for each in consumers),
         hot=_hot(view, parts, leader.limits if leader else None),
         savings=view.savings,
+        adoptable=_adoptable(view, now_ms),
         lag_bytes=sum(view.partition_lag(p) * view.record_bytes.get(p, 0.0) for p in parts),
         orders=tuple(map(_order, view.orders.in_force(now_ms))),
         held=view.held,
     )
+
+
+def _adoptable(view: GroupView, now_ms: int) -> int | None:
+    savings, number = view.savings, view.savings_number
+    if savings is None or savings.proposed is None or not savings.replaces:
+        return None
+    orders = view.orders.in_force(now_ms)
+    adopted = any(isinstance(o, AdoptOrder) and o.proposal == number for o in orders)
+    return None if adopted else number
 
 
 def _order(order: GroupOrder) -> OrderStatus:

@@ -7,7 +7,12 @@ import yaml
 
 from binwright.controller.group_context import group_context
 from binwright.controller.group_objects.groups import kubernetes_groups
-from binwright.controller.group_objects.spec import TABLE, environment, settings_of
+from binwright.controller.group_objects.spec import (
+    TABLE,
+    environment,
+    given_settings,
+    settings_of,
+)
 from binwright.controller.settings import ControllerProgramSettings
 from binwright.kafka.metrics_topic import Measurements
 from binwright.kubernetes.objects import Obj
@@ -295,3 +300,11 @@ async def test_a_token_in_the_settings_is_refused_before_any_group_is_led() -> N
 def test_the_token_file_of_the_settings_is_kept() -> None:
     base = load_settings(lake={"token_file": "/etc/binwright-spark/token"})
     assert settings_of(consumer_group(), base).lake.token_file == Path("/etc/binwright-spark/token")
+
+
+def test_what_an_object_gives_no_order_changes() -> None:
+    given = consumer_group(packing="sticky:4", budgets={"catchUpSeconds": 60})
+    assert given_settings(given) == {"packing", "catch_up_s"}
+    found = group_context(settings_of(given, load_settings()), given_settings(given)).config
+    assert found.adoptable == {"packing": None, "replan_interval_s": "60"}
+    assert group_context(load_settings()).config.adoptable["packing"] == "sticky"

@@ -7,6 +7,7 @@ import pytest
 
 from binwright.protocol.errors import UserError
 from binwright.protocol.group_orders import (
+    AdoptOrder,
     CordonOrder,
     FreezeOrder,
     GroupOrder,
@@ -213,6 +214,19 @@ def test_what_holds_a_plan_back() -> None:
     assert "plan 40 waits for `binwright approve 40`: consumer 0 is over its limit" in held
     assert "controller.max_slots is 2" in held
     assert "controller.min_slots is 2" in held
+
+
+def test_an_adopted_packing_is_named_and_packs() -> None:
+    view = two_consumers()
+    adopted = AdoptOrder(
+        setting="packing", value="sticky:4", replaces="sticky", proposal=7, by="carol"
+    )
+    view.apply(30, NOW, replace(adopted, setting="replan_interval_s", value="9", replaces="60"))
+    view.apply(31, NOW, adopted)
+    assert "packed now (sticky:4)" in lines(ask(view, packing="sticky"), "otherwise")
+    assert "packed now (mwf)" in lines(ask(view, packing="mwf"), "otherwise")
+    why = "controller.packing is sticky:4 instead of sticky, as proposal 7 has it by carol"
+    assert why in lines(ask(view), "why")
 
 
 def test_orders_and_what_they_hold_back_are_named() -> None:

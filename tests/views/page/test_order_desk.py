@@ -10,9 +10,16 @@ from tests.views.page.group import GROUP, ORDERS, TOPICS, Group, loop_ms, table
 
 from binwright.kafka.control_records import Decoder
 from binwright.protocol import wire
-from binwright.protocol.group_orders import CordonOrder, FreezeOrder, PinOrder, ScaleOrder
+from binwright.protocol.group_orders import (
+    AdoptOrder,
+    CordonOrder,
+    FreezeOrder,
+    PinOrder,
+    ScaleOrder,
+)
 from binwright.protocol.messages import Accepted, Approved
 from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.savings import Savings, SimulatedCost
 from binwright.runtime.http import Posted
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import load_settings
@@ -94,6 +101,26 @@ def wire_fields(order: Any) -> dict[str, Any]:
     return {name: getattr(order, name) for name in type(order).__slots__}
 
 
+async def test_a_proposal_is_adopted_and_that_is_lifted() -> None:
+    desk = await Desk().start()
+    own = SimulatedCost(rule="binwright", replica_minutes=9, within_sla=1)
+    proposed = SimulatedCost(
+        rule="binwright", change="packing=sticky:4", replica_minutes=8, within_sla=1
+    )
+    found = Savings(from_ms=0, until_ms=1, sla_s=5, own=own, proposed=proposed, replaces="sticky")
+    key, value = wire.key(found), wire.encode(found)
+    number = await desk.group.bus.publish(ORDERS, 0, key, value)
+    code, text = await desk.order(order="adopt", number=number, reason="cheaper")
+    change = f"controller.packing is sticky:4 instead of sticky, as proposal {number} has it"
+    assert (code, text) == (200, change)
+    (order,) = await desk.published()
+    assert (order, order.by, order.reason) == (order, BY, "cheaper")
+    assert isinstance(order, AdoptOrder)
+    assert await desk.order(order="unadopt", what="packing") == (
+        *(200, "controller.packing is what the settings give"),
+    )
+
+
 @pytest.mark.parametrize(
     ("give", "end"),
     [
@@ -132,6 +159,11 @@ async def test_an_order_is_lifted_once(give: dict[str, Any], end: dict[str, Any]
         ({"order": "drain", "number": 2**40, "reason": "r"}, "there is no consumer"),
         ({"order": "drain", "number": 1.5, "reason": "r"}, "number: Input should be"),
         ({"order": "approve", "number": 3}, "no plan of group eu waits"),
+        ({"order": "adopt", "reason": "r"}, "the number of a proposal"),
+        ({"order": "adopt", "number": 3, "reason": "r"}, "nothing is proposed to group eu"),
+        ({"order": "unadopt"}, "unadopt is about a setting: none is named"),
+        ({"order": "unadopt", "what": "mode"}, "mode is not one of packing"),
+        ({"order": "unadopt", "what": "packing"}, "is what the settings give already"),
         ({"order": "pause", "what": "x", "reason": "r"}, "no table x"),
         ({"order": "resume", "what": "orders"}, "is not paused"),
     ],

@@ -91,7 +91,8 @@ class PastLoad:
                 f"{topic} has no measurements of the topics of group {self.group} in the last "
                 f"{self.hours:g} hours"
             ) from exc
-        return GroupLoad(recorded, limits, measured[0], measured[-1])
+        orders = view.orders.in_force(wall_ms())
+        return GroupLoad(recorded, limits, measured[0], measured[-1], orders)
 
     @property
     def _is_own(self) -> bool:
@@ -146,7 +147,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
                 outcomes = await asyncio.to_thread(
                     run_all, planned, lambda _: progress.advance(task), jobs
                 )
-            found = savings(load, outcomes, sla)
+            found = savings(load, settings, outcomes, sla)
             if publish:
                 await publish_order(bus, name, found)
             return found

@@ -54,6 +54,7 @@ from binwright.kafka.election import LeadershipLost
 from binwright.kafka.metrics_topic import Measurements
 from binwright.kafka.own_topics import ensure_own
 from binwright.kafka.publishing import QueuedPublisher
+from binwright.packing.catalogue import algorithm
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.messages import Approved
 from binwright.protocol.metadata_topic import POLICY, UNCLEAN, refusal, weaknesses
@@ -283,8 +284,9 @@ class Leadership:
                     raise LeadershipLost(f"a later claim stands at {term}")
 
     async def _pack(self, request: Pack) -> Assignment:
+        adopted = request.packing
         pack = partial(
-            self._context.packing,
+            self._context.packing if adopted is None else algorithm(adopted),
             *(request.rates, request.capacity, request.current),
             rate_variance=request.rate_variance,
             zones=request.zones,

@@ -4,6 +4,7 @@ from binwright.cli.terminal import count, data_size
 from binwright.packing.catalogue import algorithm
 from binwright.packing.score import moved_partitions
 from binwright.protocol.errors import PackingError
+from binwright.protocol.group_orders import signed
 from binwright.protocol.model import Slot
 from binwright.views.explain.answers import (
     Explanation,
@@ -29,10 +30,11 @@ def explain_group(group: Group) -> Explanation:
     if status.unread:
         lines.append(Line("is", f"without a reader: {some(map(str, status.unread))}"))
     lines += [Line("why", text) for text in _last_plan(group)]
+    lines += [Line("why", signed(order)) for order in group.adopted]
     if group.limits is not None and group.rates:
         lines += [Line("otherwise", text) for text in _other_sizes(group)]
     if group.view.savings:
-        found = savings_text(group.view.savings, group.now_ms)
+        found = savings_text(group.view.savings, group.now_ms, status.adoptable)
         lines += [Line("otherwise", text) for text in found]
     lines += held(group)
     lines += [Line("change", text) for text in _next_change(group)]

@@ -345,7 +345,7 @@ class TableWriter:
         paced = isinstance(request, Append) or (landing and isinstance(request, QueryKafka))
         if isinstance(self._writer.phase, Contradicted):
             self._set_fault(self._writer.phase.reason, refused=True)
-            raise RestartNeeded("what has landed contradicts Kafka", REFUSED_S)
+            raise RestartNeeded(self._writer.phase.reason, REFUSED_S)
         match outcome:
             case Unclear(reason=reason) | Conflict(reason=reason):
                 self._set_fault(reason)

@@ -25,6 +25,7 @@ from binwright.controller.decide.ownership import (
 )
 from binwright.controller.decide.zones import with_zones
 from binwright.protocol.group_orders import (
+    AdoptOrder,
     CordonOrder,
     FormerOrders,
     FreezeOrder,
@@ -81,7 +82,7 @@ def apply_record(group: Group, event: RecordRead) -> Update:
             return (adopt_limits(group, message) if group.term is None else group), ()
         case Planned() | Proposed() | Approved() | Accepted() | Withdrawn() as message:
             return apply_plan_record(group, message, event)
-        case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder() as message:
+        case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder() | AdoptOrder() as message:
             return apply_order(group, message)
         case Held() as message:
             return (replace(group, held=message.reasons) if group.term is None else group), ()

@@ -103,6 +103,7 @@ class Pack:
     current: Assignment
     rate_variance: float | None = None  # mean squared change, (bytes/s)^2; None: not observed
     zones: Zones = NO_ZONES
+    packing: str | None = None  # its name, as an order has it; None: the settings' own
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from binwright.protocol.messages import Accepted, Approved, MeasuredCapacity, Pr
 from binwright.protocol.model import Assignment, BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.protocol.monitors import Monitors
 from binwright.protocol.ports.fleet import Disruption
+from binwright.protocol.savings import SettingName, setting_text
 from binwright.protocol.selection import Selection
 
 Mode = Literal["observe", "approve", "act"]
@@ -56,6 +57,8 @@ class ControllerConfig:
     moves_per_hour: int | None = None  # of partitions, by plans; None: any number
     moves_at_a_time: int | None = None  # likewise
     moving_bytes_per_s: float | None = None  # rate of the partitions that move at a time
+    packing: str = "sticky"  # its name
+    given: frozenset[str] = frozenset()  # settings of the group's object: no order changes them
 
     def includes(self, topic: str) -> bool:
         """Whether the group reads this topic."""
@@ -69,6 +72,15 @@ class ControllerConfig:
         share = self.capacity / self.limits.default
         named = {s: BytesPerSecond(share * limit) for s, limit in self.limits.named.items()}
         return SlotCapacities(self.capacity, named)
+
+    @property
+    def adoptable(self) -> dict[SettingName, str | None]:
+        """Return the values of the settings that an order may change; None: it may not here."""
+        values: dict[SettingName, str | None] = {
+            "packing": self.packing,
+            "replan_interval_s": setting_text(self.replan_interval_s),
+        }
+        return {name: None if name in self.given else value for name, value in values.items()}
 
     def with_limits(self, limits: PerSlot) -> "ControllerConfig":
         """Return the configuration with other limits, of which capacities are the same share."""
@@ -160,6 +172,12 @@ class Group:
     disruptions: Mapping[Slot, Disruption] = field(default_factory=dict)  # as last reported
     renewable: frozenset[Slot] = frozenset()  # disrupted ones that the fleet may restart
     revisions: int = 0
+
+    @property
+    def replan_interval_s(self) -> float:
+        """Return the interval at which a smaller plan is computed without a trigger, s."""
+        adopted = self.controls.replan_interval_s
+        return self.config.replan_interval_s if adopted is None else adopted
 
     def member(self, slot: Slot) -> Member:
         """Return what is known of a slot; an empty `Member` if no record named it."""

@@ -198,7 +198,7 @@ def _decide(state: Sentinel, event: Tick) -> Step:
     actions = (*actions, *retired, *permitted)
     fresh = has_fresh_measurements(group, state.since, event.now)
     triggered_by = triggers(group) if fresh else ()
-    due = event.now - state.since > group.config.replan_interval_s
+    due = event.now - state.since > group.replan_interval_s
     # In mode `observe` a plan is only published, so `replan_interval_s` is often enough, as it is
     # for what waits for the budget of an hour.
     waits = group.config.mode == "observe" or (group.over_budget and not group.unread())
@@ -253,7 +253,7 @@ def _with_proposal(
     actions: tuple[Action, ...],
 ) -> Step:
     """Let a proposed plan wait, carry it out once approved, or replace it when it is outdated."""
-    group, due = state.group, now - state.since > state.group.config.replan_interval_s
+    group, due = state.group, now - state.since > state.group.replan_interval_s
     outdated = outdated_reason(group, proposal.plan)
     waits = group.controls.frozen or (proposal.approved and not affords(group, proposal))
     if proposal.number is None or (outdated is None and (waits or not (due or proposal.approved))):

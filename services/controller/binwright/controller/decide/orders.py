@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from binwright.controller.decide.budgets import affords
-from binwright.controller.decide.controls import controls
+from binwright.controller.decide.controls import controls, with_adopted
 from binwright.controller.decide.events import Log, Publish
 from binwright.controller.decide.group import Group, Update
 from binwright.controller.decide.plans import order_triggers, reader_triggers
@@ -49,7 +49,7 @@ def _with_controls(group: Group) -> Group:
         config.max_slots,
         group.wall_ms,
     )
-    return replace(group, controls=found)
+    return replace(group, controls=with_adopted(found, config.adoptable))
 
 
 # --- what is held back ---------------------------------------------------------------------------

@@ -63,7 +63,8 @@ def packing_request(group: Group) -> Pack:
     current: Assignment = group.assignment()
     if rules := group.controls.rules:
         rates, capacity, current = open_inputs(rates, slot_capacities(capacity), current, rules)
-    return Pack(rates, capacity, current, group.volatility.mean_square, zones(group))
+    variance, packing = group.volatility.mean_square, group.controls.packing
+    return Pack(rates, capacity, current, variance, zones(group), packing)
 
 
 def plan(group: Group, packing: Assignment, triggered_by: tuple[str, ...]) -> Plan | Rejected:

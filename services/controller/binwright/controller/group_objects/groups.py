@@ -33,6 +33,7 @@ from binwright.controller.group_objects.spec import (
     KIND,
     PLURAL,
     environment,
+    given_settings,
     group_name,
     secrets_in,
     settings_of,
@@ -244,7 +245,7 @@ class Groups:
         try:
             settings = settings_of(obj, self.base)
             check_allowed(settings, self.base, namespace_of(obj))
-            context = capped(group_context(settings), admission.consumers)
+            context = capped(group_context(settings, given_settings(obj)), admission.consumers)
         except UserError as exc:
             await self._refuse(obj, "SpecRefused", str(exc))
             return

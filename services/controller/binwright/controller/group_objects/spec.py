@@ -150,6 +150,12 @@ def settings_of(obj: Obj, base: Settings) -> Settings:
     return settings
 
 
+def given_settings(obj: Obj) -> frozenset[str]:
+    """Return the settings of the controller that a valid object gives itself."""
+    spec = obj["spec"]
+    return frozenset(_controller(spec, _Spec.model_validate(spec)))
+
+
 def _tables(given: Iterable[Obj]) -> tuple[TableSettings, ...]:
     return tuple(TableSettings(**renamed(table, TABLE)) for table in given)
 

@@ -196,6 +196,8 @@ def _apply_while_resolving(writer: Writer, phase: Resolving, outcome: Outcome, n
             return replace(writer, phase=replace(phase, kafka=outcome)), ()
         case HistoryRead(commits=commits, complete=complete) if phase.kafka is not None:
             resolved = resolve(commits, writer.config.table, phase.kafka.topic_ids)
+            if resolved.later:
+                return replace(writer, phase=Contradicted(_later(resolved.later))), ()
             if resolved.whole:
                 return _begin(writer, phase.kafka, resolved, now)
             longer = replace(phase, limit=phase.limit * LONGER)
@@ -211,6 +213,13 @@ def _apply_while_resolving(writer: Writer, phase: Resolving, outcome: Outcome, n
             return _begin(writer, phase.kafka, resolved, now)
         case _:
             return writer, ()  # no conclusive outcome: the request is repeated
+
+
+def _later(kind: str) -> str:
+    return (
+        f"the table has commits of a later version of binwright ({kind}), which this one does not "
+        "read: it lands nothing. Run that version, or a later one, again"
+    )
 
 
 def _with_landed_offsets(stamped: Resolved, landed: LandedOffsets) -> Resolved:

@@ -328,7 +328,7 @@ class Landing:
 
 @dataclass(frozen=True, slots=True)
 class Contradicted:
-    """What has landed cannot be of this topic, or of one of these: a person must decide."""
+    """What has landed is not of these topics, or known to a later version: a person must decide."""
 
     reason: str
 
