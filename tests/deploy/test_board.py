@@ -1,27 +1,21 @@
 """The board in `deploy/grafana`: what it asks for exists, and it is found."""
 
-import json
 import re
-from typing import Any
 
 import pytest
 import yaml
 from tests.programs import ROOT
+from tools.board_image import expression, panels
 
 from binwright.runtime.metrics import METRICS, series
 
 GRAFANA = ROOT / "deploy" / "grafana"
 
 
-def panels() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((GRAFANA / "binwright.json").read_text())["panels"]
-    return found
-
-
 def queries() -> list[str]:
-    """Return each query of the board, by Prometheus' grammar: Grafana fills intervals in."""
-    asked = [target["expr"] for panel in panels() for target in panel["targets"]]
-    return [query.replace("$__rate_interval", "5m") for query in asked]
+    """Return each query of the board, its variables filled in."""
+    targets = [target for panel in panels() for target in panel["targets"]]
+    return [expression(target, ".*", "5m") for target in targets]
 
 
 def test_a_query_is_about_series_that_exist_by_labels_that_they_have() -> None:
@@ -33,6 +27,10 @@ def test_a_query_is_about_series_that_exist_by_labels_that_they_have() -> None:
         }
         buckets = {"le"} if name.endswith("_bucket") else set()
         assert by <= {*metric_of[name].labels, *buckets}, query
+
+
+def test_no_variable_is_left_in_a_query() -> None:
+    assert not [query for query in queries() if "$" in query]
 
 
 def test_panels_do_not_overlap_and_have_ids_of_their_own() -> None:

@@ -10,13 +10,17 @@ from tests.deploy.alerts.faults import ALONE, TOGETHER
 from tests.docs.words import DOCS, ROOT, quoted, unknown
 
 from binwright.cli.main import COMMANDS
+from binwright.consumer.decide.doctor.brokers import RENEWED_S
 from binwright.runtime.metrics import METRICS, series
+from binwright.runtime.settings import LakeSettings
 
 RUNBOOK = DOCS / "runbook.md"
 PAGES = pytest.mark.parametrize("page", [DOCS / "operations.md", RUNBOOK], ids=lambda p: p.stem)
 METRIC_OF = {each: name for name in METRICS for each in series(name)}
 """A name in a query -> the metric."""
 ALERTS = ROOT / "deploy" / "alerts"
+OTHER_PROGRAMS = {"kubectl", "kafka-consumer-groups.sh"}
+"""That show causes outside of binwright."""
 
 
 def rules() -> list[dict[str, Any]]:
@@ -49,8 +53,9 @@ def test_every_section_has_what_is_seen_why_the_command_and_what_to_do() -> None
     for section in re.split(r"^## ", RUNBOOK.read_text(), flags=re.MULTILINE)[1:]:
         parts = re.findall(r"^- \*\*(.+?):\*\*", section, re.MULTILINE)
         assert parts == ["What you see", "Why", "Command", "What to do"], section
-        (named,) = re.findall(r"^- \*\*Command:\*\* `binwright (\w+)", section, re.MULTILINE)
-        assert named in COMMANDS
+        (command,) = re.findall(r"^- \*\*Command:\*\* `(.+?)`", section, re.MULTILINE)
+        program, named, *_ = command.split()
+        assert named in COMMANDS if program == "binwright" else program in OTHER_PROGRAMS, section
 
 
 def test_an_alert_is_about_metrics_that_exist_by_labels_that_they_have() -> None:
@@ -66,6 +71,34 @@ def test_an_alert_is_about_metrics_that_exist_by_labels_that_they_have() -> None
         scraped = {"job", "instance"}  # Prometheus adds them
         for name in names:
             assert wanted <= {*METRICS[METRIC_OF[name]].labels, *scraped}, rule
+
+
+BUCKET = re.compile(r'(binwright_\w+)_bucket\{le=~"(.+?)\|(.+?)"\}')
+
+
+def test_a_rule_counts_a_bucket_of_its_histogram_as_prometheus_2_and_3_write_it() -> None:
+    counted = {rule["alert"]: BUCKET.findall(rule["expr"]) for rule in rules()}
+    assert {alert for alert, found in counted.items() if found} == {
+        rule["alert"] for rule in rules() if "_bucket" in rule["expr"]
+    }
+    for metric, version_2, version_3 in {each for found in counted.values() for each in found}:
+        assert float(version_2) in METRICS[metric].bounds
+        assert version_3 == f"{float(version_2)}"
+        assert version_2 == version_3.removesuffix(".0")
+
+
+def test_freshness_burns_by_rows_three_times_as_old_as_the_default_wants() -> None:
+    burning = [rule for rule in rules() if "FreshnessBurns" in rule["alert"]]
+    assert len(burning) == 2
+    wanted = 3 * LakeSettings().freshness_s
+    for rule in burning:
+        assert {float(bound) for _, bound, _ in BUCKET.findall(rule["expr"])} == {wanted}
+        assert f"older than {wanted:g} s" in rule["annotations"]["summary"]
+
+
+def test_the_doctor_warns_of_a_certificate_when_the_alert_does() -> None:
+    (rule,) = (each for each in rules() if each["alert"] == "BinwrightCertificateExpires")
+    assert rule["expr"].endswith(f"< {RENEWED_S:.0f}")
 
 
 def test_the_page_has_what_is_shown_to_fire_soon_and_why_others_take_longer() -> None:

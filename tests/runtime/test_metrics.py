@@ -14,7 +14,15 @@ def test_a_histogram_counts_upwards_and_a_bound_belongs_to_the_bucket_below_it()
     lines = exposition([Sample("binwright_commit_seconds", took, LABELS)]).splitlines()
     assert lines[1] == "# TYPE binwright_commit_seconds histogram"
     labels = 'group="eu",topic="orders"'
-    for bound, count in (("0.1", 2), ("2.5", 2), ("5", 3), ("7.5", 4), ("120", 4), ("+Inf", 5)):
+    for bound, count in (
+        ("0.1", 2),
+        ("2.5", 2),
+        ("5", 3),
+        ("7.5", 4),
+        ("120", 4),
+        ("300", 5),
+        ("+Inf", 5),
+    ):
         assert f'binwright_commit_seconds_bucket{{{labels},le="{bound}"}} {count}' in lines
     assert f"binwright_commit_seconds_sum{{{labels}}} 310.65" in lines
     assert f"binwright_commit_seconds_count{{{labels}}} 5" in lines

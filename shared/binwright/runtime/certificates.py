@@ -58,10 +58,10 @@ class RenewedContext(ssl.SSLContext):
 def certificate_samples(file: Path | None) -> Iterator[Sample]:
     """Yield how long the certificate in a file is still valid; nothing if there is no file."""
     if file is not None:
-        yield Sample("binwright_client_certificate_expires_seconds", _valid_s(file))
+        yield Sample("binwright_client_certificate_expires_seconds", valid_s(file))
 
 
-def _valid_s(file: Path) -> float:
+def valid_s(file: Path) -> float:
     """Return for how many seconds the first certificate of a PEM file is valid; 0: unreadable."""
     try:
         ends_s = ssl.cert_time_to_seconds(str(_test_decode_cert(str(file))["notAfter"]))

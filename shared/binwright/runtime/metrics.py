@@ -39,7 +39,8 @@ class Metric:
 
 GROUP, SLOT, TABLE = ("group",), ("group", "slot"), ("group", "topic", "table")
 TARGET = ("target", "group")
-SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 7.5, 10.0, 15.0, 30.0, 60.0, 120.0)
+SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 7.5, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+"""Up to a few times the largest `lake.freshness_s` that is usual."""
 
 METRICS: Mapping[str, Metric] = {
     "binwright_up": Metric("1 while the service runs.", (), "service"),

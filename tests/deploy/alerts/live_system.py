@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import sys
@@ -10,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 from aiokafka import AIOKafkaProducer
@@ -40,7 +42,9 @@ CLICKS, ITEMS, BILLS, EVENTS, LOGS, SLOW = (
 FIRST = record(("id", "long"))
 """Of the values in `EVENTS`."""
 PARTITIONS = 2  # of each topic
+READING = 2  # consumers
 CONSUMERS = 3  # most of them
+DEAD_S = 120.0  # after which a consumer is: a test stops one for a while
 SEEN_S, GRACE_S = 240.0, 15.0
 VALID_S = 30 * 86_400.0  # of a certificate
 TICK_S = 0.5
@@ -57,7 +61,7 @@ class LiveSystem:
     spark: SparkServer
     stack: Stack
     prometheus: PrometheusServer
-    certificate_of: str  # the instance that has one
+    by_certificate: Settings  # of a monitor that has one
     monitor: str  # the group's, as an instance
     began_s: float  # wall clock
 
@@ -73,9 +77,21 @@ class LiveSystem:
 
     async def run(self, *arguments: str) -> None:
         """Run a command of the product to its end; it succeeds."""
-        environment = os.environ | settings_environment(self.settings)
+        code, text = await self.output(self.settings, *arguments)
+        assert code == 0, text
+
+    async def output(self, settings: Settings, *arguments: str) -> tuple[int, str]:
+        """Run a command to its end; return its exit code, and its words on a wide terminal."""
+        environment = os.environ | settings_environment(settings) | {"COLUMNS": "250"}
         code, out, errors = await binwright(*arguments, environment=environment)
-        assert code == 0, out + errors
+        return code, " ".join(f"{out} {errors}".split())
+
+    async def status(self) -> Any:
+        """Return what `binwright status` has of the group."""
+        code, text = await self.output(self.settings, "status", "--json")
+        assert code == 0, text
+        (found,) = (each for each in json.loads(text) if each["group"] == GROUP)
+        return found
 
     async def fires(self, alert: str, labels: Labels) -> bool:
         """Tell whether an alert fires with these labels among its own."""
@@ -142,6 +158,7 @@ def _settings(
             "process_logs": str(directory / "consumers"),
             "limit_bytes_per_s": 1e6,
             "max_slots": CONSUMERS,
+            "consumer_timeout_s": DEAD_S,
         },
         health={"port": port},
     )
@@ -210,7 +227,7 @@ async def live_system(directory: Path) -> AsyncIterator[LiveSystem]:
             spark=spark,
             stack=stack,
             prometheus=prometheus,
-            certificate_of=f"{HOST}:{second}",
+            by_certificate=by_certificate,
             monitor=f"{HOST}:{monitor}",
             began_s=time.time(),
         )
@@ -226,10 +243,11 @@ async def _all_is_well(system: LiveSystem, number: int) -> None:
     await produce(system.broker, EVENTS, [written(FIRST, {"id": 1}, number)])
     await until(partial(has_landed, system.lake, EVENTS, 1))
     await until(lambda: bool(rows(system.lake, CLICKS)))
+    await system.run("group", "scale", str(READING), "--reason", "to have one that can move")
 
     async def quiet() -> bool:
         targets = await system.prometheus.targets_up()
-        consumers = {f"{HOST}:{_port(system) + 1 + slot}" for slot in range(1, CONSUMERS)}
+        consumers = {f"{HOST}:{_port(system) + 1 + slot}" for slot in range(READING, CONSUMERS)}
         firing = await system.prometheus.firing()
         return not firing and all(up for name, up in targets.items() if name not in consumers)
 

@@ -12,13 +12,14 @@ import aiohttp
 import yaml
 from tests.programs import ROOT
 from tests.prometheus_programs import prometheus
+from tools.board_image import ask
 
 from binwright.local.child import Child, Command
 from binwright.local.server import HOST, Server, reserve_port
 
 RULES = ROOT / "deploy" / "alerts" / "rules.yaml"
 INTERVAL_S = 2.0  # of scrapes and evaluations: a default installation takes 15 s to 60 s
-READY_S, GRACE_S, REQUEST_S = 60.0, 15.0, 30.0
+READY_S, GRACE_S = 60.0, 15.0
 
 Labels = Mapping[str, str]
 
@@ -27,7 +28,7 @@ class PrometheusServer(Server):
     """One server, and what it knows."""
 
     def __init__(self, command: Command, port: int) -> None:
-        self._url = f"http://{HOST}:{port}"
+        self.url = f"http://{HOST}:{port}"
 
         async def serving(child: Child) -> None:
             await child.wait_until_ready(self._is_ready, deadline_s=READY_S)
@@ -38,7 +39,7 @@ class PrometheusServer(Server):
         try:
             async with (
                 aiohttp.ClientSession() as client,
-                client.get(f"{self._url}/-/ready") as response,
+                client.get(f"{self.url}/-/ready") as response,
             ):
                 return response.status == 200
         except aiohttp.ClientError:
@@ -63,14 +64,7 @@ class PrometheusServer(Server):
         )
 
     async def _ask(self, what: str, parameters: Mapping[str, str] | None = None) -> Any:
-        timeout = aiohttp.ClientTimeout(total=REQUEST_S)
-        async with (
-            aiohttp.ClientSession(timeout=timeout) as client,
-            client.get(f"{self._url}/api/v1/{what}", params=parameters) as response,
-        ):
-            answer = await response.json()
-        assert answer["status"] == "success", answer
-        return answer["data"]
+        return await ask(self.url, what, parameters or {})
 
 
 @asynccontextmanager

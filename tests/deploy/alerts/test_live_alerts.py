@@ -3,17 +3,16 @@
 The tests are one story in this order: the board is asked last, of all that has happened.
 """
 
-import asyncio
 import time
 from collections.abc import Callable
 
 import pytest
-from tests.deploy.alerts.faults import ALONE, TOGETHER, Fault, shown
+from tests.deploy.alerts.faults import ALONE, TOGETHER, Fault, all_shown
 from tests.deploy.alerts.live_system import CLICKS, GROUP, LiveSystem, seen
-from tests.deploy.test_board import panels
+from tools.board_image import expression, panels, write
 
 FIRES_S = 120.0
-MOVED_S = 120.0
+DATA_S = 120.0
 
 
 @pytest.mark.timeout(2_400)  # two rules look back ten minutes
@@ -33,24 +32,19 @@ async def test_a_fault_of_what_all_share_fires_and_falls_silent(
 async def _shown(
     system: LiveSystem, faults: tuple[Fault, ...], record_property: Callable[[str, object], None]
 ) -> None:
-    async with asyncio.TaskGroup() as tasks:
-        done = [tasks.create_task(shown(system, fault, FIRES_S)) for fault in faults]
-    for task in done:
-        for alert, took_s in task.result().items():
-            record_property(alert, round(took_s))
+    for alert, took_s in (await all_shown(system, faults, FIRES_S)).items():
+        record_property(alert, round(took_s))
 
 
-async def test_every_query_of_the_board_has_had_data(system: LiveSystem) -> None:
-    await system.run("group", "scale", "2", "--reason", "to have a move")
+async def test_every_query_of_the_board_has_had_data_and_is_drawn(
+    system: LiveSystem, record_property: Callable[[str, object], None]
+) -> None:
     await system.run("table", "pause", CLICKS, "--reason", "to have a paused table")
     missing = {panel["title"]: panel for panel in panels()}
 
     async def all_have() -> bool:
         for title, panel in list(missing.items()):
-            asked = [
-                target["expr"].replace("$__rate_interval", "1m").replace("$group", GROUP)
-                for target in panel["targets"]
-            ]
+            asked = [expression(target, GROUP, "1m") for target in panel["targets"]]
             now_s = time.time()
             found = [
                 await system.prometheus.has_values(query, system.began_s, now_s) for query in asked
@@ -59,4 +53,9 @@ async def test_every_query_of_the_board_has_had_data(system: LiveSystem) -> None
                 del missing[title]
         return not missing
 
-    await seen(all_have, missing.keys(), MOVED_S)
+    await seen(all_have, missing.keys(), DATA_S)
+    image = system.directory / "board.svg"
+    await write(system.prometheus.url, image, GROUP, system.began_s, time.time())
+    drawn = image.read_text()
+    assert [panel["title"] for panel in panels() if f">{panel['title']}<" not in drawn] == []
+    record_property("image", str(image))

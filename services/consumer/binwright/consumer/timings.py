@@ -16,13 +16,18 @@ class Timings:
 
     Attributes:
         staging: Of staged files.
-        commits: Of commits with rows to each table.
+        commits: Of commits with rows to each table that was claimed.
         oldest_rows: Ages of the oldest row of each of these commits, from its fetch on.
     """
 
     staging: Distribution = field(default_factory=_staging)
     commits: dict[Target, Distribution] = field(default_factory=dict)
     oldest_rows: dict[Target, Distribution] = field(default_factory=dict)
+
+    def begin(self, target: Target) -> None:
+        """Have a table's histograms, all zero: its first commit is an increase to Prometheus."""
+        self.commits.setdefault(target, Distribution("binwright_commit_seconds"))
+        self.oldest_rows.setdefault(target, Distribution("binwright_oldest_row_age_seconds"))
 
     def committed(self, target: Target, took_s: float, oldest_s: float) -> None:
         """Count a commit with rows.
@@ -32,7 +37,6 @@ class Timings:
             took_s: How long it took.
             oldest_s: Age of its oldest row now.
         """
-        self.commits.setdefault(target, Distribution("binwright_commit_seconds")).observe(took_s)
-        self.oldest_rows.setdefault(
-            target, Distribution("binwright_oldest_row_age_seconds")
-        ).observe(oldest_s)
+        self.begin(target)
+        self.commits[target].observe(took_s)
+        self.oldest_rows[target].observe(oldest_s)

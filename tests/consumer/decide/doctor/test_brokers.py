@@ -1,11 +1,15 @@
 """What is wrong with brokers is named, and what still works is no fault."""
 
+import pytest
+
 from binwright.consumer.decide.doctor.brokers import (
+    RENEWED_S,
     SIZES,
     Api,
     Server,
     advertised,
     apis,
+    certificate,
     servers,
 )
 from binwright.consumer.decide.doctor.findings import Finding, has_fault, listed
@@ -40,6 +44,23 @@ def test_brokers_that_are_all_reached_are_one_line() -> None:
     (found,) = advertised({1: Server("a:9092"), 2: Server("b:9092")})
     assert (found.status, found.what) == ("ok", "2 of 2 reached as they advertise themselves")
     assert list(advertised({})) == []
+
+
+@pytest.mark.parametrize(
+    ("valid_s", "status", "what"),
+    [
+        (-1.0, "fault", "has expired"),
+        (0.0, "fault", "cannot be read"),
+        (86_400.0, "warning", "valid for 24 hours only"),
+        (RENEWED_S, "ok", "valid for 72 hours"),
+    ],
+)
+def test_a_certificate_is_to_be_renewed_three_days_before_it_expires(
+    valid_s: float, status: str, what: str
+) -> None:
+    found = certificate("/etc/client.pem", valid_s)
+    assert (found.check, found.status, found.what) == ("certificate /etc/client.pem", status, what)
+    assert ("renew" in found.do) == (status != "ok")
 
 
 FETCH, LOG_DIRS = Api("Fetch", 1, (4, 11)), Api(SIZES, 35, (1, 2))

@@ -22,6 +22,7 @@ from binwright.kafka.connection_faults import general_checks
 from binwright.kafka.control_records import LANDING_PARTITIONS
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.rights import Service, rights
+from binwright.runtime.certificates import valid_s
 from binwright.runtime.settings import Settings
 
 T = TypeVar("T")
@@ -78,10 +79,13 @@ async def _seen(servers: Awaitable[Servers | Finding], settings: Settings) -> Se
 
 async def _brokers(servers: Awaitable[Servers | Finding], settings: Settings) -> Sequence[Finding]:
     found = await servers
+    file = settings.kafka.ssl_certificate_file
+    own = [brokers.certificate(str(file), valid_s(file))] if file else []
     if isinstance(found, Finding):
-        return [found]
+        return [found, *own]
     general = ", ".join(general_checks(settings.kafka))
-    findings = [*brokers.servers(found.bootstrap, general), *brokers.advertised(found.advertised)]
+    findings = [*brokers.servers(found.bootstrap, general), *own]
+    findings += brokers.advertised(found.advertised)
     return [*findings, *(brokers.apis(found.supported, sent_apis()) if found.supported else ())]
 
 

@@ -162,6 +162,7 @@ class TableWriter:
 
     async def _attempt(self) -> None:
         self._writer, self._landing_fault = self._new_writer(), ""
+        self._context.timings.begin(self._timed())
         await self._start_permit.acquire()
         try:
             await self._write(await self._open())
@@ -291,8 +292,10 @@ class TableWriter:
         phase, now = self._writer.phase, loop_s()
         oldest_at = phase.chain.oldest_of(files) if isinstance(phase, Landing) else None
         if oldest_at is not None:
-            target = Target(topic_label([*self._targets]), self._table)
-            self._context.timings.committed(target, now - began_at, now - oldest_at)
+            self._context.timings.committed(self._timed(), now - began_at, now - oldest_at)
+
+    def _timed(self) -> Target:
+        return Target(topic_label([*self._targets]), self._table)
 
     async def _apply_outcome(self, runner: RequestRunner, outcome: Outcome) -> None:
         """Apply an outcome to the machine and carry out the effects."""

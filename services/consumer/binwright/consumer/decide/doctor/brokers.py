@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from binwright.consumer.decide.doctor.findings import Finding, fault, ok, warning
 
 SIZES = "DescribeLogDirs"
+RENEWED_S = 3 * 86_400.0
+"""A certificate that is valid for less should have been renewed: as the alert has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,15 @@ def advertised(found: Mapping[int, Server]) -> Iterator[Finding]:
             )
     if found and not any(server.reason for server in found.values()):
         yield ok("brokers", f"{len(found)} of {len(found)} reached as they advertise themselves")
+
+
+def certificate(file: str, valid_s: float) -> Finding:
+    """Judge a client's certificate that is valid for so long; 0: it cannot be read."""
+    check, do = f"certificate {file}", "renew it and its key in place; nothing has to be restarted"
+    if valid_s <= 0:
+        return fault(check, "has expired" if valid_s else "cannot be read", do)
+    hours = f"valid for {valid_s / 3600:,.0f} hours"
+    return warning(check, f"{hours} only", do) if valid_s < RENEWED_S else ok(check, hours)
 
 
 @dataclass(frozen=True, slots=True)
