@@ -15,6 +15,7 @@ from bench.figures import PAGE
 BENCHES = (
     "demo",
     "packing",
+    "zones",
     "brokers",
     "simulation",
     "sweep",

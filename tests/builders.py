@@ -25,11 +25,11 @@ from binwright.protocol.messages import (
     Gap,
     Goodbye,
     Hello,
-    Inbound,
     OffsetRange,
     Report,
     Staged,
     Started,
+    StateRecord,
     Stopped,
     TableReport,
 )
@@ -106,7 +106,7 @@ def starting(slot: Slot, epoch: int, offset: int | None = None, revision: int = 
     return Starting(slot, epoch, revision, NOW, offset)
 
 
-def record_read(message: Inbound, offset: int = 90, now: float = NOW) -> RecordRead:
+def record_read(message: StateRecord, offset: int = 90, now: float = NOW) -> RecordRead:
     return RecordRead(now, offset, message)
 
 

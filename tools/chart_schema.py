@@ -71,7 +71,7 @@ def schema() -> Schema:
             pullSecrets=list_of(NAME),
         ),
         monitor=closed(replicas=REPLICAS, **POD),
-        controller=closed(replicas=REPLICAS, allNamespaces=FLAG, **POD),
+        controller=closed(replicas=REPLICAS, allNamespaces=FLAG, nodeDrains=FLAG, **POD),
         consumer=closed(**POD),
         spark=closed(enabled=FLAG, tls=closed(enabled=FLAG, image=NAME), driverMemory=NAME, **POD),
         scaler=closed(allNamespaces=FLAG, **program),

@@ -119,7 +119,12 @@ def test_what_is_wanted_of_topics_and_partitions_is_taken_over() -> None:
     wanted = Description(
         topics={
             "orders": DescribedTopic(
-                group="g", excluded=True, excluded_brokers=(3,), rack_spread=False, replication=3
+                group="g",
+                excluded=True,
+                excluded_brokers=(3,),
+                rack_spread=False,
+                replication=3,
+                reader_racks=("a",),
             )
         },
         pinned={"orders-0": (2,)},
@@ -128,6 +133,7 @@ def test_what_is_wanted_of_topics_and_partitions_is_taken_over() -> None:
     topic = found.topics["orders"]
     assert (topic.group, topic.excluded, {*topic.excluded_brokers}) == ("g", True, {BrokerId(3)})
     assert (topic.rack_spread, topic.replication) == (False, 3)
+    assert topic.reader_racks == {"a"}
     assert found.partitions[0].pinned == {2}
 
 

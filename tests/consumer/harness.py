@@ -129,11 +129,11 @@ class ConsumerHarness:
 
     def staged(self, topic: str = "orders") -> list[Staged]:
         every = [
-            wire.decode_table_message(record.value)
+            wire.decode_staged(record.value)
             for partition in range(8)
             for record in self.bus.records(LANDING, partition)
         ]
-        return [m for m in every if isinstance(m, Staged) and m.topic == topic]
+        return [m for m in every if m.topic == topic]
 
     def ranges(self, partition: TopicPartition) -> list[tuple[int, int]]:
         found = [m.ranges.get(partition) for m in self.staged(partition.topic)]

@@ -17,6 +17,7 @@ from binwright.kafka.control_records import LANDING_PARTITIONS, METADATA_CONFIG
 from binwright.kafka.metrics_topic import Measurements
 from binwright.packing.catalogue import Packing, algorithm
 from binwright.packing.inputs import Capacity
+from binwright.packing.zones import NO_ZONES, Zones
 from binwright.protocol.errors import UserError
 from binwright.protocol.model import (
     Assignment,
@@ -74,7 +75,7 @@ async def test_fewer_replicas_than_possible_are_warned_about(
     assert len(logs) == warns
 
 
-@pytest.mark.parametrize("topic", [TOPIC, "g.commands"])
+@pytest.mark.parametrize("topic", [TOPIC, "g.commands", "g.group-orders"])
 async def test_a_leadership_with_a_topic_that_deletes_by_age_ends_at_once(topic: str) -> None:
     """As an empty topic of somebody else does, so that it is neither written nor grown."""
     kafka = FakeControlTopics({topic: 1, "metrics": 1})
@@ -97,6 +98,7 @@ def leadership(
         metadata_topic=TOPIC,
         commands_topic="g.commands",
         landing_topic="g.landing",
+        orders_topic="g.group-orders",
         needs_topic="metrics.needs",
         config=config,
         packing=packing or algorithm("sticky"),
@@ -154,7 +156,8 @@ async def test_a_leader_that_reads_no_records_any_more_fails_the_liveness_probe(
         assert health.stuck() == ""
         HangingReader.hangs = True
         await asyncio.sleep(130)
-        assert health.stuck().startswith("records of g: ")
+        assert health.stuck().startswith("orders of g: ")
+        assert ", records of g: " in health.stuck()
 
 
 class HangingPacking:
@@ -170,8 +173,9 @@ class HangingPacking:
         current: Assignment,
         *,
         rate_variance: float | None = None,
+        zones: Zones = NO_ZONES,
     ) -> dict[TopicPartition, Slot]:
-        del rates, capacity, rate_variance
+        del rates, capacity, rate_variance, zones
         self.may_return.wait(timeout=30)
         return dict(current)
 

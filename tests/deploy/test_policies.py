@@ -142,6 +142,7 @@ CONTROLLER = {
     *rights("pods", "list", "watch", "delete"),
     *rights("configmaps", *READ, names=("binwright-consumer",)),
     *rights("events", "create", "patch"),
+    *rights("policy/poddisruptionbudgets", "create", "patch", "delete"),
     *rights("binwright.dev/consumergroups", *READ),
     *rights("binwright.dev/consumergroups/status", "patch"),
 }
@@ -155,6 +156,7 @@ SCALER = {
     *rights("binwright.dev/scaledgroups", *READ),
     *rights("binwright.dev/scaledgroups/status", "patch"),
 }
+NODES = rights("nodes", "list", "watch")
 SPARK_DRIVER = {
     *rights("pods", *READ, "create", "patch", "delete", "deletecollection"),
     *rights("configmaps", *READ, "create", "delete", "deletecollection"),
@@ -167,6 +169,7 @@ SPARK_DRIVER = {
         ("binwright-controller", ["base/controller-rbac.yaml"], CONTROLLER),
         ("binwright-controller", ["namespace/rights.yaml"], CONTROLLER),
         ("binwright-controller", ["all-namespaces/rights.yaml"], CONTROLLER),
+        ("binwright-controller", ["node-drains/rights.yaml"], NODES),
         ("binwright-scaler", ["scaler/rbac.yaml"], SCALER),
         ("binwright-scaler", ["scaler/all-namespaces/rights.yaml"], SCALER),
         ("binwright-spark", ["overlays/production/spark.yaml"], SPARK_DRIVER),
@@ -183,11 +186,15 @@ def test_an_account_may_what_it_needs_and_nothing_else(
     assert set(rights_of(account, objects(*files))) == expected
 
 
-def test_rights_in_the_whole_cluster_are_only_in_the_components_for_all_namespaces() -> None:
+def test_rights_in_the_whole_cluster_are_only_in_components_for_them() -> None:
     cluster = [
         file for file in ROLES if any(o["kind"].startswith("Cluster") for o in objects(file))
     ]
-    assert sorted(cluster) == ["all-namespaces/rights.yaml", "scaler/all-namespaces/rights.yaml"]
+    assert sorted(cluster) == [
+        "all-namespaces/rights.yaml",
+        "node-drains/rights.yaml",
+        "scaler/all-namespaces/rights.yaml",
+    ]
 
 
 def test_only_these_bindings_are_shipped() -> None:
@@ -203,6 +210,7 @@ def test_only_these_bindings_are_shipped() -> None:
         ("base/controller-rbac.yaml", "binwright-controller"),
         ("namespace/rights.yaml", "binwright-controller"),
         ("all-namespaces/rights.yaml", "binwright-controller"),
+        ("node-drains/rights.yaml", "binwright-controller"),
         ("scaler/rbac.yaml", "binwright-scaler"),
         ("scaler/all-namespaces/rights.yaml", "binwright-scaler"),
         ("overlays/production/spark.yaml", "binwright-spark"),

@@ -329,10 +329,11 @@ TARGETS: Mapping[str, Target] = {
         f"{name} message": Target(decode, (MalformedMessage,), MESSAGES)
         for name, decode in (
             ("inbound", wire.decode_inbound),
+            ("order", wire.decode_order),
             ("command", wire.decode_command),
             ("measurement", wire.decode_measurement),
             ("needs", wire.decode_needs),
-            ("table", wire.decode_table_message),
+            ("announcement", wire.decode_staged),
             ("group plan", wire.decode_group_plan),
             ("broker plan", decode_record),
         )

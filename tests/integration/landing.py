@@ -19,11 +19,15 @@ Value = bytes | None | tuple[bytes | None, Headers]
 """A record's value, or that and its headers."""
 
 
-async def produce(broker: str, topic: str, values: Sequence[Value]) -> None:
+async def produce(
+    broker: str, topic: str, values: Sequence[Value], timestamp_ms: int | None = None
+) -> None:
     async with AIOKafkaProducer(bootstrap_servers=broker) as producer:
         for each in values:
             value, headers = each if isinstance(each, tuple) else (each, ())
-            await producer.send_and_wait(topic, value, key=b"k", partition=0, headers=[*headers])
+            await producer.send_and_wait(
+                topic, value, key=b"k", partition=0, headers=[*headers], timestamp_ms=timestamp_ms
+            )
 
 
 def rows(lake: Path, name: str) -> list[Row]:

@@ -25,7 +25,7 @@ from binwright.balancer.probe import LONGEST_S, producer_probe
 from binwright.balancer.settings import BalancerProgramSettings, BrokerSettings
 from binwright.consumer.reading.group_offsets import GroupOffsets
 from binwright.kafka.client import ClusterClient, client_options
-from binwright.kafka.control_records import CONTROLLER_PARTITION
+from binwright.kafka.control_records import ORDERS_PARTITION
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.publishing import publish_message
 from binwright.local.child import Child, Command
@@ -48,7 +48,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "acls.md"
 COMMANDS = re.findall(r"^allow User:.*$", PAGE.read_text(), re.MULTILINE)
 USERS = ("monitor", "controller", "consumer", "viewer", "operator")
 BALANCER = "User:balancer"
-OTHERS = {BALANCER, "User:scaler"}  # tests of their own, here and in test_scaler
+OTHERS = {BALANCER, "User:scaler", "User:steer", "User:approver"}
+"""They have tests of their own: here, in test_scaler and in security/test_apart."""
 TOPICS = ("orders", "clicks")
 PARTITIONS, RECORDS = 2, 500
 DEADLINE_S, EXIT_S = 240.0, 30.0
@@ -157,7 +158,7 @@ async def test_services_land_records_and_people_look_with_these_acls_and_no_othe
 
         async with KafkaControlTopics(users["operator"]) as bus:
             approved = Approved(plan=1, by="an operator")
-            await publish_message(bus, "binwright.metadata", CONTROLLER_PARTITION, approved)
+            await publish_message(bus, "binwright.group-orders", ORDERS_PARTITION, approved)
 
         async def is_refused() -> bool:
             return "approval.refused" in logs[1].read_text()
@@ -166,6 +167,15 @@ async def test_services_land_records_and_people_look_with_these_acls_and_no_othe
         for order in (["pause", "--reason", "a repair"], ["resume"]):
             code, output = await site.command("operator", "table", *order, "orders")
             assert code == 0, output
+        code, output = await site.command("operator", "group", "freeze", "--reason", "a release")
+        assert code == 0, output
+
+        async def stands() -> bool:
+            code, output = await site.command("viewer", "group", "orders")
+            assert code == 0, output
+            return "moves are frozen" in output
+
+        await until(stands)
         assert list(refusals(logs)) == []
 
 

@@ -5,7 +5,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,14 @@ from tests.integration.landing import rows, until
 from tests.integration.topics import create_topic
 
 from binwright.audit.audit import audit
+from binwright.kafka.control_records import CONTROLLER_PARTITION
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.kafka.publishing import publish_message
 from binwright.local.server import HOST, reserve_port
 from binwright.local.stack import Stack, services
-from binwright.runtime.settings import Settings, load_settings
+from binwright.protocol.savings import Savings, SimulatedCost
+from binwright.protocol.selection import METADATA_SUFFIX
+from binwright.runtime.settings import KafkaSettings, Settings, load_settings
 from binwright.runtime.web import basic_login
 
 pytestmark = pytest.mark.integration
@@ -45,7 +50,7 @@ def settings_of(broker: str, spark: str, lake: Path) -> Settings:
         controller={
             "process_logs": str(lake.parent / "consumers"),
             "limit_bytes_per_s": 1e8,  # the load asks for one consumer
-            "replan_interval_s": 5.0,
+            "replan_interval_s": 3600.0,  # adopting a shorter one has it save consumers
             "max_slots": 8,
         },
     )
@@ -188,8 +193,28 @@ async def drain_and_lift(person: Person, at: Readers, directory: Path) -> None:
     for lift in (("uncordon", str(drained)), ("unpin", f"{TOPIC}-1")):
         await person.orders(*lift)
     await order_by_the_page(person, directory, {"order": "unscale"})
+    await adopt(person)
     await person.sees(lambda s, at: all_read(s, at) and len(set(at.values())) == 1)
+    _, why = await person.asks("explain")
+    assert "controller.replan_interval_s is 1 instead of 3600" in why
+    await person.orders("unadopt", "replan_interval_s")
     assert "no order is in force" in await person.orders("orders")
+
+
+async def adopt(person: Person) -> None:
+    """Adopt a change that is proposed as `binwright savings --publish` does it."""
+    own = SimulatedCost(rule="binwright", replica_minutes=9, within_sla=1)
+    proposed = replace(own, change="replan_interval_s=1", replica_minutes=8)
+    found = Savings(from_ms=0, until_ms=1, sla_s=5, own=own, proposed=proposed, replaces="3600")
+    async with KafkaControlTopics(KafkaSettings(bootstrap_servers=person.broker)) as bus:
+        await publish_message(bus, GROUP + METADATA_SUFFIX, CONTROLLER_PARTITION, found)
+    number = (await person.status())["adoptable"]
+    _, shown = await person.asks("status")
+    assert f"`binwright group adopt {number}`" in shown
+    code, out = await person.asks("group", "adopt", str(number + 1), "--reason", "x")
+    assert (code, f"that is {number}, replan_interval_s=1" in out) == (2, True), out
+    await person.orders("adopt", str(number), "--until", "1h", "--reason", "saves a consumer")
+    assert (await person.status())["adoptable"] is None
 
 
 async def order_by_the_page(person: Person, directory: Path, order: dict[str, Any]) -> None:

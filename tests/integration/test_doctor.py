@@ -230,6 +230,7 @@ def without_some(rules: list[Acl], user: str) -> list[Acl]:
 async def create_own_topics(owner: KafkaSettings) -> None:
     compact = {"cleanup.policy": "compact"}
     await create_topic(owner, "binwright.metadata", 1, config=compact)
+    await create_topic(owner, "binwright.group-orders", 1, config=compact)
     await create_topic(owner, "binwright.commands", 100, config=compact)
     await create_topic(owner, "binwright.landing", 8)
     await create_topic(owner, "binwright.metrics", 1)
@@ -264,7 +265,7 @@ async def test_the_documented_rights_are_enough_and_each_that_lacks_is_named(
     assert (fresh.code, fresh.of("warning"), fresh.of("fault")) == (0, {}, {})
     unknown = fresh.of("skipped")["rights of the consumer"]
     assert unknown.startswith(
-        "topic binwright.commands, topic binwright.metadata, topic binwright.landing: not known"
+        "topic binwright.commands, topic binwright.metadata, topic binwright.landing"
     )
     assert rights_lacking(uncreated) == {
         "fault monitor: Create on topic binwright.metrics",
@@ -273,6 +274,7 @@ async def test_the_documented_rights_are_enough_and_each_that_lacks_is_named(
         "fault controller: Create on topic binwright.metrics.needs",
         "fault controller: Create on topic binwright.metadata",
         "fault controller: Create on topic binwright.commands",
+        "fault controller: Create on topic binwright.group-orders",
         "fault controller: Create on topic binwright.landing",
     }
     assert (complete.code, complete.of("fault")) == (0, {})

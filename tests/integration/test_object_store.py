@@ -12,7 +12,7 @@ from uuid import NAMESPACE_OID, uuid5
 import pytest
 from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.session import SparkSession
-from tests.consumer.writer.scene import CLUSTER, GROUP, LANDING, Scene
+from tests.consumer.writer.scene import CLUSTER, GROUP, LANDING, ORDERS, Scene
 from tests.integration.conftest import BackgroundLoop
 from tests.integration.object_store import BUCKET, ObjectStore, missing_packages
 
@@ -25,6 +25,7 @@ from binwright.consumer.staging.stager import one_raw_table
 from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
+from binwright.consumer.writer.orders import TableOrders
 from binwright.consumer.writer.writers import Writers
 from binwright.local.java import find_java
 from binwright.local.server import no_progress
@@ -140,6 +141,7 @@ class Bucket:
             bus=self.scene.bus,
             landing_topic=LANDING,
             announcements=LandingTopic(self.scene.bus, LANDING),
+            orders=TableOrders(self.scene.bus, ORDERS),
             reader=FakeDataReader(self.scene.topics, GROUP),
             staging=self.staging,
             config=config,

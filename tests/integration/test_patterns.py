@@ -64,7 +64,7 @@ class System:
             if await self.bus.end(self.settings.landing_topic, partition):
                 reader = await self.bus.reader(self.settings.landing_topic, partition, 0)
                 records = await reader.read(1.0)
-                found |= {wire.decode_table_message(record.value).topic for record in records}
+                found |= {wire.decode_staged(record.value).topic for record in records}
                 await reader.close()
         return found
 

@@ -8,18 +8,21 @@ from typing import Any
 
 import psutil
 import pytest
+from deltalake import DeltaTable
 from tests.integration.command_line import binwright
 from tests.integration.landing import produce, rows, until
 from tests.integration.topics import create_topic
 
 from binwright.audit.audit import AuditResult, audit
 from binwright.local.stack import Stack, services
+from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings, load_settings, settings_environment
 
 pytestmark = pytest.mark.integration
 
 TYPED = {"format": "json", "columns": "id BIGINT"}
 EU, US = "shared-eu", "shared-us"
+DAY_MS = 86_400_000
 
 
 def settings_of(  # noqa: PLR0913, PLR0917 - each is a setting
@@ -115,6 +118,59 @@ async def test_two_topics_get_each_record_once_into_one_table_through_kills_of_i
     assert verified[0] == 0, verified
     assert (described[0], f"topics: {EU}, {US}" in " ".join(described[1].split())) == (0, True)
     assert (explained[0], "it is not late" in explained[1]) == (0, True), explained
+
+
+async def test_a_shared_table_is_compacted_and_keeps_the_days_that_it_is_to_keep(
+    broker: str, spark_url: str, lake: Path, tmp_path: Path
+) -> None:
+    topics = ["kept-eu", "kept-us"]
+    entry = {**TYPED, "topics": topics, "name": "kept", "keep_days": 1.0}
+    plain = settings_of(broker, spark_url, lake, "shared-kept", topics, [entry])
+    care = plain.lake.model_copy(update={"vacuum_interval_s": 5.0, "compact_files": 3})
+    settings = plain.model_copy(update={"lake": care})
+    for topic in topics:
+        await create_topic(settings.kafka, topic, 1)
+        await produce(broker, topic, values(0, 10), timestamp_ms=wall_ms() - 3 * DAY_MS)
+    async with services(settings, lake.parent / "logs"):
+        await until(lambda: _operations(lake, "kept")["WRITE"] > 0)
+        for n in range(10, 16):  # a file each, so that there is something to compact
+            for topic in topics:
+                await produce(broker, topic, [b'{"id": %d}' % n])
+            await until(lambda n=n: _newest(lake, "kept") == (n, n))  # type: ignore[misc]
+        await until(lambda: len(landed(lake, "kept")) == 2 * 6)
+        await until(lambda: _operations(lake, "kept")["OPTIMIZE"] > 0)
+        result = await audited(settings)
+        wider = tmp_path / "wider.sql"
+        wider.write_text("id BIGINT, more STRING")
+        checked = await binwright(
+            *("schema", "check", "kept", "--schema", str(wider), "--json"),
+            environment=os.environ | settings_environment(settings),
+        )
+    assert result.clean, result.faults()
+    parts = {t.topic: t.partitions[0] for t in result.tables}
+    assert {topic: (p.rows, p.expired, p.lost) for topic, p in parts.items()} == dict.fromkeys(
+        topics, (10, 10, 0)
+    )
+    assert checked[0] == 0, checked
+    assert [(change["column"], change["kind"]) for change in json.loads(checked[1])] == [
+        ("more", "added")
+    ]
+
+
+def _operations(lake: Path, table: str) -> Counter[str]:
+    """Return how often each operation changed a table."""
+    if not any((lake / table / "_delta_log").glob("*.json")):
+        return Counter()
+    return Counter(str(each["operation"]) for each in DeltaTable(str(lake / table)).history())
+
+
+def _newest(lake: Path, table: str) -> tuple[int, ...]:
+    """Return the highest id of each topic."""
+    highest: dict[str, int] = {}
+    for row in rows(lake, table):
+        topic = row["_kafka"]["topic"]
+        highest[topic] = max(highest.get(topic, 0), row["id"] or 0)
+    return tuple(highest.values())
 
 
 async def test_a_raw_table_of_one_topic_gets_a_second_one_later(

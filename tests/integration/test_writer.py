@@ -12,7 +12,7 @@ from uuid import NAMESPACE_OID, uuid5
 import pytest
 from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.session import SparkSession
-from tests.consumer.writer.scene import CLUSTER, GROUP, LANDING, P, Q, Scene, once
+from tests.consumer.writer.scene import CLUSTER, GROUP, LANDING, ORDERS, P, Q, Scene, once
 
 from binwright.consumer.__main__ import lake_opener
 from binwright.consumer.decide.writer.states import WriterConfig
@@ -22,6 +22,7 @@ from binwright.consumer.staging.stager import one_raw_table
 from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
+from binwright.consumer.writer.orders import TableOrders
 from binwright.consumer.writer.writers import Writers
 from binwright.protocol.columns import parse_columns
 from binwright.protocol.model import TopicPartition
@@ -92,6 +93,7 @@ class Ground:
                 bus=self.scene.bus,
                 landing_topic=LANDING,
                 announcements=LandingTopic(self.scene.bus, LANDING),
+                orders=TableOrders(self.scene.bus, ORDERS),
                 reader=FakeDataReader(self.scene.topics, GROUP),
                 staging=self.scene.staging,
                 config=self._rules,

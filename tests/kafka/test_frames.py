@@ -16,6 +16,7 @@ from binwright.kafka.frames import (
     PartitionMetadata,
     TopicId,
     Uuid,
+    replicas_in,
     topic_id,
 )
 
@@ -29,11 +30,13 @@ def written(partitions: list[tuple[int, int, int, list[int], list[int]]]) -> byt
 
 
 @given(PARTITIONS, some.binary(max_size=40))
-def test_leaders_are_those_that_were_written_and_no_byte_more_is_read(
+def test_leaders_and_replicas_are_those_that_were_written_and_no_byte_more_is_read(
     partitions: list[tuple[int, int, int, list[int], list[int]]], rest: bytes
 ) -> None:
     data = BytesIO(written(partitions) + rest)
-    assert [row[:3] for row in PartitionMetadata().decode(data)] == [row[:3] for row in partitions]
+    rows = PartitionMetadata().decode(data)
+    assert [row[:3] for row in rows] == [row[:3] for row in partitions]
+    assert [list(replicas_in(row)) for row in rows] == [row[3] for row in partitions]
     assert data.read() == rest
 
 
@@ -42,7 +45,9 @@ def test_one_row_of_another_size_is_noticed(odd: int) -> None:
     partitions = [(0, n, 1, [1, 2, 3], [1, 2, 3]) for n in range(1000)]
     partitions[odd] = (5, odd, -1, [1, 2, 3], [2])
     data = BytesIO(written(partitions) + b"rest")
-    assert [row[:3] for row in PartitionMetadata().decode(data)] == [row[:3] for row in partitions]
+    rows = PartitionMetadata().decode(data)
+    assert [row[:3] for row in rows] == [row[:3] for row in partitions]
+    assert [list(replicas_in(row)) for row in rows] == [row[3] for row in partitions]
     assert data.read() == b"rest"
 
 

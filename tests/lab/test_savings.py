@@ -1,12 +1,24 @@
 """What a group saves, and which change of its settings is proposed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from binwright.lab.savings import LATE, LEAST, GroupLoad, best_change, changes, runs, savings
+from binwright.lab.savings import (
+    LATE,
+    LEAST,
+    GroupLoad,
+    best_change,
+    changes,
+    runs,
+    savings,
+    with_adopted,
+)
 from binwright.lab.simulation.run import run
 from binwright.lab.simulation.scenario import Timing
 from binwright.lab.simulation.sources import Recorded
+from binwright.protocol.group_orders import AdoptOrder, FreezeOrder
 from binwright.protocol.model import BytesPerSecond, PerSlot, TopicPartition
 from binwright.protocol.savings import SimulatedCost
 from binwright.runtime.settings import Settings, load_settings
@@ -39,7 +51,7 @@ def changed(minutes: float, within: float = 0.999) -> SimulatedCost:
 def test_fewer_consumers_than_for_the_peak_all_the_time() -> None:
     load, chosen = busy_for_a_third(), settings()
     planned = runs(load, chosen, Timing(), 5.0)
-    found = savings(load, [run(one) for one in planned], 5.0)
+    found = savings(load, chosen, [run(one) for one in planned], 5.0)
 
     assert [each.rule for each in found.others] == ["peak", "lag"]
     peak = found.others[0]
@@ -65,6 +77,40 @@ def test_each_change_is_one_setting_beside_those_there_are() -> None:
     planned = runs(busy_for_a_third(), settings(), Timing(), 5.0)
     assert planned[3].packing == "sticky:0.5"
     assert planned[-1].scenario.config.replan_interval_s == 240.0
+
+
+def test_only_changes_that_can_be_adopted_are_tried() -> None:
+    assert list(changes(settings(packing="sticky:400", replan_interval_s=43_200.0))) == [
+        ("packing", "sticky:100"),
+        ("packing", "sticky:200"),
+        ("packing", "sticky:800"),
+        ("replan_interval_s", "10800"),
+        ("replan_interval_s", "21600"),
+        ("replan_interval_s", "86400"),
+    ]
+
+
+def test_what_is_adopted_is_simulated_as_long_as_the_settings_are_the_same() -> None:
+    order = AdoptOrder(setting="packing", value="sticky:4", replaces="sticky", by="carol")
+    load = replace(busy_for_a_third(), orders=(FreezeOrder(frozen=True, by="bob"), order))
+    planned = runs(load, settings(), Timing(), 5.0)
+    assert (planned[0].packing, planned[3].packing) == ("sticky:4", "sticky:1")
+    assert runs(load, settings(packing="mwf"), Timing(), 5.0)[0].packing == "mwf"
+    wrong = replace(order, value="mwf")
+    assert with_adopted(settings(), [wrong]) == settings()
+    lifted = replace(order, value=None)
+    assert with_adopted(settings(), [lifted]) == settings()
+
+
+def test_a_proposal_names_what_the_settings_give() -> None:
+    load, chosen = busy_for_a_third(), settings(replan_interval_s=900.0)
+    outcomes = [run(one) for one in runs(load, chosen, Timing(), 3600.0)]
+    found = savings(load, chosen, outcomes, 3600.0)
+    assert found.proposed is not None
+    name = found.proposed.change.partition("=")[0]
+    assert (name, found.replaces) == ("replan_interval_s", "900")
+    steady = savings(load, chosen, [outcomes[0]] * len(outcomes), 3600.0)
+    assert (steady.proposed, steady.replaces) == (None, "")
 
 
 def test_the_limits_that_a_controller_measured_hold() -> None:

@@ -309,3 +309,17 @@ async def test_measurements_are_stamped_with_the_wall_clock() -> None:
         await asyncio.sleep(0.5)
     year_2020_ms = 1_577_836_800_000
     assert scene.measurements()[0].at_ms > year_2020_ms
+
+
+async def test_measurements_have_the_zones_in_which_partitions_can_be_read() -> None:
+    scene = MonitorScene()
+    scene.topics.create("clicks", MESSAGE_PARTITIONS + 2)
+    last = MESSAGE_PARTITIONS + 1
+    for number, zones in ((0, ("a", "b")), (1, ("b",)), (last, ("b",))):
+        scene.topics.in_zones[TopicPartition("clicks", number)] = zones
+    async with monitoring(scene, "orders", "clicks"):
+        await asyncio.sleep(0.5)
+    first, second = scene.measurements("clicks")
+    assert first.zones == {"a": (0,), "b": (0, 1)}
+    assert second.zones == {"b": (last,)}
+    assert scene.measurements("orders")[0].zones == {}

@@ -7,6 +7,7 @@ import pytest
 from binwright.protocol import group_orders, wire
 from binwright.protocol.errors import MalformedMessage
 from binwright.protocol.group_orders import (
+    AdoptOrder,
     CordonOrder,
     FreezeOrder,
     GroupOrder,
@@ -25,18 +26,20 @@ TOPIC = replace(PIN, partition=None)
 DRAIN = CordonOrder(slot=Slot(4), state="drained", by="bob", reason="a new disk")
 FREEZE = FreezeOrder(frozen=True, by="alice", until_ms=1_764_180_000_000, reason="release")
 SCALE = ScaleOrder(consumers=3, by="bob")
-STANDING: list[GroupOrder] = [PIN, TOPIC, DRAIN, FREEZE, SCALE]
+ADOPT = AdoptOrder(setting="packing", value="sticky:4", replaces="sticky", proposal=812, by="carol")
+STANDING: list[GroupOrder] = [PIN, TOPIC, DRAIN, FREEZE, SCALE, ADOPT]
 LIFTED: list[GroupOrder] = [
     replace(PIN, slot=None),
     replace(TOPIC, slot=None),
     replace(DRAIN, state="open"),
     replace(FREEZE, frozen=False),
     replace(SCALE, consumers=None),
+    replace(ADOPT, value=None),
 ]
 
 
 def test_the_key_is_what_an_order_is_about_so_that_the_newest_is_retained() -> None:
-    keys = [b"pin/orders/3", b"pin/orders", b"cordon/4", b"freeze", b"scale"]
+    keys = [b"pin/orders/3", b"pin/orders", b"cordon/4", b"freeze", b"scale", b"adopt/packing"]
     assert [wire.key(order) for order in STANDING] == keys
     assert [wire.key(order) for order in LIFTED] == keys
     assert [subject(order).encode() for order in STANDING] == keys
@@ -69,6 +72,7 @@ def test_the_number_of_orders_that_are_followed_is_bounded(
     orders = StandingOrders().apply(PIN).apply(DRAIN)
     assert orders.in_force(0) == (PIN,)
     assert orders.apply(FREEZE).in_force(0) == (FREEZE, PIN)
+    assert orders.apply(ADOPT).in_force(0) == (ADOPT, PIN)
     assert orders.apply(replace(PIN, by="bob")).in_force(0)[0].by == "bob"
 
 
@@ -79,6 +83,7 @@ def test_orders_have_words() -> None:
         "consumer 4 is drained",
         "moves are frozen",
         "scaled to 3 consumers",
+        "controller.packing is sticky:4 instead of sticky, as proposal 812 has it",
     ]
     assert describe(replace(SCALE, consumers=1)) == "scaled to 1 consumer"
     assert list(map(describe, LIFTED)) == [
@@ -87,6 +92,7 @@ def test_orders_have_words() -> None:
         "consumer 4 is open",
         "the freeze is lifted",
         "the number of consumers follows the load",
+        "controller.packing is what the settings give",
     ]
     assert signed(FREEZE) == "moves are frozen by alice until 2025-11-26 18:00 UTC: 'release'"
     assert signed(PIN) == "orders-3 is pinned to consumer 2 by alice"
@@ -103,6 +109,9 @@ def test_orders_have_words() -> None:
         b'{"kind":"freeze/1","frozen":true,"by":"a","until_ms":1e99}',
         b'{"kind":"scale/1","consumers":0,"by":"a"}',
         b'{"kind":"scale/1","consumers":10001,"by":"a"}',
+        b'{"kind":"adopt/1","setting":"mode","value":"act","by":"a"}',
+        b'{"kind":"adopt/1","setting":"packing","value":"%s","by":"a"}' % (b"s" * 101),
+        b'{"kind":"adopt/1","setting":"packing","value":"x","proposal":-1,"by":"a"}',
     ],
 )
 def test_hostile_fields_are_refused(record: bytes) -> None:

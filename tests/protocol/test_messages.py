@@ -9,6 +9,7 @@ from tests.builders import LIMIT, measurement
 
 from binwright.protocol import wire
 from binwright.protocol.errors import MalformedMessage, UnknownKind
+from binwright.protocol.group_orders import FormerOrders, FreezeOrder
 from binwright.protocol.measurements import PartitionRate
 from binwright.protocol.messages import (
     Accepted,
@@ -22,6 +23,7 @@ from binwright.protocol.messages import (
     Inbound,
     Leave,
     OffsetRange,
+    OrderRecord,
     Planned,
     Proposed,
     Report,
@@ -75,9 +77,14 @@ INBOUND: list[Inbound] = [
         targets={P: S, Q: S},
         waits=True,
     ),
-    Approved(plan=7, by="a person"),
     Accepted(term=1, plan=7, targets={P: S}),
     Withdrawn(term=1, plan=7, reason="why"),
+]
+ORDERS: list[OrderRecord] = [
+    Approved(plan=7, by="a person"),
+    FreezeOrder(frozen=True, by="a person"),
+    TableOrder(topic="or-ders_raw", paused=True, by="a person"),
+    FormerOrders(taken=2),
 ]
 COMMANDS: list[Command] = [
     StateQuery(term=1),
@@ -94,9 +101,33 @@ def test_a_message_to_controllers_decodes_to_itself(message: Inbound) -> None:
     assert wire.decode_inbound(wire.encode(message)) == message
 
 
+@pytest.mark.parametrize("message", ORDERS, ids=lambda m: m.kind)
+def test_what_people_order_decodes_to_itself_and_is_nothing_else_anywhere(
+    message: OrderRecord,
+) -> None:
+    assert wire.decode_order(wire.encode(message)) == message
+    with pytest.raises(UnknownKind):
+        wire.decode_inbound(wire.encode(message))
+
+
 @pytest.mark.parametrize("message", COMMANDS, ids=lambda m: m.kind)
 def test_a_command_decodes_to_itself(message: Command) -> None:
     assert wire.decode_command(wire.encode(message)) == message
+
+
+def test_a_measurement_has_the_zones_of_its_partitions() -> None:
+    rates = (RATE, RATE._replace(partition=RATE.partition + 1))
+    first, second = (rate.partition for rate in rates)
+    message = measurement("orders", rates, zones={"a": (first,), "b": (first,)})
+    assert wire.decode_measurement(wire.encode(message)) == message
+    assert message.readable_in() == {first: frozenset("ab"), second: frozenset()}
+
+
+def test_a_reader_that_knows_no_zones_reads_what_names_them() -> None:
+    """Fields that a version does not know are ignored: consumers and monitors come before it."""
+    text = wire.encode(measurement("orders", (RATE,), zones={"a": (RATE.partition,)}))
+    later = text.replace(b'"zones"', b'"unknown"')
+    assert wire.decode_measurement(later) == measurement("orders", (RATE,))
 
 
 def test_a_measurement_decodes_to_itself_and_has_its_rates() -> None:
@@ -117,10 +148,10 @@ def test_an_announcement_decodes_to_itself() -> None:
         epoch=1,
         cut=(P,),
     )
-    assert wire.decode_table_message(wire.encode(staged)) == staged
+    assert wire.decode_staged(wire.encode(staged)) == staged
     assert wire.key(staged) == b"or-ders"
     named = replace(staged, table="or-ders_raw")
-    assert wire.decode_table_message(wire.encode(named)) == named
+    assert wire.decode_staged(wire.encode(named)) == named
     assert (named.target, wire.key(named)) == ("or-ders_raw", b"or-ders_raw")
 
 
@@ -130,15 +161,14 @@ def test_an_announcement_of_an_older_version_is_to_the_table_of_its_topics_name(
         b' "bytes": 9, "ranges": {"orders-0": [0, 1]}, "slot": 0, "epoch": 1, "age_s": 0.5,'
         b' "cut": []}'
     )
-    staged = wire.decode_table_message(payload)
-    assert isinstance(staged, Staged)
+    staged = wire.decode_staged(payload)
     assert (staged.table, staged.target) == (None, "orders")
 
 
-def test_an_order_is_to_the_table_that_it_names() -> None:
-    order = TableOrder(topic="orders_raw", paused=True, by="ann")
-    assert wire.decode_table_message(wire.encode(order)) == order
-    assert (order.target, wire.key(order)) == ("orders_raw", b"orders_raw")
+def test_an_order_about_a_table_has_a_key_that_no_order_to_the_group_has() -> None:
+    order = TableOrder(topic="freeze", paused=True, by="ann")
+    assert (order.table, wire.key(order)) == ("freeze", b"table-order/freeze")
+    assert wire.key(FreezeOrder(frozen=True, by="ann")) == b"freeze"
 
 
 def test_a_report_has_the_topics_whose_tables_it_lists() -> None:

@@ -35,10 +35,10 @@ STAGED = Staged(
 @pytest.mark.parametrize("name", BAD)
 @pytest.mark.parametrize("field", ["topic", "file"])
 def test_an_announcement_with_such_a_name_is_malformed(field: str, name: str) -> None:
-    assert wire.decode_table_message(wire.encode(STAGED)) == STAGED
+    assert wire.decode_staged(wire.encode(STAGED)) == STAGED
     fields = {**orjson.loads(wire.encode(STAGED)), field: name}
     with pytest.raises(MalformedMessage, match=field):
-        wire.decode_table_message(orjson.dumps(fields))
+        wire.decode_staged(orjson.dumps(fields))
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -10,9 +10,11 @@ NAMES = Names(
     metadata="g.metadata",
     commands="g.commands",
     landing="g.landing",
+    orders="g.group-orders",
     metrics="m",
     needs="m.needs",
     scaled=("billing",),
+    steered=("shop",),
 )
 EVERY = [*rights(NAMES), *other_rights(NAMES)]
 
@@ -26,10 +28,12 @@ def holders(operation: str, *names: str) -> set[str]:
     [
         ("m", {"monitor"}),
         ("m.needs", {"controller"}),
-        ("g.metadata", {"controller", "consumer", "operator"}),
+        ("g.metadata", {"controller", "consumer"}),
+        ("g.group-orders", {"controller", "operator"}),
         ("g.commands", {"controller"}),
-        ("g.landing", {"consumer", "operator"}),
-        ("binwright.brokers", {"balancer"}),
+        ("g.landing", {"consumer"}),
+        ("binwright.brokers", {"balancer", "approver"}),
+        ("binwright.plans", {"steer"}),
         ("binwright.probe", {"balancer"}),
         ("orders", set()),
     ],
@@ -50,10 +54,12 @@ def test_only_the_balancer_s_probe_may_be_deleted_and_only_commands_grow() -> No
 
 def test_every_right_is_in_one_command() -> None:
     lines = [*commands(EVERY)]
-    reads = "--operation Read --topic orders --topic clicks --topic g.commands"
+    reads = (
+        "--operation Read --topic orders --topic clicks --topic g.commands --topic g.group-orders"
+    )
     assert f"allow User:consumer {reads}" in lines
     assert "allow User:monitor --operation Describe --cluster" in lines
-    assert lines.count("") == 6
+    assert lines.count("") == 8
     above = lines.index("# with brokers.mode approve or act: also")
     assert lines[above + 1].startswith("allow User:balancer --operation Alter ")
     granted = 0

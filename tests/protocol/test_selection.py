@@ -25,6 +25,8 @@ CLICKS = Selection(
         ("x.metadata", False),  # internal to a group
         ("x.commands", False),
         ("x.landing", False),
+        ("x.group-orders", False),
+        ("x.orders", True),
         ("x.landings", True),
         ("orders", False),  # by name, not by pattern
     ],

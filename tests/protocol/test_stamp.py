@@ -7,7 +7,7 @@ import pytest
 from tests.consumer.decide.writer.scene import TABLE, stamp
 
 from binwright.protocol.ports.lake import Table
-from binwright.protocol.stamp import read_stamp
+from binwright.protocol.stamp import later_kind, read_stamp
 
 
 def test_a_stamp_reads_back() -> None:
@@ -15,19 +15,30 @@ def test_a_stamp_reads_back() -> None:
     assert read_stamp(found.encode(), TABLE) == found
 
 
-def test_a_stamp_holds_a_pause_and_the_order_behind_it() -> None:
-    found = replace(stamp({0: 1}), paused="by ann", order=0)
+def test_a_stamp_holds_a_pause() -> None:
+    found = replace(stamp({0: 1}), paused="by ann")
     assert read_stamp(found.encode(), TABLE) == found
-    resumed = replace(found, paused="")
-    assert read_stamp(resumed.encode(), TABLE) == resumed
 
 
-def test_without_an_order_a_stamp_is_as_in_versions_that_had_none() -> None:
-    assert not {"paused", "order"} & orjson.loads(stamp({0: 1}).encode()).keys()
+def test_without_a_pause_a_stamp_is_as_in_versions_that_had_none() -> None:
+    assert "paused" not in orjson.loads(stamp({0: 1}).encode())
 
 
 def test_equal_stamps_are_equal_text() -> None:
     assert stamp({1: 5, 0: 2}).encode() == stamp({0: 2, 1: 5}).encode()
+
+
+def test_a_stamp_of_a_later_version_is_known_as_such() -> None:
+    own, other = stamp({0: 1}).encode(), Table(topic="orders", group="g", cluster="another")
+    later = own.replace("stamp/3", "stamp/5")
+    assert later_kind(later, TABLE) == "binwright-stamp/5"
+    assert (later_kind(later, other), later_kind(own, TABLE)) == ("", "")
+    assert later_kind(own.replace("stamp/3", "stamp/2"), TABLE) == ""
+    claim = replace(stamp({}), sequence=0).encode()
+    assert later_kind(claim.replace("stamp/3", "stamp/5"), TABLE) == ""
+    strange = own.replace("binwright-stamp/3", "stamp/9"), own.replace("stamp/3", "stamp/x")
+    for text in (None, "", "OPTIMIZE", "[1]", "{}", '{"kind":1}', *strange):
+        assert later_kind(text, TABLE) == ""
 
 
 def test_metadata_of_other_clients_is_not_a_stamp() -> None:
@@ -58,8 +69,6 @@ def test_metadata_of_other_clients_is_not_a_stamp() -> None:
         ("committed", [1]),
         ("cuts", {"0": "1"}),
         ("paused", 1),
-        ("order", -2),
-        ("order", "1"),
     ],
 )
 def test_a_stamp_with_a_wrong_type_or_a_number_out_of_range_is_none(

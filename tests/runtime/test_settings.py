@@ -65,6 +65,8 @@ def test_all_faults_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
         ("controller", {"slot_limits": {1: 0.0}}, "greater than 0"),
         ("controller", {"capacity_bytes_per_s": -1}, "greater than 0"),
         ("controller", {"capacity_bytes_per_s": "fast"}, "must be a number"),
+        ("controller", {"zone_price": -1}, "zone_price: must be at least 0"),
+        ("controller", {"zone_price": 1, "packing": "mwf"}, "zone_price needs the packing sticky"),
         ("monitor", {"window_s": 1.5}, "at least twice interval_s"),
         ("monitor", {"pattern": "("}, r"pattern: not a regular expression: '\(': missing \)"),
         ("consumer", {"batch_cap_bytes": 1}, "at least batch_bytes"),
@@ -148,6 +150,14 @@ def test_a_list_in_a_variable_that_is_not_json_is_explained(
     monkeypatch.setenv("BINWRIGHT_TOPICS", "orders")
     with pytest.raises(SettingsError, match=r"BINWRIGHT_TOPICS is not JSON: write a list as"):
         load_settings()
+
+
+@pytest.mark.parametrize(("value", "zone"), [("eu-1a", "eu-1a"), ("", None)])
+def test_a_zone_from_a_label_that_a_pod_does_not_have_is_not_known(
+    monkeypatch: pytest.MonkeyPatch, value: str, zone: str | None
+) -> None:
+    monkeypatch.setenv("BINWRIGHT_CONSUMER__ZONE", value)
+    assert load_settings().consumer.zone == zone
 
 
 def test_a_file_that_does_not_exist_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

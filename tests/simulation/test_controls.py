@@ -6,11 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.simulation.world import CONFIG, P, World, loop_ms, until, world
+from structlog.testing import capture_logs
+from tests.simulation.world import CONFIG, METADATA, ORDERS, P, World, loop_ms, until, world
 
 from binwright.controller.decide.states import Sentinel
+from binwright.protocol import wire
 from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.group_orders import (
+    AdoptOrder,
     CordonOrder,
     FreezeOrder,
     GroupOrder,
@@ -18,9 +21,9 @@ from binwright.protocol.group_orders import (
     PinOrder,
     ScaleOrder,
 )
-from binwright.protocol.messages import Planned
+from binwright.protocol.messages import Approved, OrderRecord, Planned
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.testing.control_topics import FakeControlTopics
+from binwright.testing.control_topics import READ_RECORDS, FakeControlTopics
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 
@@ -140,6 +143,37 @@ async def test_a_group_is_scaled_to_a_number_until_a_time() -> None:
         await w.all_landed_once()
 
 
+async def test_a_group_runs_by_adopted_settings_until_that_is_lifted() -> None:
+    """Its own interval, 20 s, saves a consumer where the adopted one waits."""
+    async with world({"orders": 4}) as w:
+        await settled(w, HIGH_LOAD, 2)
+        adopted = AdoptOrder(
+            setting="replan_interval_s", value="3600", replaces="20", proposal=7, by="carol"
+        )
+        await w.order(adopted)
+        packing = replace(adopted, setting="packing", value="sticky:4", replaces="sticky")
+        await w.order(packing)
+        w.load(LOW_LOAD)
+        await asyncio.sleep(A_WHILE_S)
+        assert len(w.fleet.running) == 2
+        await w.order(replace(adopted, value=None))
+        await until(lambda: len(w.fleet.running) == 1 and w.steady())
+        assert w.group().controls.packing == "sticky:4"
+        await w.all_landed_once()
+
+
+async def test_a_controller_with_other_settings_does_not_take_what_is_adopted() -> None:
+    async with world({"orders": 4}) as w:
+        await settled(w, HIGH_LOAD, 2)
+        await w.order(
+            AdoptOrder(setting="replan_interval_s", value="3600", replaces="60", by="carol")
+        )
+        w.load(LOW_LOAD)
+        await until(lambda: len(w.fleet.running) == 1 and w.steady())
+        assert "the settings give 20 by now" in held(w)[0]
+        await w.all_landed_once()
+
+
 async def test_fewer_consumers_than_the_load_needs_are_an_overload_that_is_shown() -> None:
     async with world({"orders": 4}) as w:
         await settled(w, HIGH_LOAD, 2)
@@ -191,7 +225,56 @@ async def test_a_record_that_is_no_order_is_skipped() -> None:
         await settled(w, LOW_LOAD, 1)
         bus: FakeControlTopics = w.bus
         for value in (b'{"kind":"pin/1","topic":"../x"}', b'{"kind":"scale/1","consumers":-1}'):
-            await bus.publish("simulation.metadata", 0, b"pin/x", value)
+            await bus.publish(ORDERS, 0, b"pin/x", value)
         await w.order(pin(P[0], 1))
         await until(lambda: w.steady() and assigned(w)[P[0]] == 1)
         assert len(w.group().controls.orders) == 1
+
+
+async def test_an_order_among_the_reports_of_consumers_changes_nothing_and_is_named() -> None:
+    """Whoever may report as a consumer may not give orders."""
+    with capture_logs() as logs:
+        async with world({"orders": 4}) as w:
+            await settled(w, LOW_LOAD, 1)
+            forged: list[OrderRecord] = [freeze(), drain(0), ScaleOrder(consumers=4, by="alice")]
+            for order in [*forged, Approved(plan=1, by="alice")]:
+                await w.bus.publish(METADATA, 0, wire.key(order), wire.encode(order))
+            await asyncio.sleep(A_WHILE_S)
+            w.kill_controller()
+            w.start_controller()
+            await until(lambda: isinstance(w.controllers[-1].state, Sentinel))
+            await asyncio.sleep(A_WHILE_S)
+            assert w.group().controls.orders == ()
+            assert len(w.fleet.running) == 1
+            await w.all_landed_once()
+    unknown = {log["reason"] for log in logs if log["event"] == "message.unknown"}
+    assert any("no right to give orders" in reason for reason in unknown)
+
+
+async def test_compaction_keeps_the_newest_order_about_each_thing() -> None:
+    async with world({"orders": 4}) as w:
+        await settled(w, LOW_LOAD, 1)
+        for order in (freeze(), drain(7), freeze(frozen=False), drain(6)):
+            await w.order(order)
+        w.bus.compact(ORDERS, 0)
+        w.kill_controller()
+        w.start_controller()
+        await until(lambda: isinstance(w.controllers[-1].state, Sentinel))
+        assert set(w.group().controls.orders) == {drain(6), drain(7)}
+
+
+async def test_a_leader_reads_all_orders_before_it_acts() -> None:
+    """More of them than one read returns, the last of which stops all moves."""
+    async with world({"orders": 4}) as w:
+        await settled(w, LOW_LOAD, 1)
+        w.kill_controller()
+        for number in range(3 * READ_RECORDS):
+            await w.order(drain(number % 50 + 10, "cordoned"))
+        await w.order(freeze())
+        w.load(dict.fromkeys(P, 65_000.0))
+        before = assigned(w)
+        w.start_controller()
+        assert w.group().controls.orders == ()
+        await until(lambda: isinstance(w.controllers[-1].state, Sentinel))
+        await asyncio.sleep(A_WHILE_S)
+        assert assigned(w) == before

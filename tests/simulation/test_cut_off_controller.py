@@ -11,6 +11,7 @@ from tests.simulation.world import (
     METADATA,
     METRICS,
     NEEDS,
+    ORDERS,
     P,
     World,
     until,
@@ -98,7 +99,7 @@ async def test_a_leader_that_loses_its_connection_declares_no_consumer_dead() ->
         await until(w.steady)
         connection = Connection(w.bus)
         group_context = GroupContext(
-            METADATA, COMMANDS, LANDING, NEEDS, CONFIG, algorithm("sticky")
+            METADATA, COMMANDS, LANDING, ORDERS, NEEDS, CONFIG, algorithm("sticky")
         )
         async with run_measurements(connection, METRICS) as measurements:
             first = asyncio.create_task(

@@ -14,7 +14,8 @@ async def two_running(w: World) -> None:
     w.named["orders"] = BOTH
     w.load(dict.fromkeys(P, 40_000.0))
     await until(lambda: len(w.fleet.running) == 2 and w.steady())
-    await until(lambda: all(w.storage.tables[name].rows for name in BOTH))
+    tables = w.storage.tables  # a writer that has its role opens them next
+    await until(lambda: all(name in tables and tables[name].rows for name in BOTH))
 
 
 async def test_a_refused_table_holds_no_other_and_misses_nothing() -> None:

@@ -1,4 +1,4 @@
-"""Versions before `GROUP.commands`, whose controllers wrote commands to partitions of the metadata.
+"""Versions before `GROUP.commands` and `GROUP.group-orders`: both stood in the metadata topic.
 
 A mixed group loses and doubles nothing, and goes on by itself once all of it is of one version.
 """
@@ -12,6 +12,7 @@ from tests.simulation.world import COMMANDS, METADATA, METRICS, P, World, until,
 
 from binwright.controller.decide.ownership import Owned
 from binwright.protocol import wire
+from binwright.protocol.group_orders import CordonOrder, FreezeOrder
 from binwright.protocol.messages import Claim, Command, Leave, Report, StopReading
 from binwright.protocol.model import BytesPerSecond, Slot
 from binwright.testing.control_topics import FakeControlTopics
@@ -94,3 +95,22 @@ async def lead_as_an_older_version(w: World) -> None:
     stop = StopReading(term=term, revision=10**6, epoch=epoch, partitions=tuple(P))
     await old_command(w.bus, OLD, stop)
     await until(w.controller_dead)
+
+
+async def test_orders_of_an_older_version_hold_on_under_a_controller_of_this_one() -> None:
+    bus = FakeControlTopics({METRICS: 1, METADATA: 1}, latency_s=0.002)
+    freeze = FreezeOrder(frozen=True, by="ann", reason="a release")
+    drain = CordonOrder(slot=Slot(0), state="drained", by="bob")
+    for order in (freeze, drain):
+        await bus.publish(METADATA, 0, wire.key(order), wire.encode(order))
+    async with world({"orders": 4}, bus=bus) as w:
+        w.load(dict.fromkeys(P, 40_000.0))
+        await until(w.steady)
+        assert {*w.group().controls.orders} == {freeze, drain}
+        assert 0 not in w.fleet.running
+        await w.order(CordonOrder(slot=Slot(0), state="open", by="bob"))
+        w.kill_controller()
+        w.start_controller()
+        await until(w.steady)
+        assert {*w.group().controls.orders} == {freeze}
+        await w.all_landed_once()

@@ -18,6 +18,7 @@ from binwright.consumer.mailbox import open_mailbox
 from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
+from binwright.consumer.writer.orders import TableOrders
 from binwright.consumer.writer.writers import Writers
 from binwright.controller.decide.group import ControllerConfig, Group
 from binwright.controller.decide.ownership import Owned
@@ -53,6 +54,7 @@ T = TypeVar("T")
 P = [TopicPartition("orders", number) for number in range(4)]
 GROUP, METADATA, METRICS = "simulation", "simulation.metadata", "binwright.metrics"
 COMMANDS, LANDING = "simulation.commands", "simulation.landing"
+ORDERS = "simulation.group-orders"
 NEEDS = "binwright.metrics.needs"
 TABLE = Table("", GROUP, "a cluster")
 CONFIG = ControllerConfig(
@@ -132,6 +134,7 @@ class Process:
             bus=bus,
             landing_topic=LANDING,
             announcements=LandingTopic(bus, LANDING),
+            orders=TableOrders(bus, ORDERS),
             reader=reader,
             staging=staging,
             config=self._writer_config,
@@ -194,7 +197,7 @@ class World:
         """Start another controller; it dies after `dies_after` records unless that is None."""
         config = replace(self.config, topics=Selection(frozenset(self.names), self.patterns))
         group_context = GroupContext(
-            METADATA, COMMANDS, LANDING, NEEDS, config, algorithm("sticky")
+            METADATA, COMMANDS, LANDING, ORDERS, NEEDS, config, algorithm("sticky")
         )
         bus: ControlTopics = (
             self.bus if dies_after is None else MortalControlTopics(self.bus, dies_after)
@@ -221,7 +224,7 @@ class World:
 
     async def order(self, order: GroupOrder) -> None:
         """Give an order, as a person does."""
-        await self.bus.publish(METADATA, 0, wire.key(order), wire.encode(order))
+        await self.bus.publish(ORDERS, 0, wire.key(order), wire.encode(order))
 
     def group(self) -> Group:
         return self.controllers[-1].state.group
@@ -261,12 +264,11 @@ class World:
         return [report for report in self.sent(Report) if report.slot == slot][-1]
 
     def announced(self) -> list[Staged]:
-        every = [
-            wire.decode_table_message(record.value)
+        return [
+            wire.decode_staged(record.value)
             for partition in range(8)
             for record in self.bus.records(LANDING, partition)
         ]
-        return [message for message in every if isinstance(message, Staged)]
 
     def values(self, partition: TopicPartition) -> list[bytes]:
         table = self.storage.tables.get(partition.topic)

@@ -3,10 +3,13 @@
 import asyncio
 
 import pytest
-from tests.views.page.group import METADATA, METRICS, TOPICS, Group
+from tests.views.page.group import METADATA, METRICS, ORDERS, TOPICS, Group
 
 from binwright.kafka.control_records import HistoryFilter
+from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.group_orders import FreezeOrder
+from binwright.protocol.messages import Approved
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.run import background_tasks
 from binwright.testing.control_topics import FakeControlTopics
@@ -22,6 +25,7 @@ from binwright.views.group_view import GroupView
 pytestmark = pytest.mark.looptime
 
 TOPIC = "eu.metadata"
+P = TopicPartition("orders", 0)
 
 
 async def bus_with(*keys: bytes) -> FakeControlTopics:
@@ -64,7 +68,7 @@ async def test_groups_are_read_up_to_now_with_their_rates() -> None:
         await follower.catch_up()
         view = views[METADATA]
         assert view.leadership is not None
-        assert view.rates == {TopicPartition("orders", 0): 5.0}
+        assert view.rates == {P: 5.0}
         await group.consumer(3, {})
         await follower.read(1.0)
         assert list(view.reports) == [3]
@@ -117,3 +121,48 @@ async def test_an_outage_while_there_are_no_measurements_ends_no_watch() -> None
         await group.consumer(0, {})
         await asyncio.sleep(5)
         assert list(view.reports) == [0]
+
+
+async def test_orders_are_read_once_their_topic_exists() -> None:
+    """A controller creates it: one of an older version has led the group so far."""
+    freeze = FreezeOrder(frozen=True, by="ann")
+    group, view = Group(FakeControlTopics({METADATA: 1})), GroupView()
+    async with background_tasks(watch_group(group.bus, METADATA, METRICS, view)):
+        await group.consumer(0, {})
+        await asyncio.sleep(5)
+        assert list(view.reports) == [0]
+        await group.bus.ensure(ORDERS, 1, {})
+        await group.give(freeze)
+        await asyncio.sleep(5)
+        assert list(view.orders.by_subject.values()) == [freeze]
+
+
+async def test_an_approval_counts_whether_it_or_its_plan_is_read_first() -> None:
+    for first in (METADATA, ORDERS):
+        group, view = Group(), GroupView()
+        number = await group.propose({P: 0}, {P: 1})
+        await group.give(Approved(plan=number, by="ann"))
+        records = {METADATA: group.bus.records(METADATA), ORDERS: group.bus.records(ORDERS)}
+        decode = {METADATA: wire.decode_inbound, ORDERS: wire.decode_order}
+        for topic in (first, *(records.keys() - {first})):
+            for record in records[topic]:
+                view.apply(record.offset, record.timestamp_ms, decode[topic](record.value))
+        assert view.proposal is not None
+        assert view.proposal.approved
+
+
+async def test_what_happened_is_in_order_of_time_though_topics_are_read_apart() -> None:
+    group, view = Group(), GroupView()
+    await group.claim()
+    await asyncio.sleep(1)
+    await group.give(FreezeOrder(frozen=True, by="ann"))
+    await asyncio.sleep(1)
+    await group.consumer(0, {})
+    async with GroupFollower(group.bus, {METADATA: view}) as follower:
+        await follower.catch_up()
+    assert [text.partition(",")[0] for _, text in view.recent_events] == [
+        "a controller took the lead",
+        "moves are frozen",
+        "consumer 0 started",
+        "consumer 0 is ready",
+    ]

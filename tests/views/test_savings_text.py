@@ -29,6 +29,9 @@ def test_rules_and_a_change_are_compared_with_the_settings() -> None:
         f"the load of 24.0 h until 3.0 h ago, simulated: {', '.join(beside)}; {read}",
         "with packing=sticky:4 it would have been 1.9% fewer replica-minutes",
     ]
+    assert savings_text(found, 27 * HOUR_MS, 812)[1].endswith(
+        "1.9% fewer replica-minutes (`binwright group adopt 812`)"
+    )
 
 
 def test_a_rule_without_consumers_is_no_division_by_zero() -> None:

@@ -264,7 +264,7 @@ def test_a_measured_limit_replaces_the_claims() -> None:
     view.apply(6, 0, Claim(controller="d", limit=LIMIT, measured=True))
     assert (now(view).limit(A), now(view).limits_measured) == (7.0, True)
     more = LimitsMeasured(term=6, limit=BytesPerSecond(9.0), slot_limits=((B, LIMIT),))
-    view.apply(7, 0, more)
+    view.apply(7, 10**13, more)
     assert (now(view).limit(A), now(view).limit(B)) == (9.0, LIMIT)
     assert view.recent_events[-1][1] == "the limit of a consumer is 9 B/s, as measured"
     view.apply(8, 0, Claim(controller="e", limit=LIMIT))
@@ -304,3 +304,22 @@ def test_orders_in_force_and_what_is_held_back_are_in_the_status() -> None:
     view.apply(22, NOW, replace(order, state="open", reason=""))
     assert now(view).orders == ()
     assert view.recent_events[-1] == (NOW, "consumer 1 is open, by bob")
+
+
+def test_what_crosses_zones_is_known_where_both_zones_are() -> None:
+    view = two_consumers()
+    assert (now(view).crossing, now(view).consumers[0].zone) == (0.0, None)
+    view.apply_measurement(replace(measured(), number=2, zones={"a": (0,), "b": (0, 1)}))
+    assert now(view).crossing == 0.0
+    view.apply(9, NOW, report(A, reading={P: 45, Q: 25}, zone="a"))
+    found = now(view)
+    assert (found.crossing, found.consumers[0].crossing, found.consumers[0].zone) == (100, 100, "a")
+    name = "binwright_consumer_zone_crossing_bytes_per_second"
+    samples = group_samples(found, Distribution("binwright_move_pause_seconds"))
+    values = [(s.value, s.labels["slot"]) for s in samples if s.name == name]
+    assert values == [(100.0, "0"), (0.0, "1")]
+
+    view.apply_measurement(replace(measured(), number=3, count=1, partitions=()))
+    assert view.readable_in == {P: frozenset("ab")}
+    view.apply_measurement(replace(measured(), number=4))
+    assert view.readable_in == {P: frozenset(), Q: frozenset()}

@@ -8,10 +8,10 @@ HEAD = """\
 # Kafka ACLs
 
 What each service and each person needs on a broker with an authorizer, here for the group
-`binwright`, the topics `orders` and `clicks`, and a scaled group `orders-billing`. `binwright acls`
-prints it for your settings. What is not here, an authorizer that refuses by default refuses;
-[operations.md](../operations.md#kafka-acls) has more about the rules, and
-[security.md](../security.md) what each right allows.
+`binwright`, the topics `orders` and `clicks`, and an ordinary group `orders-billing` that is scaled
+and steered. `binwright acls` prints it for your settings. What is not here, an authorizer that
+refuses by default refuses; [operations.md](../operations.md#kafka-acls) has more about the rules,
+and [security.md](../security.md) what each right allows.
 
 `python -m tools.reference acls` prints this page, in a checkout.
 """
@@ -21,9 +21,11 @@ NAMES = Names(
     metadata="binwright.metadata",
     commands="binwright.commands",
     landing="binwright.landing",
+    orders="binwright.group-orders",
     metrics="binwright.metrics",
     needs="binwright.metrics.needs",
     scaled=("orders-billing",),
+    steered=("orders-billing",),
 )
 
 

@@ -36,6 +36,10 @@ CONTROL_MEANINGS = {
     "limits.measured": "Consumers have measured what they sustain; plans go by it from now on.",
     "packing.approximated": "The packing `exact` gave up and used the answer of `sticky`.",
     "order.received": "A person's order to the group holds from now on, or lifts an earlier one.",
+    "orders.moved": (
+        "The orders and approvals that an older version kept in the group's metadata topic are in "
+        "its orders topic now; none is lost, and none counts in the metadata topic any more."
+    ),
     "order.expired": "The time of a person's order is over: it holds nothing back any more.",
     "plan.held": (
         "Orders or settings hold a plan back, or cannot be followed; `reasons` says which."
@@ -52,6 +56,10 @@ CONTROL_MEANINGS = {
     "plan.approved": "A person approved the plan that waits.",
     "plan.followed": ("An aiokafka member assigns partitions by the controller's plan."),
     "plan.malformed": ("A record of the plans topic is not a plan; it is skipped."),
+    "plan.interrupted": (
+        "A plan was given up because the node of a consumer with a part in it is about to end; the "
+        "consumer is replaced at once."
+    ),
     "plan.overdue": (
         "A plan was not carried out within `controller.plan_timeout_s`; a new one is made."
     ),

@@ -186,6 +186,10 @@ MEANINGS = CONTROL_MEANINGS | {
         "The group's offset of a partition is set back to where the table says that rows continue."
     ),
     "offsets.not_committed": "Offsets could not be committed to Kafka; the table has them.",
+    "orders.unreachable": (
+        "The group's orders topic cannot be read: no table is paused or resumed until it can. A "
+        "controller creates it when it leads the group."
+    ),
     "partition.delayed": "Kafka does not return where partitions begin or end; their start waits.",
     "partition.started": "The consumer reads a partition from this offset on.",
     "partition.stopped": "The consumer stopped reading a partition.",

@@ -22,10 +22,11 @@ from binwright.protocol.messages import (
     Inbound,
     MeasuredCapacity,
     OffsetRange,
-    TableMessage,
+    OrderRecord,
+    Staged,
     TableReport,
 )
-from binwright.protocol.savings import SimulatedCost
+from binwright.protocol.savings import SettingName, SimulatedCost
 from binwright.protocol.wire import Part
 
 HEAD = """\
@@ -45,9 +46,13 @@ end in `_ms` milliseconds.
 
 TOPICS: Mapping[str, tuple[str, tuple[Any, ...]]] = {
     "GROUP.metadata": (
-        """Consumers, controllers and people's commands write, controllers read. One partition,
-        compacted by key.""",
+        "Consumers and controllers write, controllers read. One partition, compacted by key.",
         get_args(Inbound),
+    ),
+    "GROUP.group-orders": (
+        """People's commands and the page write, controllers and tables' writers read. A controller
+        writes what was approved by an object of Kubernetes. One partition, compacted by key.""",
+        get_args(OrderRecord),
     ),
     "GROUP.commands, partition SLOT": (
         """Controllers write, the slot's consumer reads. A consumer ignores a command of a lower
@@ -55,9 +60,8 @@ TOPICS: Mapping[str, tuple[str, tuple[Any, ...]]] = {
         get_args(Command),
     ),
     "GROUP.landing": (
-        """Consumers and people write, tables' writers read. The key, a topic, selects the
-        partition.""",
-        get_args(TableMessage),
+        "Consumers write, tables' writers read. The key, a table, selects the partition.",
+        (Staged,),
     ),
     "binwright.metrics": ("Monitors write, controllers read.", (Measurement,)),
     "binwright.metrics.needs": (
@@ -98,6 +102,8 @@ TYPES = {
     "Rate": "number ≥ 0",
     "Reason": "text, 500 characters at most",
     "Revision": "integer",
+    "SettingName": " or ".join(map(code, get_args(SettingName))),
+    "SettingValue": "text, 100 characters at most",
     "SlotNumber": "integer ≥ 0",
     "Term": "integer",
     "TopicName": "string",

@@ -42,7 +42,45 @@ def _joined(rows: list[dict[str, Any]]) -> list[Row]:
     return list(found.values())
 
 
+def _zones(facts: Facts) -> Sections:
+    found = {
+        f"zones-{stream}": table([_at_price(name, one) for name, one in facts[stream].items()])
+        for stream in ("recorded", "walk")
+        if stream in facts
+    }
+    rows = [
+        {
+            "partitions": int(size),
+            "off, ms": one["off_cpu_ms"],
+            "price 3, ms": one["on_cpu_ms"],
+            "ratio": one["ratio"],
+            "crossing off, %": one["crossing_off_per_cent"],
+            "at price 3, %": one["crossing_on_per_cent"],
+        }
+        for size, one in facts["times"].items()
+    ]
+    return {**found, "zones-times": table(rows)}
+
+
+def _at_price(setting: str, facts: Facts) -> Row:
+    return {
+        "readable in": setting,
+        "consumers": facts["consumers"],
+        "crossing, %": facts["crossing_per_cent"],
+        "moved a decision, %": facts["moved_per_cent"],
+    }
+
+
 BENCHES: Mapping[str, Bench] = {
+    "zones": Bench(
+        "make bench-zones",
+        {
+            "zones-recorded": "Bytes that cross zones, recorded stream",
+            "zones-walk": "Bytes that cross zones, 200 partitions",
+            "zones-times": "CPU time of a decision with zones",
+        },
+        _zones,
+    ),
     "packing": Bench(
         "make bench-packing",
         {

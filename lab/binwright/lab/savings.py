@@ -1,6 +1,6 @@
 """What a group saves: its load of a past time, simulated under its settings, and under others."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from binwright.lab.commands.conditions import Circumstances
@@ -9,8 +9,16 @@ from binwright.lab.simulation.run import PRODUCT, Run
 from binwright.lab.simulation.scenario import Timing
 from binwright.lab.simulation.sources import Recorded
 from binwright.packing.sticky.policy import PRICE
+from binwright.protocol.group_orders import AdoptOrder, GroupOrder
 from binwright.protocol.model import PerSlot
-from binwright.protocol.savings import Savings, SimulatedCost
+from binwright.protocol.savings import (
+    Savings,
+    SettingName,
+    SimulatedCost,
+    parse_change,
+    setting_text,
+    value_fault,
+)
 from binwright.runtime.settings import ControllerSettings, Settings
 
 PEAK, LAG = "peak", "lag"
@@ -33,23 +41,31 @@ class GroupLoad:
         limits: Of its consumers, bytes/s, by its controller; None: as the settings have them.
         from_ms: Wall clock of the first measurement.
         until_ms: Wall clock of the last one.
+        orders: In force.
     """
 
     recorded: Recorded
     limits: PerSlot | None
     from_ms: int
     until_ms: int
+    orders: tuple[GroupOrder, ...] = ()
 
 
-def changes(settings: Settings) -> Iterator[tuple[str, str]]:
+def changes(settings: Settings) -> Iterator[tuple[SettingName, str]]:
     """Yield settings of the controller that may do better, name and value: `FACTORS` of now."""
+    for name, value in _changes(settings):
+        if not value_fault(name, value):
+            yield name, value
+
+
+def _changes(settings: Settings) -> Iterator[tuple[SettingName, str]]:
     controller = settings.controller
     name, _, price = controller.packing.partition(":")
     if name == "sticky":
         for factor in FACTORS:
-            yield "packing", f"sticky:{factor * float(price or PRICE):g}"
+            yield "packing", f"sticky:{setting_text(factor * float(price or PRICE))}"
     for factor in FACTORS:
-        yield "replan_interval_s", f"{factor * controller.replan_interval_s:g}"
+        yield "replan_interval_s", setting_text(factor * controller.replan_interval_s)
 
 
 def runs(load: GroupLoad, settings: Settings, timing: Timing, sla_s: float) -> list[Run]:
@@ -61,6 +77,7 @@ def runs(load: GroupLoad, settings: Settings, timing: Timing, sla_s: float) -> l
         timing: How long consumers take to start, and moves.
         sla_s: Within which a record is to be read, seconds.
     """
+    settings = with_adopted(settings, load.orders)
     circumstances = Circumstances(
         source=load.recorded, timing=timing, sla_s=sla_s, limits=load.limits
     )
@@ -73,22 +90,43 @@ def runs(load: GroupLoad, settings: Settings, timing: Timing, sla_s: float) -> l
     ]
 
 
+def with_adopted(settings: Settings, orders: Iterable[GroupOrder]) -> Settings:
+    """Return the settings with the values that people have adopted, as the controller takes them.
+
+    An adoption holds while the settings give what it replaces.
+    """
+    for order in orders:
+        if isinstance(order, AdoptOrder) and order.value is not None:
+            name, value = order.setting, order.value
+            if _given(settings, name) == order.replaces and not value_fault(name, value):
+                settings = _with(settings, name, value)
+    return settings
+
+
+def _given(settings: Settings, name: SettingName) -> str:
+    return setting_text(getattr(settings.controller, name))
+
+
 def _with(settings: Settings, name: str, value: str) -> Settings:
     given = settings.controller.model_dump(exclude_unset=True) | {name: value}
     return settings.changed(controller=ControllerSettings.model_validate(given))
 
 
-def savings(load: GroupLoad, outcomes: Sequence[Outcome], sla_s: float) -> Savings:
+def savings(
+    load: GroupLoad, settings: Settings, outcomes: Sequence[Outcome], sla_s: float
+) -> Savings:
     """Return what came of `runs`, in their order."""
     own, *rest = [_cost(outcome, sla_s) for outcome in outcomes]
     others, changed = rest[: len(OTHERS)], rest[len(OTHERS) :]
+    proposed = best_change(own, changed)
     return Savings(
         from_ms=load.from_ms,
         until_ms=load.until_ms,
         sla_s=sla_s,
         own=own,
         others=tuple(others),
-        proposed=best_change(own, changed),
+        proposed=proposed,
+        replaces=_given(settings, parse_change(proposed.change)[0]) if proposed else "",
     )
 
 

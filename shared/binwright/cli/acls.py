@@ -23,10 +23,13 @@ def _lines() -> Iterator[str]:
         metadata=group.metadata_topic,
         commands=group.commands_topic,
         landing=group.landing_topic,
+        orders=group.orders_topic,
         metrics=group.monitor.topic,
         needs=group.needs_topic,
         brokers=balancer.brokers.topic,
+        plans=scaler.steering.topic,
         scaled=[local.group for local in scaler.scaler.groups],
+        steered=[*scaler.steering.groups],
     )
     yield f"BROKERS=${{BROKERS:-{group.kafka.bootstrap_servers}}}"
     yield SHELL

@@ -20,7 +20,7 @@ import structlog
 from binwright.fleets.reconcile import check_slots
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import Slot
-from binwright.protocol.ports.fleet import Process
+from binwright.protocol.ports.fleet import Disruption, Process
 from binwright.runtime.backoff import until_set
 from binwright.runtime.clock import loop_s
 from binwright.runtime.settings import Settings
@@ -90,6 +90,13 @@ class ProcessFleet:
         """Fit `Fleet.find_ended`, for all processes of this machine, whichever controller's."""
         host = socket.gethostname()
         return [slot for slot, p in processes.items() if p.host == host and _has_ended(p.name)]
+
+    def disruptions(self) -> Mapping[Slot, Disruption]:
+        """Fit `Fleet.disruptions`: who ends a process sends it SIGTERM, and it hands over then."""
+        return {}
+
+    def renew(self, slots: Collection[Slot]) -> None:
+        """Fit `Fleet.renew`: this fleet restarts nothing that runs."""
 
     def update_ready(self, ready: Mapping[Slot, float]) -> None:
         """Fit `Fleet.update_ready`: this fleet renews nothing."""

@@ -11,6 +11,7 @@ import structlog
 
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import Slot
+from binwright.protocol.ports.fleet import Disruption
 from binwright.runtime.backoff import Backoff, until_set
 from binwright.runtime.clock import loop_s
 from binwright.runtime.metrics import Sample
@@ -161,7 +162,11 @@ class Readiness:
 
 
 def samples(
-    group: str, wanted: int, refusals: int, troubles: Mapping[Slot, str]
+    group: str,
+    wanted: int,
+    refusals: int,
+    troubles: Mapping[Slot, str],
+    disruptions: Mapping[Slot, Disruption],
 ) -> Iterator[Sample]:
     """Yield a fleet's metrics; `troubles`: why slots do not run, one word for each."""
     labels = {"group": group}
@@ -169,3 +174,6 @@ def samples(
     yield Sample("binwright_fleet_refusals", refusals, labels)
     for slot, reason in sorted(troubles.items()):
         yield Sample("binwright_slot_trouble", 1, {**labels, "slot": str(slot), "reason": reason})
+    for slot, disruption in sorted(disruptions.items()):
+        kind = {"slot": str(slot), "kind": disruption.kind}
+        yield Sample("binwright_slot_disruption", 1, {**labels, **kind})

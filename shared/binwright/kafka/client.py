@@ -5,9 +5,9 @@ This module and `control_topics` translate aiokafka's errors; no other code catc
 
 import asyncio
 import random
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import structlog
@@ -34,7 +34,7 @@ from binwright.kafka.connection_faults import (
     reason_of,
 )
 from binwright.kafka.credentials import sasl_password, tls_context
-from binwright.kafka.frames import ListOffsets, Metadata, TopicId, topic_id
+from binwright.kafka.frames import ListOffsets, Metadata, TopicId, replicas_in, topic_id
 from binwright.kafka.tokens import token_source
 from binwright.protocol.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
 from binwright.runtime.settings import KafkaSettings
@@ -164,6 +164,9 @@ class TopicsMetadata:
     """Topics without metadata -> why; a topic that is in neither mapping does not exist."""
     internal: frozenset[str] = frozenset()
     """Topics that are internal to Kafka."""
+    racks: Mapping[str, Mapping[int, Sequence[str]]] = field(default_factory=dict)
+    """Topic -> partition -> racks of its replicas, the preferred leader's first, "" where that is
+    not known; empty unless brokers are in several."""
 
 
 class ClusterClient:
@@ -180,6 +183,7 @@ class ClusterClient:
         self._broker_timeout_s = broker_timeout_s or kafka.request_timeout_s
         self._client: AIOKafkaClient | None = None
         self._answering: int | None = None  # the broker that answered last
+        self._rack_of: dict[int, str] = {}  # of every broker that was ever seen: some may be away
         self._opening = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -269,15 +273,23 @@ class ClusterClient:
         leaders: dict[str, dict[int, int]] = {}
         errors: dict[str, str] = {}
         internal = set()
-        for code, topic, is_internal, partitions in (await self._metadata(names)).topics:
+        metadata = await self._metadata(names)
+        self._rack_of |= {broker: rack for broker, _, _, rack in metadata.brokers if rack}
+        several, racks = len({*self._rack_of.values()}) > 1, dict[str, dict[int, list[str]]]()
+        for code, topic, is_internal, partitions in metadata.topics:
             error = for_code(code)
             if error in (NoError, LeaderNotAvailableError):  # the latter: being created
                 leaders[topic] = {p: leader for _, p, leader, *_ in partitions}
+                if several:
+                    racks[topic] = {
+                        row[1]: [self._rack_of.get(broker, "") for broker in replicas_in(row)]
+                        for row in partitions
+                    }
                 if is_internal:
                     internal.add(topic)
             elif error is not UnknownTopicOrPartitionError:
                 errors[topic] = f"{error.__name__}: {error.description}"
-        return TopicsMetadata(leaders, errors, frozenset(internal))
+        return TopicsMetadata(leaders, errors, frozenset(internal), racks)
 
     async def leaders(self, topic: str) -> Mapping[int, int]:
         """Return the leader of each partition of one topic; empty if it does not exist.
@@ -298,11 +310,9 @@ class ClusterClient:
             TopicMissing: There is no such topic.
         """
         ((_, _, _, partitions),) = (await self._metadata([topic])).topics
-        # Rows are flat where all are of one size: a number, then the replicas. See `frames`.
-        counts = (row[3] if isinstance(row[3], int) else len(row[3]) for row in partitions)
-        if (fewest := min(counts, default=None)) is None:
+        if (fewest := min((len(replicas_in(row)) for row in partitions), default=None)) is None:
             raise TopicMissing(f"no such topic: {topic}")
-        return int(fewest)
+        return fewest
 
     async def cluster_id(self) -> str:
         """Return the cluster's id; raise `BrokerUnavailable`."""

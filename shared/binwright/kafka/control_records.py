@@ -10,7 +10,7 @@ import structlog
 from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, MalformedMessage, UnknownKind
 from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import Command, Inbound
+from binwright.protocol.messages import Command, Inbound, OrderRecord
 from binwright.protocol.ports.kafka import Reader, Record
 from binwright.protocol.wire import PartialMessages, is_part, message_key
 
@@ -18,6 +18,9 @@ log = structlog.get_logger()
 
 CONTROLLER_PARTITION = 0
 """The partition of the metadata topic: the group's state; see docs/design/protocol.md."""
+
+ORDERS_PARTITION = 0
+"""The partition of the orders topic: one for all, so that the last order is the newest."""
 
 METRICS_PARTITION = 0
 """The partition of the metrics topic: all measurements, in order."""
@@ -41,6 +44,9 @@ METADATA_CONFIG = {
 
 COMMANDS_CONFIG = METADATA_CONFIG
 """Configuration of a group's commands topic: of each slot the last command of each kind is kept."""
+
+ORDERS_CONFIG = {"cleanup.policy": "compact"}
+"""Configuration of a group's orders topic: the newest order about each thing is kept for ever."""
 
 LANDING_CONFIG = {"cleanup.policy": "delete", "retention.ms": str(4 * 24 * 3600 * 1000)}
 """Configuration of a group's landing topic: kept as long as staged files are."""
@@ -184,6 +190,13 @@ def inbound(
     `beat` is called after each read, whether or not it has brought records.
     """
     return _decoded(reader, Decoder(wire.decode_inbound, history_end=history_end), beat)
+
+
+def orders(
+    reader: Reader, beat: Callable[[], None] = lambda: None
+) -> AsyncIterator[tuple[Record, OrderRecord]]:
+    """Yield what people order and approve, in order, without end; `beat` as of `inbound`."""
+    return _decoded(reader, Decoder(wire.decode_order), beat)
 
 
 def commands(reader: Reader) -> AsyncIterator[tuple[Record, Command]]:

@@ -128,6 +128,16 @@ class PartitionMetadata:
         return partitions
 
 
+def replicas_in(row: Sequence[Any]) -> Sequence[int]:
+    """Return the brokers in a row of `PartitionMetadata`, the preferred leader first.
+
+    Rows are flat where all are of one size: a number, then the replicas.
+    """
+    count: Any = row[3]
+    replicas: Sequence[int] = row[4 : 4 + count] if isinstance(count, int) else count
+    return replicas
+
+
 _BROKER = ("node_id", Int32), ("host", _TEXT), ("port", Int32), ("rack", _TEXT)
 _TOPIC = (
     ("error_code", Int16),

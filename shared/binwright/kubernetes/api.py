@@ -26,7 +26,7 @@ ATTEMPTS = 4
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
 PARALLEL = 32  # requests at a time; an API server serves one client little more
 NAMESPACE_PARALLEL = 8  # of these: the many objects of one namespace delay no other's
-GONE, CONFLICT, NOT_FOUND, BUSY, FAILING = 410, 409, 404, 429, 500
+GONE, CONFLICT, NOT_FOUND, FORBIDDEN, BUSY, FAILING = 410, 409, 404, 403, 429, 500
 _JSON = "application/json"
 _PATCH_TYPES = {
     "apply": "application/apply-patch+yaml",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import structlog
 
-from binwright.kubernetes.api import GONE, Api
+from binwright.kubernetes.api import FORBIDDEN, GONE, Api
 from binwright.kubernetes.objects import Obj, key_of
 from binwright.protocol.errors import ClusterRefused, ClusterUnavailable
 from binwright.runtime.backoff import Backoff
@@ -27,12 +27,27 @@ class Informer:
 
     Attributes:
         synced: Set while the copy is up to date with the API server.
+        refusal: Why the objects may not be read; empty: they may.
     """
 
-    def __init__(self, api: Api, path: str, *, labels: str = "", fields: str = "") -> None:
-        """Watch the collection at `path`, narrowed by selectors."""
+    def __init__(
+        self,
+        api: Api,
+        path: str,
+        *,
+        labels: str = "",
+        fields: str = "",
+        keep: Callable[[Obj], Obj] | None = None,
+    ) -> None:
+        """Watch the collection at `path`, narrowed by selectors.
+
+        With `keep` only what it returns of an object is kept, its uid and name among them; a change
+        of the rest is none.
+        """
         self.path = path
         self.synced = asyncio.Event()
+        self.refusal = ""
+        self._keep = keep
         self._api = api
         selectors = {"labelSelector": labels, "fieldSelector": fields}
         self._query = {k: v for k, v in selectors.items() if v}
@@ -87,20 +102,28 @@ class Informer:
                 rest_s = pause.next()
                 if isinstance(exc, ClusterRefused) and exc.status == GONE:
                     log.info("watch.expired", path=self.path)
-                else:
+                elif self._is_new(exc):
                     log.warning("watch.failed", path=self.path, reason=str(exc), rest_s=rest_s)
                 self.synced.clear()
                 await asyncio.sleep(rest_s)
 
+    def _is_new(self, exc: ClusterUnavailable | ClusterRefused) -> bool:
+        """Note a failure; whether it is another than that a right is missing, which is known."""
+        known = self.refusal
+        is_missing = isinstance(exc, ClusterRefused) and exc.status == FORBIDDEN
+        self.refusal = str(exc) if is_missing else ""
+        return not known or known != self.refusal
+
     async def _list(self) -> str:
         answer = await self._api.get(self.path, **self._query)
-        listed = {key_of(obj): obj for obj in answer["items"] or ()}
+        listed = {key_of(obj): self._kept(obj) for obj in answer["items"] or ()}
         changed = [
             obj
             for key, obj in (self._objects | listed).items()
             if self._objects.get(key) != listed.get(key)
         ]
         self._objects, self._seen = listed, _version(answer)
+        self.refusal = ""
         self.synced.set()
         for obj in changed:
             self._notify(obj)
@@ -123,11 +146,16 @@ class Informer:
                 obj = event["object"]
                 version, self._seen = obj["metadata"]["resourceVersion"], _version(obj)
                 if event["type"] != "BOOKMARK":
-                    self._apply(event["type"], obj)
+                    self._apply(event["type"], self._kept(obj))
+
+    def _kept(self, obj: Obj) -> Obj:
+        return obj if self._keep is None else self._keep(obj)
 
     def _apply(self, change: str, obj: Obj) -> None:
         key = key_of(obj)
         known = self._objects.get(key)
+        if self._keep is not None and change != "DELETED" and known == obj:
+            return
         if change != "DELETED":
             self._objects[key] = obj
         elif known and known["metadata"]["uid"] == obj["metadata"]["uid"]:

@@ -12,6 +12,7 @@ from binwright.runtime.spark_url import has_token
 from binwright.runtime.storage_path import storage_parts
 
 Namespace = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+TaintKey = Annotated[str, Field(pattern=r"^([a-z0-9.-]{1,253}/)?[A-Za-z0-9._-]{1,63}$")]
 EVERY_NAMESPACE = ("*",)
 PLACEHOLDER = "{namespace}"
 OF_KUBERNETES = "kube-"
@@ -47,6 +48,23 @@ class KubernetesSettings(Section):
     """
     group_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._{}-]{0,100}$")] = ""
     """What the names of ConsumerGroups' groups begin with, as in `"{namespace}."`."""
+    node_drains: bool = False
+    """Replace consumers before their nodes are drained or end, and hold evictions back until then;
+    needs the right to read nodes.
+    """
+    ending_taints: tuple[TaintKey, ...] = (
+        "ToBeDeletedByClusterAutoscaler",
+        "aws-node-termination-handler/asg-lifecycle-termination",
+        "aws-node-termination-handler/rebalance-recommendation",
+        "aws-node-termination-handler/scheduled-maintenance",
+        "aws-node-termination-handler/spot-itn",
+        "cloud.google.com/impending-node-termination",
+        "karpenter.sh/disrupted",
+        "karpenter.sh/disruption",
+        "node.cloudprovider.kubernetes.io/shutdown",
+        "node.kubernetes.io/out-of-service",
+    )
+    """With `node_drains`: keys of taints that announce a node's end; a cordon does so, too."""
     limits: LimitSettings = LimitSettings()
     """What the objects of one namespace may have."""
     request_timeout_s: Seconds = 10.0

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from binwright.packing.bins import Bins
 from binwright.packing.inputs import Capacity, SlotCapacities, check_inputs
+from binwright.packing.zones import NO_ZONES, Zones
 from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
 
 
@@ -81,9 +82,10 @@ class AnyFit:
         current: Assignment,
         *,
         rate_variance: float | None = None,
+        zones: Zones = NO_ZONES,
     ) -> dict[TopicPartition, Slot]:
         """Place each partition by the rule; its current slot matters only for a new consumer."""
-        del rate_variance
+        del rate_variance, zones
         bins = self.fit(check_inputs(rates, capacity))
         numbers = OpenSlots()
         placed: dict[TopicPartition, Slot] = {}
@@ -112,9 +114,10 @@ class NextFit:
         current: Assignment,
         *,
         rate_variance: float | None = None,
+        zones: Zones = NO_ZONES,
     ) -> dict[TopicPartition, Slot]:
         """Fill one consumer until a partition does not fit, then open the next one."""
-        del rate_variance
+        del rate_variance, zones
         capacities = check_inputs(rates, capacity)
         numbers = OpenSlots()
         last, load = numbers.open(Slot(0)), 0.0
@@ -140,9 +143,10 @@ class RoundRobin:
         current: Assignment,
         *,
         rate_variance: float | None = None,
+        zones: Zones = NO_ZONES,
     ) -> dict[TopicPartition, Slot]:
         """Assign new partitions round robin, in their order."""
-        del rate_variance
+        del rate_variance, zones
         check_inputs(rates, capacity)
         dealt = enumerate(sorted(rates))
         return {p: current.get(p, Slot(number % self.consumers)) for number, p in dealt}
@@ -168,9 +172,10 @@ class Modified:
         current: Assignment,
         *,
         rate_variance: float | None = None,
+        zones: Zones = NO_ZONES,
     ) -> dict[TopicPartition, Slot]:
         """Return the new owner of each of the n partitions. See `catalogue.Packing`; O(n log n)."""
-        del rate_variance
+        del rate_variance, zones
         capacities = check_inputs(rates, capacity)
         bins = self.fit(capacities)
         numbers = OpenSlots()

@@ -10,6 +10,7 @@ from binwright.packing.any_fit import AnyFit, Modified, NextFit, RoundRobin, Shu
 from binwright.packing.bins import BestFit, FirstFit, WorstFit
 from binwright.packing.inputs import Capacity
 from binwright.packing.sticky.policy import PRICE, Sticky
+from binwright.packing.zones import NO_ZONES, Zones
 from binwright.protocol.errors import PackingError
 from binwright.protocol.model import Assignment, Rates, Slot, TopicPartition
 
@@ -24,6 +25,7 @@ class Packing(Protocol):
         current: Assignment,
         *,
         rate_variance: float | None = None,
+        zones: Zones = NO_ZONES,
     ) -> dict[TopicPartition, Slot]:
         """Return the slot of each partition in `rates`, sorted by partition.
 
@@ -36,6 +38,7 @@ class Packing(Protocol):
             current: Who reads each partition now; partitions without a rate are ignored.
             rate_variance: Mean square of a rate's expected change until the next decision,
                 (bytes/s)^2, >= 0; None: unknown. The paper's algorithms ignore it.
+            zones: Where consumers run, and partitions can be read. `sticky` alone regards it.
 
         Raises:
             PackingError: A capacity or a rate is out of range.

@@ -17,6 +17,7 @@ from scipy.sparse import coo_array
 from binwright.packing.inputs import Capacity, SlotCapacities, check_inputs
 from binwright.packing.sticky.draft import Costs
 from binwright.packing.sticky.policy import PRICE, Sticky
+from binwright.packing.zones import NO_ZONES, Zones
 from binwright.protocol.model import Assignment, Rates, Slot, TopicPartition
 
 log = structlog.get_logger()
@@ -54,8 +55,10 @@ class Exact:
         current: Assignment,
         *,
         rate_variance: float | None = None,
+        zones: Zones = NO_ZONES,
     ) -> dict[TopicPartition, Slot]:
         """Return the new owner of each partition. See `catalogue.Packing`."""
+        del zones
         approximate = Sticky(self.price)
         capacities = check_inputs(rates, capacity)
         costs = approximate.costs(rates, capacities, rate_variance)

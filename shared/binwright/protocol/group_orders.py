@@ -1,7 +1,8 @@
 """Standing orders: a person steers a group, until the order is lifted or its time is over.
 
-Each is a record of metadata partition 0 with who, when and why. Of the orders about the same thing
-the newest counts, and compaction retains it: they outlive controllers.
+Each is a record of the group's orders topic with who, when and why. Of the orders about the same
+thing the newest counts, and compaction retains it: they outlive controllers. Kafka's right to write
+to the topic is the proof of an order; the name in it is not.
 """
 
 from collections.abc import Mapping
@@ -12,15 +13,17 @@ from typing import Annotated, Literal
 from immutables import Map
 from pydantic import Field
 
-from binwright.protocol.fields import LATEST_MS, SlotNumber, Term
+from binwright.protocol.fields import LATEST_MS, Number, Offset, SlotNumber, Term
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import TopicName
+from binwright.protocol.savings import SettingName
 
 NAME_LENGTH, REASON_LENGTH = 200, 500
 PersonName = Annotated[str, Field(max_length=NAME_LENGTH)]
 Reason = Annotated[str, Field(max_length=REASON_LENGTH)]
 Moment = Annotated[int, Field(ge=0, le=LATEST_MS)]
 PartitionNumber = Annotated[int, Field(ge=0, le=2**31 - 1)]
+SettingValue = Annotated[str, Field(max_length=100)]
 MOST_CONSUMERS = 10_000
 Consumers = Annotated[int, Field(ge=1, le=MOST_CONSUMERS)]
 
@@ -81,7 +84,33 @@ class ScaleOrder:
     kind: Literal["scale/1"] = "scale/1"
 
 
-GroupOrder = PinOrder | CordonOrder | FreezeOrder | ScaleOrder
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptOrder:
+    """A setting of the controller has the value that a proposal gives it.
+
+    It holds while the settings give the value that it replaces: they come before it.
+    """
+
+    setting: SettingName  # of the controller
+    value: SettingValue | None  # that it has; null: the order is lifted
+    replaces: SettingValue = ""  # the value that the settings give
+    proposal: Offset = 0  # number of the `Savings` that propose it
+    by: PersonName  # a name for people; it proves nothing
+    reason: Reason = ""  # for people
+    at_ms: Moment = 0  # wall clock, ms since 1970
+    until_ms: Moment = 0  # when it ends by itself, ms since 1970; 0: it does not
+    kind: Literal["adopt/1"] = "adopt/1"
+
+
+GroupOrder = PinOrder | CordonOrder | FreezeOrder | ScaleOrder | AdoptOrder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormerOrders:
+    """A controller has taken over what a former version kept in GROUP.metadata; no other does."""
+
+    taken: Number  # how many records, which precede this one
+    kind: Literal["former-orders/1"] = "former-orders/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +133,8 @@ def subject(order: GroupOrder) -> str:
             return f"cordon/{slot}"
         case FreezeOrder():
             return "freeze"
+        case AdoptOrder(setting=setting):
+            return f"adopt/{setting}"
         case _:
             return "scale"
 
@@ -117,6 +148,8 @@ def is_lifted(order: GroupOrder) -> bool:
             return state == "open"
         case FreezeOrder(frozen=frozen):
             return not frozen
+        case AdoptOrder(value=value):
+            return value is None
         case _:
             return order.consumers is None
 
@@ -132,6 +165,11 @@ def describe(order: GroupOrder) -> str:
             return f"consumer {slot} is {state}"
         case FreezeOrder(frozen=frozen):
             return "moves are frozen" if frozen else "the freeze is lifted"
+        case AdoptOrder(setting=setting, value=None):
+            return f"controller.{setting} is what the settings give"
+        case AdoptOrder(setting=setting):
+            change = f"controller.{setting} is {order.value} instead of {order.replaces}"
+            return f"{change}, as proposal {order.proposal} has it"
         case ScaleOrder(consumers=None):
             return "the number of consumers follows the load"
         case _:
@@ -156,7 +194,7 @@ class StandingOrders:
         about, known = subject(order), Map(self.by_subject)
         if is_lifted(order):
             return StandingOrders(known.delete(about)) if about in known else self
-        is_single = isinstance(order, FreezeOrder | ScaleOrder)
+        is_single = isinstance(order, FreezeOrder | ScaleOrder | AdoptOrder)
         if about not in known and len(known) >= MAX_ORDERS and not is_single:
             return self
         return StandingOrders(known.set(about, order))

@@ -1,6 +1,8 @@
 """What monitors publish in the metrics topic, and what groups ask of them in the needs topic."""
 
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from binwright.protocol.fields import Amount, Number, Offset, Rate
@@ -33,7 +35,10 @@ class PartitionRate(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """One topic in one pass of a monitor, or some of its partitions: large topics take several."""
+    """One topic in one pass of a monitor, or some of its partitions: large topics take several.
+
+    `zones` has the partitions by the zones in which they can be read; empty: that is not known.
+    """
 
     topic: TopicName  # its name
     at_ms: Number  # wall clock of the pass, ms since 1970
@@ -42,6 +47,7 @@ class Measurement:
     interval_s: Amount  # until the next pass
     count: Number  # partitions that the topic has, in this message or not; 0: it is deleted
     partitions: tuple[PartitionRate, ...]  # an array each, in the order of its fields
+    zones: Mapping[str, tuple[Number, ...]] = field(default_factory=dict)  # -> readable there
     kind: Literal["measurement/2"] = "measurement/2"
 
     def rates(self) -> dict[TopicPartition, BytesPerSecond]:
@@ -51,6 +57,14 @@ class Measurement:
             for p in self.partitions
             if p.rate is not None
         }
+
+    def readable_in(self) -> dict[int, frozenset[str]]:
+        """Return the zones in which each of these partitions can be read; empty: not known."""
+        found = defaultdict[int, list[str]](list)
+        for zone, numbers in self.zones.items():
+            for number in numbers:
+                found[number].append(zone)
+        return {p.partition: frozenset(found[p.partition]) for p in self.partitions}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from binwright.protocol.fields import (
     SlotNumber,
     Term,
 )
-from binwright.protocol.group_orders import GroupOrder, Held
+from binwright.protocol.group_orders import FormerOrders, GroupOrder, Held
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.measurements import Measurement, Needs
 from binwright.protocol.model import Slot, TopicPartition
@@ -108,15 +108,6 @@ class Proposed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Approved:
-    """A person approves exactly this plan."""
-
-    plan: Offset  # its number
-    by: str  # a name for people; it proves nothing
-    kind: Literal["approved/1"] = "approved/1"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
     """An approved plan goes ahead, and is restored after failures until another is accepted."""
 
@@ -134,6 +125,22 @@ class Withdrawn:
     plan: Offset  # its number
     reason: str  # what has changed
     kind: Literal["withdrawn/1"] = "withdrawn/1"
+
+
+# --- people, in the orders topic ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approved:
+    """A person approves exactly this plan."""
+
+    plan: Offset  # its number
+    by: str  # a name for people; it proves nothing
+    kind: Literal["approved/1"] = "approved/1"
+
+
+OrderRecord = GroupOrder | Approved | TableOrder | Savings | FormerOrders
+"""Records of the orders topic."""
 
 
 # --- a consumer to the controllers, in metadata partition 0 ---------------------------------------
@@ -200,6 +207,7 @@ class Report:
     lost_offsets: Number = 0  # that retention deleted unread, or that could not be decoded
     faults: Mapping[TopicName, str] = field(default_factory=dict)  # topics that stand, and why
     leaving: bool = False  # asked to end: it works until its partitions and tables have moved
+    zone: str | None = None  # where it runs; null: not known
     kind: Literal["report/3"] = "report/3"
 
     @property
@@ -353,10 +361,6 @@ class Staged:
         return self.table or self.topic
 
 
-TableMessage = Staged | TableOrder
-"""Records of the landing topic."""
-
-
 # --- all of them ----------------------------------------------------------------------------------
 
 Inbound = (
@@ -371,17 +375,16 @@ Inbound = (
     | Dead
     | Planned
     | Proposed
-    | Approved
     | Accepted
     | Withdrawn
     | Held
-    | GroupOrder
-    | Savings
 )
 """Records of metadata partition 0."""
+StateRecord = Inbound | OrderRecord
+"""What a group's state is made of, for its controllers and for views."""
 
 
-Message = Inbound | Command | TableMessage | Measurement | Needs | GroupPlan
+Message = StateRecord | Command | Staged | Measurement | Needs | GroupPlan
 """Messages that several programs know."""
 
 

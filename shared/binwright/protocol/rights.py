@@ -11,13 +11,23 @@ from typing import Literal
 
 from binwright.protocol.selection import BALANCERS_SUFFIX, CONTROLLERS_SUFFIX, SCALERS_SUFFIX
 
-Service = Literal["monitor", "controller", "consumer", "scaler", "balancer", "viewer", "operator"]
-"""Who has a user: the services, a person who looks, and one who operates."""
+Service = Literal[
+    "monitor",
+    "controller",
+    "consumer",
+    "scaler",
+    "steer",
+    "balancer",
+    "viewer",
+    "operator",
+    "approver",
+]
+"""Who has a user: the services, and people: who look, operate groups, approve plans for brokers."""
 Kind = Literal["cluster", "group", "topic"]
 CLUSTER = "kafka-cluster"
 PROBE = "binwright.probe"
 """The topic by which the balancer measures how long producers wait."""
-ACTING = "brokers.mode approve or act"
+ACTING, APPROVING = "brokers.mode approve or act", "brokers.mode approve"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +39,13 @@ class Names:
     metadata: str
     commands: str
     landing: str
+    orders: str
     metrics: str
     needs: str
     brokers: str = "binwright.brokers"
+    plans: str = "binwright.plans"
     scaled: Sequence[str] = ()  # ordinary consumer groups that are scaled
+    steered: Sequence[str] = ()  # those that are steered
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -66,7 +79,8 @@ def rights(names: Names) -> Iterator[Right]:
     yield from _of("controller", [names.needs], "Create", "Write")
     yield from _of("controller", [names.metadata], "Create", "Read", "Write")
     unchecked = "whether the topic loses records is not checked"
-    for topic in (names.metadata, names.commands):
+    yield from _of("controller", [names.orders], "Create", "Read", "Write")
+    for topic in (names.metadata, names.orders, names.commands):
         yield Right("controller", "topic", topic, "DescribeConfigs", unchecked)
     yield from _of("controller", [names.commands], "Create", "Write")
     grows = f"the group has as many consumers at most as {names.commands} has partitions"
@@ -81,6 +95,8 @@ def rights(names: Names) -> Iterator[Right]:
     yield from _of("consumer", [names.metadata], "Write")
     yield Right("consumer", "topic", names.metadata, "Read", not_checked)
     yield from _of("consumer", [names.landing], "Read", "Write")
+    unpaused = "its tables are neither paused nor resumed"
+    yield Right("consumer", "topic", names.orders, "Read", unpaused)
     yield Right("consumer", "group", names.group, "Read")
 
 
@@ -91,6 +107,11 @@ def other_rights(names: Names) -> Iterator[Right]:
     for group in names.scaled:
         yield Right("scaler", "group", group, "Describe")
     yield Right("scaler", "group", names.group + SCALERS_SUFFIX, "Read")
+
+    yield from _of("steer", [names.plans], "Create", "Read", "Write")
+    yield from _of("steer", names.data, "Describe")
+    for group in (*names.steered, names.plans + CONTROLLERS_SUFFIX):
+        yield Right("steer", "group", group, "Read")
 
     for operation in ("Describe", "DescribeConfigs"):
         yield Right("balancer", "cluster", CLUSTER, operation)
@@ -103,12 +124,12 @@ def other_rights(names: Names) -> Iterator[Right]:
     yield from _of("balancer", [names.brokers], "Create", "Read", "Write", when=ACTING)
     yield from _of("balancer", [PROBE], "Create", "Delete", "Write", when=ACTING)
 
-    yield from _of("viewer", [names.metrics, names.metadata], "Read")
+    yield from _of("viewer", [names.metrics, names.metadata, names.orders], "Read")
     yield from _of("viewer", names.data, "Describe")
 
-    yield from _of("operator", [names.metrics, *names.data], "Read")
-    yield from _of("operator", [names.metadata], "Read", "Write")
-    yield from _of("operator", [names.landing], "Write")
+    yield from _of("operator", [names.metrics, names.metadata, *names.data], "Read")
+    yield from _of("operator", [names.orders], "Read", "Write")
+    yield from _of("approver", [names.brokers], "Read", "Write", when=APPROVING)
 
 
 def _of(

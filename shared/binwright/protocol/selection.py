@@ -7,6 +7,7 @@ from binwright.protocol.names import RESERVED
 from binwright.protocol.patterns import Pattern
 
 METADATA_SUFFIX, COMMANDS_SUFFIX, LANDING_SUFFIX = ".metadata", ".commands", ".landing"
+ORDERS_SUFFIX = ".group-orders"  # data topics are often named as SHOP.orders
 """Suffixes of a group's own topics, after the group's name."""
 CONTROLLERS_SUFFIX, SCALERS_SUFFIX, BALANCERS_SUFFIX = ".controllers", ".scalers", ".balancers"
 """Behind the name of what is led: the consumer group in which its leader is elected."""
@@ -31,7 +32,7 @@ class Selection:
         """Whether a pattern matches this topic."""
         if topic in self.excluded or topic.startswith("__") or topic in RESERVED:
             return False
-        if topic.endswith((METADATA_SUFFIX, COMMANDS_SUFFIX, LANDING_SUFFIX)):
+        if topic.endswith((METADATA_SUFFIX, COMMANDS_SUFFIX, LANDING_SUFFIX, ORDERS_SUFFIX)):
             return False
         if not any(pattern.matches(topic) for pattern in self.patterns):
             return False

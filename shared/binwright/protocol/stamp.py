@@ -10,9 +10,9 @@ from binwright.protocol.fields import checked_offset
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import PartitionOffsets, Table
 
-_OF_ONE, _OF_SEVERAL = "binwright-stamp/3", "binwright-stamp/4"
+_NAME, _OLDER, _NEWEST = "binwright-stamp/", 3, 4
+_OF_ONE, _OF_SEVERAL = f"{_NAME}{_OLDER}", f"{_NAME}{_NEWEST}"
 _PARTITIONS = 1 << 31
-NO_ORDER = -1
 FIRST_TOPIC = "binwright.topic"
 """A table's property: the first topic that it took, of which those stamps are that name none.
 Without it, that is the topic of the table's name."""
@@ -42,14 +42,13 @@ class Stamp:
     full: bool = False
     several: bool = False  # the table has taken several topics, also if this names one
     paused: str = ""  # who paused the table, when and why; empty: it lands
-    order: int = NO_ORDER  # offset in the landing topic of the newest `TableOrder` that counts
 
     def encode(self) -> str:
         """Return JSON text; equal stamps are equal text."""
         values: dict[str, Any] = {"kind": _OF_SEVERAL if self.several else _OF_ONE}
         values |= {name: getattr(self, name) for name in self.__slots__ if name != "several"}
-        if self.order == NO_ORDER and not self.paused:
-            del values["paused"], values["order"]
+        if not self.paused:
+            del values["paused"]
         del values["topic_ids"], values["committed"], values["cuts"]
         if self.several:
             return orjson.dumps(
@@ -104,14 +103,24 @@ def read_stamp(text: str | None, table: Table) -> Stamp | None:
             full=parsed["full"] is True,
             several=kind == _OF_SEVERAL,
             paused=_text(parsed.get("paused", "")),
-            order=_order(parsed.get("order", NO_ORDER)),
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
-def _order(value: Any) -> int:
-    return NO_ORDER if value == NO_ORDER else checked_offset("order", value)
+def later_kind(text: str | None, table: Table) -> str:
+    """Return the kind of a stamp of this group that a later version made; empty: it is none.
+
+    What has landed is not known then. A claim, which has no offsets, does not count.
+    """
+    try:
+        parsed = orjson.loads(text or "")
+        kind = _text(parsed["kind"])
+        own = (parsed["group"], parsed["cluster"]) == (table.group, table.cluster)
+        number = int(kind.removeprefix(_NAME)) if kind.startswith(_NAME) else 0
+        return kind if own and number > _NEWEST and parsed["sequence"] != 0 else ""
+    except (ValueError, TypeError, KeyError):
+        return ""
 
 
 def _text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""A person steers a table: a record of the landing topic, among the announcements."""
+"""A person steers a table: a record of the group's orders topic."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -19,6 +19,6 @@ class TableOrder:
     kind: Literal["table-order/1"] = "table-order/1"
 
     @property
-    def target(self) -> str:
+    def table(self) -> str:
         """Return the table that is meant."""
         return self.topic

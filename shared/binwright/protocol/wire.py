@@ -19,6 +19,7 @@ from pydantic_core import ErrorDetails
 
 from binwright.protocol.errors import MalformedMessage, UnknownKind
 from binwright.protocol.group_orders import (
+    AdoptOrder,
     CordonOrder,
     FreezeOrder,
     PinOrder,
@@ -35,11 +36,11 @@ from binwright.protocol.messages import (
     Goodbye,
     Hello,
     Inbound,
+    OrderRecord,
     Report,
     Staged,
     Started,
     Stopped,
-    TableMessage,
 )
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.table_orders import TableOrder
@@ -99,15 +100,17 @@ def key(message: AnyMessage) -> bytes:
     """Return the record key: kind and slot, topic, table, or group; compaction keeps the newest."""
     name = message.kind.partition("/")[0]
     match message:
-        case Staged() | TableOrder():
+        case Staged():
             return message.target.encode()
+        case TableOrder():
+            return f"{name}/{message.table}".encode()
         case Measurement():
             return message.topic.encode()
         case Needs() | GroupPlan():
             return message.group.encode()
         case Hello() | Report() | Stopped() | Started() | Gap() | Goodbye() | Dead():
             return f"{name}/{message.slot}".encode()
-        case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder():
+        case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder() | AdoptOrder():
             return subject(message).encode()
         case _:
             return name.encode()
@@ -152,8 +155,17 @@ RETIRED = {
         "and controllers write them to GROUP.commands. If it still runs, end it, and start one of "
         "this version"
     ),
+    **dict.fromkeys(
+        (
+            *("approved/1", "cordon/1", "freeze/1", "pin/1", "savings/1", "scale/1"),
+            "table-order/1",
+        ),
+        "orders and approvals are followed in GROUP.group-orders alone, where the first controller "
+        "of this version has put what was given before. Whoever wrote this one later has an older "
+        "version, or no right to give orders",
+    ),
 }
-"""Kinds of older versions, and what a person has to do about them."""
+"""Kinds that older versions had in a topic that is read, and what a person has to do about them."""
 
 
 def _retired(fault: ErrorDetails) -> str:
@@ -177,13 +189,15 @@ Decode = Callable[[bytes | None], T]
 
 decode_inbound: Decode[Inbound] = decoder(Inbound)
 """Of metadata partition 0."""
+decode_order: Decode[OrderRecord] = decoder(OrderRecord)
+"""Of the orders topic."""
 decode_command: Decode[Command] = decoder(Command)
 """Of a slot's partition of the commands topic."""
 decode_measurement: Decode[Measurement] = partial(_decode, TypeAdapter(Measurement))
 """Of the metrics topic."""
 decode_needs: Decode[Needs] = partial(_decode, TypeAdapter(Needs))
 """Of the needs topic."""
-decode_table_message: Decode[TableMessage] = decoder(TableMessage)
+decode_staged: Decode[Staged] = partial(_decode, TypeAdapter(Staged))
 """Of the landing topic."""
 decode_group_plan: Decode[GroupPlan] = partial(_decode, TypeAdapter(GroupPlan))
 """Of the plans topic."""

@@ -69,6 +69,12 @@ METRICS: Mapping[str, Metric] = {
     "binwright_slot_trouble": Metric(
         "1 for each slot whose consumer cannot run, with the reason.", (*SLOT, "reason"), "fleet"
     ),
+    "binwright_slot_disruption": Metric(
+        "1 for each slot whose pod ends with its node (`node`), runs by an older template (`roll`) "
+        "or is evicted (`evicted`).",
+        (*SLOT, "kind"),
+        "fleet",
+    ),
     "binwright_fleet_refusals": Metric(
         "Reasons for which the cluster refuses changes.", GROUP, "fleet"
     ),
@@ -119,6 +125,11 @@ METRICS: Mapping[str, Metric] = {
     ),
     "binwright_consumer_load_bytes_per_second": Metric(
         "Bytes/s written to what the consumer reads.", SLOT, "group"
+    ),
+    "binwright_consumer_zone_crossing_bytes_per_second": Metric(
+        "Bytes/s that the consumer reads from other zones; 0 where zones are not known.",
+        SLOT,
+        "group",
     ),
     "binwright_consumer_staging_bytes_per_second": Metric(
         "Bytes/s that the consumer stages.", SLOT, "consumer, group"

@@ -27,12 +27,14 @@ class FakeTopics:
 
     Attributes:
         silent: Topics about which requests fail, and of which no records are returned.
+        in_zones: Partitions -> the zones in which they can be read.
     """
 
     def __init__(self, partitions: Mapping[str, int] | None = None) -> None:
         self.logs: dict[TopicPartition, FakePartitionLog] = {}
         self.offsets: defaultdict[str, dict[TopicPartition, GroupOffset]] = defaultdict(dict)
         self.silent: set[str] = set()
+        self.in_zones: dict[TopicPartition, tuple[str, ...]] = {}
         self._made: Counter[str] = Counter()
         self.changed = asyncio.Event()  # replaced at each change besides the steady growth
         for topic, number in (partitions or {}).items():
@@ -113,6 +115,10 @@ class FakeTopics:
                     else None
                 )
         return seen
+
+    def zones(self, topic: str) -> Mapping[int, Collection[str]]:
+        """Return the zones of a topic's partitions; see `LogSampler.zones`."""
+        return {p.partition: zones for p, zones in self.in_zones.items() if p.topic == topic}
 
     def wake(self) -> None:
         """Wake all fetches that wait for data."""

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import Slot
-from binwright.protocol.ports.fleet import Process
+from binwright.protocol.ports.fleet import Disruption, Process
 
 
 class Worker(Protocol):
@@ -33,6 +33,8 @@ class FakeFleet:
         reports_ends: Whether `ended` returns killed slots.
         reachable: Whether `ended` succeeds.
         ready: The last argument of `update_ready`.
+        renewed: The last argument of `renew`.
+        disrupted: What `disruptions` returns.
     """
 
     def __init__(self, make: Callable[[Slot], Worker], *, restart_s: float = 1.0) -> None:
@@ -42,6 +44,8 @@ class FakeFleet:
         self.reports_ends = False
         self.reachable = True
         self.ready: dict[Slot, float] = {}
+        self.renewed: frozenset[Slot] = frozenset()
+        self.disrupted: dict[Slot, Disruption] = {}
         self.stuck: set[Slot] = set()
         self._ended: Callable[[], None] = lambda: None
         self._ends: set[str] = set()  # names of processes
@@ -83,6 +87,14 @@ class FakeFleet:
             raise ExternalError("no reply in time")
         seen = self._ends if self.reports_ends else set()
         return [slot for slot, process in processes.items() if process.name in seen]
+
+    def disruptions(self) -> Mapping[Slot, Disruption]:
+        """See `Fleet.disruptions`."""
+        return {s: why for s, why in self.disrupted.items() if s in self._desired}
+
+    def renew(self, slots: Collection[Slot]) -> None:
+        """See `Fleet.renew`."""
+        self.renewed = frozenset(slots)
 
     def update_ready(self, ready: Mapping[Slot, float]) -> None:
         """See `Fleet.update_ready`."""

@@ -61,6 +61,10 @@ class FakeLogSampler:
             if topic not in self.refused
         }
 
+    def zones(self, topic: str) -> Mapping[int, Collection[str]]:
+        """Fit `LogSampler.zones`."""
+        return self.topics.zones(topic)
+
     def _visible(self, partition: TopicPartition, sample: LogSample | None) -> LogSample | None:
         if sample is None or partition in self.late:
             return None

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
 import structlog
@@ -12,9 +13,9 @@ from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTIT
 from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, ExternalError, TopicMissing
 from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import Inbound
+from binwright.protocol.messages import StateRecord
 from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
-from binwright.protocol.selection import METADATA_SUFFIX
+from binwright.protocol.selection import METADATA_SUFFIX, ORDERS_SUFFIX
 from binwright.runtime.run import must_not_end
 from binwright.views.group_view import GroupView
 
@@ -46,7 +47,7 @@ async def group_topic(bus: ControlTopics, group: str) -> str:
 
 
 async def read_history(bus: ControlTopics, topic: str) -> tuple[Reader, int]:
-    """Open a group's metadata topic at its beginning.
+    """Open a group's metadata topic, or its orders topic, at the beginning.
 
     Returns:
         A reader to be closed, and the end of the topic by now: the `history_end` of a `Decoder`.
@@ -90,19 +91,41 @@ def _ignore(_: Any) -> None:
     pass
 
 
+Opened = tuple[Reader, int]
+"""A reader to be closed, and the end of the topic when it was opened."""
+
+
 @dataclass(slots=True)
 class _FollowedTopic:
-    """One topic, up to where it was read."""
+    """One topic, up to where it was read; it may not exist yet."""
 
     name: str
-    reader: Reader
-    end: int  # of the topic, when it was opened
-    decoder: Decoder[Any]
+    bus: ControlTopics
+    open_at: Callable[[], Awaitable[Opened]]
     apply: Callable[[Record, Any], None]
     on_outage: OnOutage
+    decode: wire.Decode[Any]
+    without_superseded: bool = False  # reports, which are of metadata topics only
+    reader: Reader | None = None
+    end: int = 0  # of the topic, when it was opened
+    decoder: Decoder[Any] | None = None
+
+    async def open(self) -> None:
+        """Open it; raise `TopicMissing` and `BrokerUnavailable`."""
+        self.reader, self.end = await self.open_at()
+        history_end = self.end if self.without_superseded else 0
+        self.decoder = Decoder(self.decode, history_end=history_end)
+
+    async def open_if_there(self) -> bool:
+        """Open it, unless it is open; return whether it is."""
+        if self.reader is None and await self.bus.partitions(self.name):
+            await self.open()
+        return self.reader is not None
 
     async def read(self, timeout_s: float) -> None:
-        """Apply what is new, within `timeout_s`."""
+        """Apply what is new, within `timeout_s`; nothing is of a topic that was not there."""
+        if self.reader is None or self.decoder is None:
+            return
         try:
             records = await self.reader.read(timeout_s)
         except BrokerUnavailable as exc:
@@ -112,28 +135,40 @@ class _FollowedTopic:
             self.apply(record, message)
 
     async def catch_up(self) -> None:
-        """Apply all records up to `end`."""
-        while self.reader.position < self.end:
+        """Apply all records up to the end as of the opening."""
+        while self.reader is not None and self.reader.position < self.end:
             await self.read(READ_S)
 
     async def follow(self) -> None:
-        """Apply what is new, for ever."""
+        """Apply what is new, for ever, once the topic exists."""
+        while self.reader is None:
+            try:
+                if not await self.open_if_there():
+                    await asyncio.sleep(RETRY_S)  # Kafka tells nobody of new topics
+            except BrokerUnavailable as exc:
+                await self.on_outage(self.name, exc)
         while True:
             await self.read(READ_S)
+
+    async def close(self) -> None:
+        """Close the reader."""
+        if self.reader is not None:
+            await self.reader.close()
 
 
 @dataclass(slots=True)
 class GroupFollower:
-    """Views of groups, folded from their metadata topics and the metrics topic, while entered.
+    """Views of groups, folded from their metadata and orders topics and the metrics topic.
 
-    A metadata topic is read from its beginning without superseded reports, the metrics topic from
-    its last `RECENT` measurements. While that does not exist, there are no rates.
+    A metadata topic is read from its beginning without superseded reports, an orders topic from its
+    beginning, the metrics topic from its last `RECENT` measurements, while this is entered. Before
+    the latter two exist, there are no orders, and no rates.
 
     Attributes:
         bus: Of the topics.
         views: By metadata topic.
         metrics_topic: Of the rates; None: they are not needed.
-        on_message: Called with each message of a metadata topic, once it is applied.
+        on_message: Called with each message of a group's topics, once it is applied.
         on_measurement: Called with each measurement, once it is applied.
         on_outage: What happens while Kafka is away.
         until_ms: Wall clock: what came later is left out; None: nothing is.
@@ -143,37 +178,37 @@ class GroupFollower:
     bus: ControlTopics
     views: Mapping[str, GroupView]
     metrics_topic: str | None = None
-    on_message: Callable[[Inbound], None] = _ignore
+    on_message: Callable[[StateRecord], None] = _ignore
     on_measurement: Callable[[Measurement], None] = _ignore
     on_outage: OnOutage = raise_outage
     until_ms: int | None = None
     measurements: int = RECENT
     _groups: list[_FollowedTopic] = field(default_factory=list)
-    _metrics: _FollowedTopic | None = None
-    _readers: AsyncExitStack = field(default_factory=AsyncExitStack)
+    _others: list[_FollowedTopic] = field(default_factory=list)  # they may not exist
 
     async def __aenter__(self) -> Self:
         """Open the topics; raise `TopicMissing` for a metadata topic, and `BrokerUnavailable`."""
-        async with AsyncExitStack() as readers:
-            for topic, view in self.views.items():
-                reader, end = await read_history(self.bus, topic)
-                readers.push_async_callback(reader.close)
-                apply = self._apply_to(view)
-                history_end = end if self.until_ms is None else 0  # a later report hides none
-                decoder = Decoder(wire.decode_inbound, history_end=history_end)
-                self._groups.append(
-                    _FollowedTopic(topic, reader, end, decoder, apply, self.on_outage)
-                )
-            self._readers = readers.pop_all()
+        for topic, view in self.views.items():
+            self._follow(topic, view)
+        if (metrics := self.metrics_topic) is not None:
+            recent = partial(read_recent_measurements, self.bus, metrics, self.measurements)
+            self._others.append(
+                self._topic(metrics, recent, wire.decode_measurement, self._apply_measurement)
+            )
+        async with AsyncExitStack() as closing:
+            closing.push_async_callback(self.__aexit__)
+            for each in self._groups:
+                await each.open()
+            closing.pop_all()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Close the readers."""
-        await self._readers.aclose()
+        await asyncio.gather(*(topic.close() for topic in self._topics()))
 
     async def catch_up(self) -> None:
         """Read all topics up to their ends as of their opening."""
-        await self._open_metrics()
+        await asyncio.gather(*(topic.open_if_there() for topic in self._others))
         await asyncio.gather(*(topic.catch_up() for topic in self._topics()))
 
     async def read(self, timeout_s: float) -> None:
@@ -181,42 +216,38 @@ class GroupFollower:
         await asyncio.gather(*(topic.read(timeout_s) for topic in self._topics()))
 
     async def follow(self) -> None:
-        """Read all topics for ever, the metrics topic once it exists."""
+        """Read all topics for ever, those that are not there once they are."""
         async with asyncio.TaskGroup() as tasks:
-            for group in self._groups:
-                tasks.create_task(must_not_end(group.follow()))
-            if self.metrics_topic is not None:
-                tasks.create_task(must_not_end(self._follow_metrics(self.metrics_topic)))
+            for topic in self._topics():
+                tasks.create_task(must_not_end(topic.follow()))
+
+    def _follow(self, metadata: str, view: GroupView) -> None:
+        orders = metadata.removesuffix(METADATA_SUFFIX) + ORDERS_SUFFIX
+        group = self._topic(
+            metadata,
+            partial(read_history, self.bus, metadata),
+            wire.decode_inbound,
+            self._apply_to(view),
+        )
+        group.without_superseded = self.until_ms is None  # a later report hides none
+        self._groups.append(group)
+        history = partial(read_history, self.bus, orders)
+        self._others.append(self._topic(orders, history, wire.decode_order, self._apply_to(view)))
+
+    def _topic(
+        self,
+        name: str,
+        open_at: Callable[[], Awaitable[Opened]],
+        decode: wire.Decode[Any],
+        apply: Callable[[Record, Any], None],
+    ) -> _FollowedTopic:
+        return _FollowedTopic(name, self.bus, open_at, apply, self.on_outage, decode)
 
     def _topics(self) -> list[_FollowedTopic]:
-        return [*self._groups, *([self._metrics] if self._metrics else [])]
+        return [*self._groups, *self._others]
 
-    async def _follow_metrics(self, topic: str) -> None:
-        while self._metrics is None:
-            try:
-                if not await self._open_metrics():
-                    await asyncio.sleep(RETRY_S)  # Kafka tells nobody of new topics
-            except BrokerUnavailable as exc:
-                await self.on_outage(topic, exc)
-        await self._metrics.follow()
-
-    async def _open_metrics(self) -> bool:
-        """Open the metrics topic; False: it does not exist."""
-        topic = self.metrics_topic
-        if topic is None or self._metrics is not None:
-            return True
-        if not await self.bus.partitions(topic):
-            return False
-        reader, end = await read_recent_measurements(self.bus, topic, self.measurements)
-        self._readers.push_async_callback(reader.close)
-        decoder = Decoder(wire.decode_measurement)
-        self._metrics = _FollowedTopic(
-            topic, reader, end, decoder, self._apply_measurement, self.on_outage
-        )
-        return True
-
-    def _apply_to(self, view: GroupView) -> Callable[[Record, Inbound], None]:
-        def apply(record: Record, message: Inbound) -> None:
+    def _apply_to(self, view: GroupView) -> Callable[[Record, StateRecord], None]:
+        def apply(record: Record, message: StateRecord) -> None:
             if self.until_ms is not None and record.timestamp_ms > self.until_ms:
                 return
             view.apply(record.offset, record.timestamp_ms, message)

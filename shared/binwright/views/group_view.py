@@ -1,16 +1,19 @@
-"""A group seen from outside, folded from its metadata and metrics topics, for display.
+"""A group seen from outside, folded from its metadata, orders and metrics topics, for display.
 
-It takes no part in the protocol: every process that can read the two topics gets the same view.
+It takes no part in the protocol: every process that can read the topics gets the same view.
 """
 
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import ceil
+from operator import itemgetter
 
 from binwright.cli.terminal import data_size
+from binwright.packing.zones import Zones
 from binwright.protocol.group_orders import (
     MAX_SHOWN,
+    AdoptOrder,
     CordonOrder,
     FreezeOrder,
     GroupOrder,
@@ -29,12 +32,12 @@ from binwright.protocol.messages import (
     Gap,
     Goodbye,
     Hello,
-    Inbound,
     LimitsMeasured,
     Planned,
     Proposed,
     Report,
     Started,
+    StateRecord,
     Stopped,
     Withdrawn,
 )
@@ -92,6 +95,8 @@ class GroupView:
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     starts: dict[TopicPartition, int] = field(default_factory=dict)  # first offset kept
     record_bytes: dict[TopicPartition, float] = field(default_factory=dict)
+    readable_in: dict[TopicPartition, frozenset[str]] = field(default_factory=dict)
+    """The zones in which partitions can be read; empty: not known."""
     tables: TableViews = field(default_factory=TableViews)
     orders: StandingOrders = field(default_factory=StandingOrders)
     held: tuple[str, ...] = ()  # what the controller does not do, and why
@@ -99,6 +104,7 @@ class GroupView:
     plan: Planned | None = None  # the last one
     history: PlanHistory = field(default_factory=PlanHistory)
     savings: Savings | None = None  # the last ones
+    savings_number: int = 0  # the offset of their record
     rscores: list[float] = field(default_factory=list)  # of each plan
     moves: list[Move] = field(default_factory=list)
     on_move: Callable[[Move], None] | None = None  # called with each further one
@@ -115,6 +121,7 @@ class GroupView:
     _owners: dict[TopicPartition, tuple[Slot, int]] = field(default_factory=dict)
     _stopped: dict[TopicPartition, Stopped] = field(default_factory=dict)
     _measured_limits: PerSlot | None = None
+    _approved: int | None = None  # the last approved plan, which may not be read yet
 
     def apply_measurement(self, measurement: Measurement) -> None:
         """Apply rates of a topic, all or some of them; remove partitions that no longer exist."""
@@ -126,6 +133,9 @@ class GroupView:
         self.measured_ms[measurement.topic] = measurement.at_ms
         self._remove_partitions(measurement.topic, measurement.count)
         self.rates.update(measurement.rates())
+        if measurement.zones or self.readable_in:
+            for number, near in measurement.readable_in().items():
+                self.readable_in[TopicPartition(measurement.topic, number)] = near
         for rate in measurement.partitions:
             partition = TopicPartition(measurement.topic, rate.partition)
             self.ends[partition], self.starts[partition] = rate.end, rate.start
@@ -134,13 +144,14 @@ class GroupView:
 
     def _remove_partitions(self, topic: str, count: int) -> None:
         removed = {p for p in self.ends if p.topic == topic and p.partition >= count}
-        for known in (self.rates, self.ends, self.starts, self.record_bytes):
+        every = (self.rates, self.ends, self.starts, self.record_bytes, self.readable_in)
+        for known in every:
             for partition in removed & known.keys():
                 del known[partition]
         self.tables.remove_partitions(topic, count)
 
-    def apply(self, offset: int, at_ms: int, message: Inbound) -> None:
-        """Apply a record of metadata partition 0; `at_ms` is its wall-clock time."""
+    def apply(self, offset: int, at_ms: int, message: StateRecord) -> None:
+        """Apply a record of metadata partition 0 or of the orders topic; `at_ms`: wall clock."""
         match message:
             case Hello() | Report() | Dead() | Goodbye():
                 self._apply_consumer(offset, at_ms, message)
@@ -162,16 +173,16 @@ class GroupView:
                 self._log_event(at_ms, "a controller took the lead")
             case LimitsMeasured():
                 self._apply_limits(at_ms, message)
-            case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder():
+            case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder() | AdoptOrder():
                 self._apply_order(at_ms, message)
             case Held() | Savings():
-                self._apply_note(message)
+                self._apply_note(offset, message)
 
-    def _apply_note(self, message: Held | Savings) -> None:
+    def _apply_note(self, offset: int, message: Held | Savings) -> None:
         if isinstance(message, Held):
             self.held = message.reasons[:MAX_SHOWN]
         else:
-            self.savings = message
+            self.savings, self.savings_number = message, offset
 
     def _apply_order(self, at_ms: int, order: GroupOrder) -> None:
         self.orders = self.orders.apply(order)
@@ -222,9 +233,11 @@ class GroupView:
             case Planned():
                 self._planned(offset, at_ms, message)
             case Proposed():
-                self.proposal = ProposedPlan(offset, message, at_ms)
+                approved = message.waits and offset == self._approved
+                self.proposal = ProposedPlan(offset, message, at_ms, approved)
                 self._log_event(at_ms, f"plan {offset} is proposed: {'; '.join(message.reasons)}")
             case Approved(plan=number, by=by):
+                self._approved = number
                 if self.proposal and self.proposal.number == number and self.proposal.plan.waits:
                     self.proposal = replace(self.proposal, approved=True)
                 self._log_event(at_ms, f"plan {number} is approved by {by}")
@@ -312,7 +325,10 @@ class GroupView:
             self.on_move(move)
 
     def _log_event(self, at_ms: int, text: str) -> None:
-        self.recent_events.append((at_ms, text))
+        events = self.recent_events
+        events.append((at_ms, text))
+        if len(events) > 1 and at_ms < events[-2][0]:  # of another topic, which is read by itself
+            self.recent_events = deque(sorted(events, key=itemgetter(0)), MAX_EVENTS)
 
     @property
     def landed(self) -> dict[TopicPartition, int]:
@@ -342,6 +358,11 @@ class GroupView:
         """Return how many records the topic keeps from an offset on; None: all."""
         start = self.starts.get(partition, 0)
         return max(0, self.ends.get(partition, 0) - max(committed or 0, start))
+
+    def zones(self, price: float = 0.0) -> Zones:
+        """Return where consumers run, and where partitions can be read; see `Zones.price`."""
+        of_slot = {s: r.zone for s, r in self.reports.items() if r.zone is not None}
+        return Zones(of_slot, self.readable_in, price)
 
     def load(self, slot: Slot) -> BytesPerSecond:
         """Return the write rate of the partitions that a consumer reads, bytes/s."""

@@ -6,12 +6,13 @@ HOUR_MS = 3_600_000
 RULES = {"peak": "than at peak", "lag": "than by KEDA's rule"}
 
 
-def savings_text(savings: Savings, now_ms: int) -> list[str]:
+def savings_text(savings: Savings, now_ms: int, adoptable: int | None = None) -> list[str]:
     """Return what the settings saved beside other rules, and the change that would save more.
 
     Args:
         savings: Of the group.
         now_ms: Wall clock.
+        adoptable: Number of the proposed change; None: it cannot be adopted, or is.
     """
     own = savings.own
     hours = (savings.until_ms - savings.from_ms) / HOUR_MS
@@ -23,7 +24,8 @@ def savings_text(savings: Savings, now_ms: int) -> list[str]:
     read = f"{own.within_sla:.2%} read within {savings.sla_s:g} s"
     lines = [f"the load of {hours:.1f} h until {ago:.1f} h ago, simulated: {beside}; {read}"]
     if (best := savings.proposed) is not None:
-        lines.append(f"with {best.change} it would have been {share_text(best, own)}")
+        how = "" if adoptable is None else f" (`binwright group adopt {adoptable}`)"
+        lines.append(f"with {best.change} it would have been {share_text(best, own)}{how}")
     return lines
 
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from binwright.protocol.group_orders import GroupOrder, describe, subject
+from binwright.packing.zones import Zones
+from binwright.protocol.group_orders import AdoptOrder, GroupOrder, describe, subject
 from binwright.protocol.messages import MeasuredCapacity, Report
 from binwright.protocol.model import PerSlot, Slot, TopicPartition
 from binwright.protocol.savings import Savings
@@ -41,6 +42,8 @@ class ConsumerStatus:
     capacity: MeasuredCapacity | None = None  # None: it has not measured enough
     staged_bytes: int = 0  # in its files that have not landed
     lost_offsets: int = 0  # that retention removed unread, or that it could not decode
+    zone: str | None = None  # where it runs; None: not known
+    crossing: float = 0.0  # bytes/s that it reads from another zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +133,12 @@ class Status:
     lag_bytes: float = 0.0  # about how many bytes the lag is
     limits: PerSlot | None = None  # bytes/s that consumers sustain; None: no controller ever led
     limits_measured: bool = False  # by the consumers; else they are given
+    crossing: float = 0.0  # bytes/s that consumers read from other zones
     hot: tuple[HotPartition, ...] = ()
     orders: tuple[OrderStatus, ...] = ()  # of people, in force
     held: tuple[str, ...] = ()  # what its controller does not do because of orders or settings
     savings: Savings | None = None  # of a past time, as `binwright savings` published them
+    adoptable: int | None = None  # number of their proposal; None: none, or it is adopted
 
     def limit(self, slot: Slot) -> float | None:
         """Return what a consumer sustains, bytes/s, as the group's controller says."""
@@ -160,7 +165,8 @@ def status(group: str, view: GroupView, now_ms: int, topics: Selection | None = 
         topics: That it reads; None: not known, those of its plan and its consumers.
     """
     parts = _partitions(view, topics)
-    consumers = tuple(_consumer(view, slot, now_ms) for slot in sorted(view.seen_ms))
+    zones = view.zones()
+    consumers = tuple(_consumer(view, zones, slot, now_ms) for slot in sorted(view.seen_ms))
     live = {each.slot for each in consumers if each.state != "silent"}
     read = {p for slot, r in view.reports.items() if slot in live for p in r.reading}
     targets = view.plan.targets if view.plan else {}
@@ -187,12 +193,23 @@ def status(group: str, view: GroupView, now_ms: int, topics: Selection | None = 
         lost_offsets=view.lost_offsets.total(),
         limits=leader.limits if leader else None,
         limits_measured=leader.measured if leader else False,
+        crossing=sum(each.crossing for each in consumers),
         hot=_hot(view, parts, leader.limits if leader else None),
         savings=view.savings,
+        adoptable=_adoptable(view, now_ms),
         lag_bytes=sum(view.partition_lag(p) * view.record_bytes.get(p, 0.0) for p in parts),
         orders=tuple(map(_order, view.orders.in_force(now_ms))),
         held=view.held,
     )
+
+
+def _adoptable(view: GroupView, now_ms: int) -> int | None:
+    savings, number = view.savings, view.savings_number
+    if savings is None or savings.proposed is None or not savings.replaces:
+        return None
+    orders = view.orders.in_force(now_ms)
+    adopted = any(isinstance(o, AdoptOrder) and o.proposal == number for o in orders)
+    return None if adopted else number
 
 
 def _order(order: GroupOrder) -> OrderStatus:
@@ -218,7 +235,7 @@ def _partitions(view: GroupView, topics: Selection | None) -> set[TopicPartition
     return named | {p for p in view.ends if p.topic in own}
 
 
-def _consumer(view: GroupView, slot: Slot, now_ms: int) -> ConsumerStatus:
+def _consumer(view: GroupView, zones: Zones, slot: Slot, now_ms: int) -> ConsumerStatus:
     report = view.reports.get(slot)
     silent_ms = max(0, now_ms - view.seen_ms[slot])
     if silent_ms > SILENT_MS:
@@ -242,6 +259,8 @@ def _consumer(view: GroupView, slot: Slot, now_ms: int) -> ConsumerStatus:
         capacity=report.capacity,
         staged_bytes=report.staged_bytes,
         lost_offsets=report.lost_offsets,
+        zone=report.zone,
+        crossing=zones.crossing(view.rates, dict.fromkeys(report.reading, slot)),
     )
 
 

@@ -1,6 +1,7 @@
 """Plans for clusters by hand."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import inf
 
 import pytest
@@ -226,3 +227,69 @@ def test_brokers_that_are_not_enough_for_whole_replicas() -> None:
     assert not outcome.proved
     spare = Broker(ids(0)[0], Amounts(100.0, inf, inf, inf))
     assert len(planned(found, FewestBrokers(spare=spare)).added) == 1
+
+
+# --- leaders near their readers ------------------------------------------------------------------
+
+RACKS = [
+    broker(number, network=900.0, rack=rack) for number, rack in ((1, "a"), (2, "b"), (3, "c"))
+]
+
+
+def read_in(topic: str, *racks: str, replicas: int = 2) -> Topic:
+    return Topic(topic, replicas, reader_racks=frozenset(racks))
+
+
+def test_leaders_go_to_the_racks_of_their_readers() -> None:
+    """Each topic has half of the load and is read in one rack: leaders change places."""
+    partitions = [partition(f"x-{n}", [2, 1], rate=10.0) for n in range(4)]
+    partitions += [partition(f"y-{n}", [1, 2], rate=10.0) for n in range(4)]
+    found = cluster(RACKS[:2], partitions, [read_in("x", "a"), read_in("y", "b")])
+    outcome = planned(found)
+    assert {replicas for name, replicas in after(outcome).items() if name[0] == "x"} == {(1, 2)}
+    assert {replicas for name, replicas in after(outcome).items() if name[0] == "y"} == {(2, 1)}
+    assert all(move.leader_only for move in outcome.moves)
+    assert {str(reason) for move in outcome.moves for reason in move.reasons} == {
+        "near readers: broker 1",
+        "near readers: broker 2",
+    }
+    again = cluster(
+        RACKS[:2],
+        [replace(each, replicas=outcome.placement[each.id]) for each in partitions],
+        found.topics.values(),
+    )
+    assert planned(again).moves == ()
+
+
+def test_leaders_come_near_only_as_far_as_balance_allows() -> None:
+    """All are read in one rack of two: half of them can be led there."""
+    partitions = [partition(f"x-{n}", [1 + n % 2, 2 - n % 2], rate=10.0) for n in range(10)]
+    found = cluster(RACKS[:2], partitions, [read_in("x", "a")])
+    outcome = planned(found)
+    assert outcome.moves == ()
+    free = planned(found, Balance(bound=inf))
+    assert {replicas[0] for replicas in free.placement.values()} == {1}
+
+
+def test_where_readers_are_not_known_or_no_replica_is_near_nothing_changes() -> None:
+    partitions = [partition("x-0", [1, 2], rate=10.0), partition("x-1", [2, 1], rate=10.0)]
+    for topic in (read_in("x"), read_in("x", "c"), read_in("x", "nowhere")):
+        assert planned(cluster(RACKS, partitions, [topic]), Balance(bound=inf)).moves == ()
+    excluded = replace(read_in("x", "a"), excluded=True)
+    assert planned(cluster(RACKS, partitions, [excluded]), Balance(bound=inf)).moves == ()
+
+
+def test_an_exchange_that_would_overload_a_broker_is_undone() -> None:
+    """The small one wants to lead at broker 1, which is full, and the large one at broker 2."""
+    partitions = [
+        partition("y-0", [1, 2], rate=1.0, read=100.0),
+        partition("z-0", [2, 1], rate=1.0, read=40.0),
+    ]
+    topics = [read_in("y", "b"), read_in("z", "a")]
+    for network, after_ in (
+        (70.0, {"y-0": (1, 2), "z-0": (2, 1)}),
+        (110.0, {"y-0": (2, 1), "z-0": (1, 2)}),
+    ):
+        brokers = [broker(1, network=120.0, rack="a"), broker(2, network=network, rack="b")]
+        outcome = planned(cluster(brokers, partitions, topics), Balance(bound=inf))
+        assert after(outcome) == after_

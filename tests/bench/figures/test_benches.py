@@ -47,6 +47,7 @@ PLAYED = {
     "speed": 2.5,
     "groups": [{"group": "binwright", "within the SLA, %": 99.1, "replica-minutes": 12.5}],
 }
+AT_PRICE = {"consumers": 15.4, "crossing_per_cent": 65.9, "moved_per_cent": 7.7}
 PRINTED: dict[str, Any] = {
     "scaling": {
         "w1": PLAYED,
@@ -157,6 +158,19 @@ PRINTED: dict[str, Any] = {
             }
         },
     },
+    "zones": {
+        "recorded": {"1 of 3 zones, price 0": AT_PRICE},
+        "walk": {"2 of 3 zones, price 3": {**AT_PRICE, "crossing_per_cent": 2.1}},
+        "times": {
+            "1000": {
+                "off_cpu_ms": 8.1,
+                "on_cpu_ms": 12.2,
+                "ratio": 1.51,
+                "crossing_off_per_cent": 66.6,
+                "crossing_on_per_cent": 4.0,
+            }
+        },
+    },
     "monitor": {
         "real_broker": {
             "1000": {"binwright": COST, "java_admin": "left out", "broker_alone_cores": 0.03}
@@ -226,6 +240,13 @@ def test_a_death_that_was_not_tried_has_no_row(tmp_path: Path) -> None:
 
 def test_the_two_packings_of_one_size_share_a_row(tmp_path: Path) -> None:
     assert "| 32 | 0.5 | 1 | 0.1 | 0.2 |" in shown(tmp_path, "packing")
+
+
+def test_prices_of_zones_stand_side_by_side(tmp_path: Path) -> None:
+    page = shown(tmp_path, "zones")
+    assert "| 1 of 3 zones, price 0 | 15.4 | 65.9 | 7.7 |" in page
+    assert "| 2 of 3 zones, price 3 | 15.4 | 2.1 | 7.7 |" in page
+    assert "| 1,000 | 8.1 | 12.2 | 1.51 | 66.6 | 4 |" in page
 
 
 def test_the_distance_from_the_optimum_has_a_row_for_each_setting(tmp_path: Path) -> None:

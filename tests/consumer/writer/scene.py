@@ -15,11 +15,12 @@ from binwright.consumer.events import Event, RowsMissing, TableLost, WritingStop
 from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
+from binwright.consumer.writer.orders import TableOrders
 from binwright.consumer.writer.writers import Writers
 from binwright.kafka.control_records import LANDING_PARTITIONS, landing_partition
 from binwright.protocol import wire
 from binwright.protocol.columns import Columns, parse_columns
-from binwright.protocol.messages import OffsetRange, Staged, TableMessage, TableReport
+from binwright.protocol.messages import OffsetRange, Staged, TableReport
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.lake import Footer, Lake, Table
@@ -33,6 +34,7 @@ from binwright.testing.records import in_columns
 from binwright.testing.staging import FakeStaging
 
 GROUP, CLUSTER, LANDING = "g", "cluster-a", "g.landing"
+ORDERS = "g.group-orders"
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 COLUMNS = parse_columns("id BIGINT")
 NO_MAINTENANCE = MaintenanceConfig()
@@ -56,8 +58,9 @@ class Scene:
         self._numbers = count(1)
 
     async def prepare(self) -> "Scene":
-        """Make the landing topic."""
+        """Make the group's topics."""
         await self.bus.ensure(LANDING, LANDING_PARTITIONS, {})
+        await self.bus.ensure(ORDERS, 1, {})
         return self
 
     def produce(self, partition: TopicPartition, records: int) -> int:
@@ -115,15 +118,18 @@ class Scene:
             cut=tuple(ranges) if cut else (),
         )
 
-    async def announce(self, message: TableMessage) -> None:
+    async def announce(self, message: Staged) -> None:
         partition = landing_partition(message.target)
         await self.bus.publish(LANDING, partition, wire.key(message), wire.encode(message))
 
     async def order(self, *, paused: bool, topic: str = "orders") -> None:
         """Pause a table, or have it land again."""
-        await self.announce(
+        await self.give(
             TableOrder(topic=topic, paused=paused, by="ann@host", reason="a repair", at_ms=0)
         )
+
+    async def give(self, order: TableOrder) -> None:
+        await self.bus.publish(ORDERS, 0, wire.key(order), wire.encode(order))
 
     async def land(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> str:
         """Produce the records of these ranges and stage them as one file."""
@@ -195,6 +201,7 @@ class Process:
             bus=scene.bus,
             landing_topic=LANDING,
             announcements=LandingTopic(scene.bus, LANDING),
+            orders=TableOrders(scene.bus, ORDERS),
             reader=self.reader,
             staging=scene.staging,
             config=self._writer_config,

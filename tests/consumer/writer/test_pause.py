@@ -5,11 +5,25 @@ import pytest
 from binwright.consumer.writer import table_writer
 from binwright.consumer.writer.maintenance import MaintenanceConfig
 from binwright.kafka.control_records import LANDING_PARTITIONS
+from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.ports.lake import Table
 from binwright.protocol.stamp import read_stamp
 from binwright.protocol.table_orders import TableOrder
 
-from .scene import CLUSTER, GROUP, LANDING, P, Process, Q, Scene, once, process, seconds, writing
+from .scene import (
+    CLUSTER,
+    GROUP,
+    LANDING,
+    ORDERS,
+    P,
+    Process,
+    Q,
+    Scene,
+    once,
+    process,
+    seconds,
+    writing,
+)
 
 pytestmark = pytest.mark.looptime
 
@@ -71,8 +85,8 @@ async def test_an_order_counts_that_no_stamp_holds_yet() -> None:
         assert appends(writer) == 0
 
 
-async def test_orders_that_are_read_again_do_not_count_again() -> None:
-    """What waits for a gap keeps the landing topic's first needed record before all of them."""
+async def test_older_orders_than_the_newest_do_not_count_again() -> None:
+    """Each process reads the orders topic from its beginning."""
     async with writing() as (scene, _):
         scene.produce(P, 10)
         await scene.stage({P: (5, 10)})
@@ -115,6 +129,8 @@ async def test_a_pause_and_what_ends_it_may_be_read_together() -> None:
         await seconds(20)
         assert scene.landed(P) == once(9)
         assert writer.gaps == []
+        texts = [commit.metadata for commit in scene.storage.table("orders").commits]
+        assert not any("repair" in (text or "") for text in texts), "it was never paused"
 
 
 async def test_a_long_pause_takes_no_memory() -> None:
@@ -128,20 +144,23 @@ async def test_a_long_pause_takes_no_memory() -> None:
         assert scene.landed(P) == once(50)
 
 
-async def test_a_paused_table_with_all_that_it_may_remember_still_reads_orders(
+async def test_a_table_that_remembers_all_that_it_may_is_paused_and_resumed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(table_writer, "MOST_PENDING", 2)
-    scene = await Scene().prepare()
-    for n in range(3):
-        await scene.land({P: (n, n + 1)})
-    await scene.order(paused=True)
-    async with process(scene, "orders") as writer:
-        await seconds(30)
+    async with writing() as (scene, writer):
+        scene.produce(P, 9)
+        for first in (3, 6):
+            await scene.stage({P: (first, first + 3)})
+        await seconds(1)
+        await pause(scene)
         assert writer.report().state == "paused"
         assert writer.report().pending_bytes > 0
+        await scene.stage({P: (0, 3)})
+        await seconds(10)
+        assert scene.landed(P) == once(0)
         await resume(scene)
-        assert scene.landed(P) == once(3)
+        assert scene.landed(P) == once(9)
 
 
 async def test_a_paused_table_is_neither_compacted_nor_vacuumed() -> None:
@@ -169,7 +188,7 @@ async def test_an_order_of_any_length_and_time_is_shortened() -> None:
         order = TableOrder(
             topic="orders", paused=True, by="a" * 1_000, reason="r" * 9_000, at_ms=(1 << 63) - 1
         )
-        await scene.announce(order)
+        await scene.give(order)
         await seconds(5)
         fault = writer.report().fault
         assert fault.startswith(f"paused by {'a' * 100} at 9999-12-31 23:59:59 UTC: rrr")
@@ -194,3 +213,40 @@ async def test_a_pause_outlives_its_stamps_and_the_landing_topic() -> None:
         assert writer.report().state == "paused"
         await resume(scene)
         assert scene.landed(P) == once(6)
+
+
+async def test_without_the_orders_topic_tables_land_and_follow_orders_once_it_is_there() -> None:
+    """A controller creates it: one of an older version leads until it is replaced, too."""
+    async with writing() as (scene, writer):
+        scene.bus.delete(ORDERS)
+        await scene.land({P: (0, 3)})
+        await seconds(40)
+        assert scene.landed(P) == once(3)
+        await scene.bus.ensure(ORDERS, 1, {})
+        await scene.order(paused=True)
+        await seconds(60)
+        assert writer.report().state == "paused"
+
+
+async def test_while_kafka_keeps_the_orders_from_it_a_writer_keeps_to_the_stamp(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with writing() as (scene, _):
+        await pause(scene)
+    end = scene.bus.end
+
+    async def unreachable(topic: str, partition: int) -> int:
+        if topic == ORDERS:
+            raise BrokerUnavailable("no leader")
+        return await end(topic, partition)
+
+    monkeypatch.setattr(scene.bus, "end", unreachable)
+    await scene.order(paused=False)
+    await scene.land({P: (0, 3)})
+    async with process(scene, "orders", name="w2") as writer:
+        await seconds(120)
+        assert writer.report().state == "paused"
+        assert scene.landed(P) == once(0)
+        monkeypatch.setattr(scene.bus, "end", end)
+        await seconds(60)
+        assert scene.landed(P) == once(3)

@@ -33,6 +33,7 @@ from binwright.protocol.messages import (
     Started,
     StartReading,
     StartWriting,
+    StateRecord,
     Stopped,
     StopReading,
     StopWriting,
@@ -83,7 +84,7 @@ class ControllerDriver:
                 done += self.acknowledge(message, slot)
         return done
 
-    def read(self, message: Inbound) -> list[Action]:
+    def read(self, message: StateRecord) -> list[Action]:
         self.offset += 1
         return self.feed(RecordRead(self.now, self.offset, message))
 

@@ -17,7 +17,15 @@ from tests.controller.decide.approvals import (
     reconciled,
     with_approved_plan,
 )
-from tests.controller.decide.driver import A, B, ControllerDriver, P, Q, sent_commands
+from tests.controller.decide.driver import (
+    A,
+    B,
+    ControllerDriver,
+    P,
+    Q,
+    published,
+    sent_commands,
+)
 
 from binwright.controller.decide.approval import outdated_reason
 from binwright.controller.decide.events import Action, Pack, Packed
@@ -54,9 +62,27 @@ def test_a_proposal_is_not_repeated_before_it_is_read_back() -> None:
     driver = with_approved_plan(BOTH_AT_A, RATES)
     driver.pack(APART)
     assert driver.tick(3.0) == []
-    assert logged(driver.read(Approved(plan=7, by="me")), "approval.refused") == [
-        {"plan": 7, "by": "me", "reason": "no plan waits"}
+
+
+def test_an_approval_that_is_read_before_the_plan_counts_for_this_plan_alone() -> None:
+    """They have topics of their own, of which one may be read sooner."""
+    driver = with_approved_plan(BOTH_AT_A, RATES)
+    (proposed,) = published(driver.pack(APART))
+    number = driver.offset + 2
+    assert driver.read(Approved(plan=number, by="me")) == []
+    logs = driver.read(proposed)
+    assert logged(logs, "plan.approved") == [{"plan": number, "by": "me"}]
+    assert published_of(driver.tick(), Accepted)
+
+    driver = with_approved_plan(BOTH_AT_A, RATES)
+    (proposed,) = published(driver.pack(APART))
+    driver.read(Approved(plan=number + 1, by="me"))
+    reason = f"it is not the plan that waits: that is {number}"
+    assert logged(driver.read(proposed), "approval.refused") == [
+        {"plan": number + 1, "by": "me", "reason": reason}
     ]
+    driver.measure(dict(RATES))
+    assert not published_of(driver.tick(70), Accepted)
 
 
 def test_the_approved_plan_is_carried_out() -> None:
@@ -85,6 +111,14 @@ def test_a_repeated_approval_changes_nothing() -> None:
     (accepted,) = published_of(driver.tick(), Accepted)
     driver.read(accepted)
     assert driver.read(Approved(plan=number, by="me")) == []
+
+
+def test_an_approval_is_refused_while_no_plan_waits() -> None:
+    driver = with_approved_plan(BOTH_AT_A, RATES)
+    assert logged(driver.read(Approved(plan=7, by="me")), "approval.refused") == [
+        {"plan": 7, "by": "me", "reason": "no plan waits"}
+    ]
+    assert driver.group.early_approval is None
 
 
 def test_another_number_is_refused() -> None:

@@ -21,13 +21,20 @@ from tests.controller.decide.driver import A, B, ControllerDriver, P, Q
 from binwright.controller.decide.approval import accept_proposal, reevaluate, withdraw_proposal
 from binwright.controller.decide.events import Action
 from binwright.controller.decide.plans import Rejected
-from binwright.protocol.messages import Accepted, Approved, Inbound, Planned, Proposed, Withdrawn
+from binwright.protocol.messages import (
+    Accepted,
+    Approved,
+    Planned,
+    Proposed,
+    StateRecord,
+    Withdrawn,
+)
 from binwright.protocol.model import Slot, TopicPartition
 
 # --- another controller takes over -------------------------------------------------------------
 
 
-def successor(*history: Inbound) -> ControllerDriver:
+def successor(*history: StateRecord) -> ControllerDriver:
     """Return a controller that claims after these records; A and B live."""
     later = ControllerDriver(APPROVE)
     for message in history:
@@ -78,6 +85,28 @@ def test_an_approval_not_carried_out_yet_is_carried_out_by_the_next_controller()
     reply(driver, [P, Q], [])
     driver.measure(dict(RATES))
     assert published_of(driver.tick(), Accepted)
+
+
+def test_a_successor_reads_all_orders_first_and_then_the_plans_that_they_approve() -> None:
+    driver = successor(Approved(plan=3, by="me"), Accepted(term=0, plan=1, targets=BOTH_AT_A))
+    assert driver.group.early_approval is None, "of a plan that does not exist: it is forgotten"
+    driver = successor(
+        Approved(plan=3, by="me"), Accepted(term=0, plan=1, targets=BOTH_AT_A), proposed(APART)
+    )
+    reply(driver, [P, Q], [])
+    driver.measure(dict(RATES))
+    assert published_of(driver.tick(), Accepted)
+
+
+def test_an_approval_of_a_plan_that_another_topic_had_does_not_count_later() -> None:
+    """Who deletes the metadata topic alone has numbers begin anew."""
+    driver = successor(Approved(plan=9, by="me"), Accepted(term=0, plan=1, targets=BOTH_AT_A))
+    reply(driver, [P, Q], [])
+    driver.measure(dict(RATES))
+    driver.offset = 8
+    driver.read(proposed(APART))
+    assert driver.group.proposal is not None
+    assert not driver.group.proposal.approved
 
 
 def test_a_plan_that_was_withdrawn_or_carried_out_does_not_wait() -> None:

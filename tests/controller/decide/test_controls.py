@@ -3,10 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from binwright.controller.decide.controls import NO_CONTROLS, Controls, controls
+import pytest
+
+from binwright.controller.decide.controls import NO_CONTROLS, Controls, controls, with_adopted
 from binwright.packing.rules import Rules
 from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.group_orders import (
+    AdoptOrder,
     CordonOrder,
     FreezeOrder,
     GroupOrder,
@@ -14,11 +17,16 @@ from binwright.protocol.group_orders import (
     ScaleOrder,
 )
 from binwright.protocol.model import Slot
+from binwright.protocol.savings import SettingName
 
 A, B, C = Slot(0), Slot(1), Slot(2)
 PIN = PinOrder(topic="orders", partition=3, slot=B, by="alice")
 DRAIN = CordonOrder(slot=B, state="drained", by="bob", reason="a disk")
 CORDON = replace(DRAIN, state="cordoned", slot=A)
+PACKING = AdoptOrder(
+    setting="packing", value="sticky:4", replaces="sticky", proposal=812, by="carol"
+)
+INTERVAL = replace(PACKING, setting="replan_interval_s", value="240", replaces="60")
 NIGHT = DailyWindow.parse("22:00-06:00")
 NOON_MS = 12 * 3600 * 1000
 
@@ -89,3 +97,44 @@ def test_one_slot_at_least_stays_open() -> None:
 def test_more_consumers_than_slots_are_named() -> None:
     made = found([ScaleOrder(consumers=3, by="bob"), DRAIN])
     assert made.ignored == ("scaled to 3 consumers by bob; there are 2 slots for it",)
+
+
+# --- adopted values of settings -----------------------------------------------------------------
+
+GIVEN: dict[SettingName, str | None] = {"packing": "sticky", "replan_interval_s": "60"}
+
+
+def test_adopted_values_replace_those_of_the_settings() -> None:
+    made = with_adopted(found([PACKING, INTERVAL, PIN]), GIVEN)
+    assert (made.packing, made.replan_interval_s) == ("sticky:4", 240.0)
+    assert (made.ignored, made.rules.pins) == ((), {("orders", 3): B})
+    one = with_adopted(found([PACKING]), GIVEN)
+    assert (one.packing, one.replan_interval_s) == ("sticky:4", None)
+
+
+def test_without_adoptions_nothing_changes() -> None:
+    assert with_adopted(NO_CONTROLS, GIVEN) is NO_CONTROLS
+
+
+@pytest.mark.parametrize(
+    ("order", "given", "why"),
+    [
+        (PACKING, "mwf", "the settings give mwf by now"),
+        (PACKING, None, "the group's object gives it, and is to be changed instead"),
+        (
+            replace(PACKING, value="sticky:5000"),
+            "sticky",
+            "controller.packing = 'sticky:5000' is out of range",
+        ),
+    ],
+)
+def test_an_adoption_that_does_not_hold_is_named(
+    order: AdoptOrder, given: str | None, why: str
+) -> None:
+    made = with_adopted(found([order, INTERVAL]), {**GIVEN, "packing": given})
+    assert (made.packing, made.replan_interval_s) == (None, 240.0)
+    adoption = (
+        f"controller.packing is {order.value} instead of sticky, as proposal 812 has it by carol"
+    )
+    (ignored,) = made.ignored
+    assert ignored.startswith(f"{adoption}; {why}")

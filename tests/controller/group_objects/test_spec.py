@@ -7,7 +7,12 @@ import yaml
 
 from binwright.controller.group_context import group_context
 from binwright.controller.group_objects.groups import kubernetes_groups
-from binwright.controller.group_objects.spec import TABLE, environment, settings_of
+from binwright.controller.group_objects.spec import (
+    TABLE,
+    environment,
+    given_settings,
+    settings_of,
+)
 from binwright.controller.settings import ControllerProgramSettings
 from binwright.kafka.metrics_topic import Measurements
 from binwright.kubernetes.objects import Obj
@@ -23,6 +28,12 @@ CRD = Path(__file__).parents[3] / "deploy" / "base" / "consumergroups.yaml"
 
 def consumer_group(**spec: object) -> Obj:
     return {"metadata": {"name": "orders"}, "spec": {"topics": ["orders"], **spec}}
+
+
+def test_a_group_has_its_own_price_of_zones() -> None:
+    assert settings_of(consumer_group(zonePrice=1.5), load_settings()).controller.zone_price == 1.5
+    with pytest.raises(SettingsError, match="needs the packing sticky"):
+        settings_of(consumer_group(zonePrice=1.5, packing="mwf"), load_settings())
 
 
 def test_every_budget_of_the_schema_reaches_the_settings() -> None:
@@ -289,3 +300,11 @@ async def test_a_token_in_the_settings_is_refused_before_any_group_is_led() -> N
 def test_the_token_file_of_the_settings_is_kept() -> None:
     base = load_settings(lake={"token_file": "/etc/binwright-spark/token"})
     assert settings_of(consumer_group(), base).lake.token_file == Path("/etc/binwright-spark/token")
+
+
+def test_what_an_object_gives_no_order_changes() -> None:
+    given = consumer_group(packing="sticky:4", budgets={"catchUpSeconds": 60})
+    assert given_settings(given) == {"packing", "catch_up_s"}
+    found = group_context(settings_of(given, load_settings()), given_settings(given)).config
+    assert found.adoptable == {"packing": None, "replan_interval_s": "60"}
+    assert group_context(load_settings()).config.adoptable["packing"] == "sticky"

@@ -71,7 +71,7 @@ EVERYTHING: Obj = {
     "scaler": {"enabled": True, "allNamespaces": True},
     "balancer": {"enabled": True},
     "restrictedTemplates": {"enabled": True},
-    "controller": {"allNamespaces": True},
+    "controller": {"allNamespaces": True, "nodeDrains": True},
 }
 
 
@@ -129,7 +129,9 @@ def test_all_that_can_be_turned_on_gives_the_manifests(
         "kind": "Kustomization",
         "namespace": NAMESPACE,
         "resources": paths("base", "scaler", "balancer"),
-        "components": paths("restricted-templates", "all-namespaces", "scaler/all-namespaces"),
+        "components": paths(
+            "restricted-templates", "all-namespaces", "node-drains", "scaler/all-namespaces"
+        ),
     }
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
     check_equal(render(EVERYTHING), kustomized(binaries, tmp_path))

@@ -114,22 +114,31 @@ class Sandbox:
         }
         await self.api.apply(f"{self.path('configmaps')}/{TEMPLATE}", body)
 
-    async def cluster(self) -> NamespaceObjects:
+    async def cluster(self, *, node_drains: bool = False) -> NamespaceObjects:
         """Return a controller's cluster, with the rights of the shipped Role."""
         settings = KubernetesSettings(
-            namespace=self.namespace, kubeconfig=self.kubeconfig, request_timeout_s=5.0
+            namespace=self.namespace,
+            kubeconfig=self.kubeconfig,
+            request_timeout_s=5.0,
+            node_drains=node_drains,
         )
         cluster = await self.stack.enter_async_context(open_cluster(settings))
         self.clusters.append(cluster)
         return cluster
 
     async def fleet(
-        self, group: str = "orders", cluster: NamespaceObjects | None = None
+        self,
+        group: str = "orders",
+        cluster: NamespaceObjects | None = None,
+        *,
+        moves: bool = True,
+        **environment: str,
     ) -> KubernetesFleet:
         """Return a fleet that runs until the test's end."""
         cluster = cluster or await self.cluster()
-        spec = DeploymentSpec(group, self.namespace, self.owner, {"BINWRIGHT_GROUP": group})
-        fleet = KubernetesFleet(cluster, spec, max_slots=60)
+        variables = {"BINWRIGHT_GROUP": group, **environment}
+        spec = DeploymentSpec(group, self.namespace, self.owner, variables)
+        fleet = KubernetesFleet(cluster, spec, max_slots=60, moves=moves)
         for work in (fleet.run(), self._update_ready(fleet)):
             self.stack.push_async_callback(_cancel, asyncio.create_task(work))
         return fleet

@@ -243,13 +243,14 @@ async def run_servers(home: Path, address: str) -> AsyncIterator[Servers]:
 
 
 @asynccontextmanager
-async def run_system(
+async def run_system(  # noqa: PLR0913 - what tests choose
     plane: ControlPlane,
     home: Path,
     *,
     objects: bool = False,
     address: str = HOST,
     install: Install = apply_overlay,
+    kubernetes: str = "",
 ) -> AsyncIterator[System]:
     """Install the manifests; delete everything at the end.
 
@@ -260,6 +261,7 @@ async def run_system(
         address: This machine's, as pods reach it. With another one than the loopback, pods are
             containers: the lake's directory is their volume, in which they stage.
         install: What installs them.
+        kubernetes: Further settings of `[kubernetes]`.
     """
     group = "orders" if objects else "binwright"
     lake_directory = home / "lake"
@@ -281,7 +283,7 @@ async def run_system(
             lake=lake.path,
             spark=servers.pods_spark,
             token_file=servers.token_file if address == HOST else MOUNTED_TOKEN,
-            kubernetes=OBJECTS if objects else ONE_GROUP,
+            kubernetes=f"{OBJECTS if objects else ONE_GROUP}\n{kubernetes}",
         )
         async with KafkaControlTopics(kafka) as bus:
             await bus.ensure("orders", len(PARTITIONS), {})

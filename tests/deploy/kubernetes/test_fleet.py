@@ -144,6 +144,7 @@ async def test_a_changed_template_goes_from_pod_to_pod_and_stops_at_a_broken_one
 ) -> None:
     fleet = await sandbox.fleet()
     await fleet.reconcile(slots(0, 1, 2))
+    fleet.renew(slots(0, 1, 2))
 
     async def all_run() -> bool:
         return await sandbox.running() == {0, 1, 2}

@@ -23,6 +23,7 @@ RESOURCES = (
     *("pods", "pods/exec", "pods/log", "pods/ephemeralcontainers", "secrets", "configmaps"),
     *("events", "serviceaccounts", "serviceaccounts/token", "namespaces", "nodes"),
     *("apps/deployments", "apps/deployments/scale", "apps/statefulsets", "apps/daemonsets"),
+    *("policy/poddisruptionbudgets", "pods/eviction"),
     *("batch/jobs", "binwright.dev/consumergroups", "binwright.dev/consumergroups/status"),
     *("binwright.dev/scaledgroups", "rbac.authorization.k8s.io/roles"),
     *("rbac.authorization.k8s.io/rolebindings", "admissionregistration.k8s.io/*"),

@@ -12,7 +12,7 @@ from binwright.kafka.publishing import publish_message
 from binwright.protocol import model as data
 from binwright.protocol import wire
 from binwright.protocol.errors import TopicMissing
-from binwright.protocol.messages import Accepted, Approved, Inbound
+from binwright.protocol.messages import Accepted, Inbound, Withdrawn
 from binwright.protocol.ports.kafka import ControlTopics, Record
 
 pytestmark = pytest.mark.integration
@@ -31,7 +31,8 @@ async def test_a_topic_of_small_records_takes_a_message_in_smaller_parts(
     bus: ControlTopics, topic: str
 ) -> None:
     await bus.ensure(topic, 1, {"max.message.bytes": "20000"})
-    assert await there_and_back(bus, topic, Approved(plan=2, by=Random(1).randbytes(99_000).hex()))
+    reason = Random(1).randbytes(99_000).hex()
+    assert await there_and_back(bus, topic, Withdrawn(term=1, plan=2, reason=reason))
 
 
 async def there_and_back(bus: ControlTopics, topic: str, message: Inbound) -> bool:

@@ -15,13 +15,18 @@ from tests.integration.command_line import binwright
 from tests.integration.landing import has_landed, produce, until
 from tests.integration.topics import create_topic
 
-from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, Decoder
+from binwright.kafka.control_records import (
+    CONTROLLER_PARTITION,
+    METRICS_PARTITION,
+    ORDERS_PARTITION,
+    Decoder,
+)
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.stack import services
 from binwright.protocol import wire
 from binwright.protocol.group_orders import FreezeOrder, GroupOrder, Held, ScaleOrder
 from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import Claim, Inbound, Planned, Report
+from binwright.protocol.messages import Claim, Inbound, OrderRecord, Planned, Report
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.kafka import Record
@@ -50,6 +55,7 @@ class Topics:
     """What the group's own topics hold: that by which its programs decide."""
 
     metadata: list[tuple[Record, Inbound]]
+    orders: list[tuple[Record, OrderRecord]]
     measurements: list[Measurement]
 
     def last(self, kind: type[Message]) -> Message:
@@ -84,13 +90,16 @@ class LiveSystem:
             metadata = await _read(
                 bus, f"{GROUP}.metadata", CONTROLLER_PARTITION, Decoder(wire.decode_inbound)
             )
+            orders = await _read(
+                bus, self.settings.orders_topic, ORDERS_PARTITION, Decoder(wire.decode_order)
+            )
             measured = await _read(
                 bus,
                 self.settings.monitor.topic,
                 METRICS_PARTITION,
                 Decoder(wire.decode_measurement),
             )
-        return Topics(metadata, [message for _, message in measured])
+        return Topics(metadata, orders, [message for _, message in measured])
 
     async def wait(self, holds: Callable[[Topics], bool]) -> Topics:
         """Read the topics again and again until this holds."""
@@ -213,7 +222,7 @@ def newest_rates(topics: Topics, topic: str) -> Mapping[TopicPartition, float]:
 
 def orders_of(topics: Topics) -> dict[str, GroupOrder]:
     """Return the orders that were given, by what they are about."""
-    found = {type(m): m for _, m in topics.metadata if isinstance(m, FreezeOrder | ScaleOrder)}
+    found = {type(m): m for _, m in topics.orders if isinstance(m, FreezeOrder | ScaleOrder)}
     return {"freeze": found[FreezeOrder], "scale": found[ScaleOrder]}
 
 

@@ -10,6 +10,7 @@ from binwright.controller.settings import ControllerProgramSettings
 from binwright.fleets.reconcile import samples
 from binwright.protocol.messages import MeasuredCapacity, Report, TableReport
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
+from binwright.protocol.ports.fleet import Disruption
 from binwright.protocol.savings import Savings, SimulatedCost
 from binwright.runtime.health import Health
 from binwright.runtime.metrics import METRICS, Distribution, Sample
@@ -80,7 +81,7 @@ def reported() -> dict[str, list[Sample]]:
     return {
         "service": [s for s in Health(120.0, Path("client.pem")).samples() if not s.labels],
         "fleet": [
-            *samples("eu", 1, 0, {SLOT: "Unschedulable"}),
+            *samples("eu", 1, 0, {SLOT: "Unschedulable"}, {SLOT: Disruption("roll", "a change")}),
             *_limited().samples(),
         ],
         "consumer": list(consumer_samples("eu", REPORT, 7, TOTALS, timings)),

@@ -7,6 +7,7 @@ import pytest
 
 from binwright.protocol.errors import UserError
 from binwright.protocol.group_orders import (
+    AdoptOrder,
     CordonOrder,
     FreezeOrder,
     GroupOrder,
@@ -215,6 +216,19 @@ def test_what_holds_a_plan_back() -> None:
     assert "controller.min_slots is 2" in held
 
 
+def test_an_adopted_packing_is_named_and_packs() -> None:
+    view = two_consumers()
+    adopted = AdoptOrder(
+        setting="packing", value="sticky:4", replaces="sticky", proposal=7, by="carol"
+    )
+    view.apply(30, NOW, replace(adopted, setting="replan_interval_s", value="9", replaces="60"))
+    view.apply(31, NOW, adopted)
+    assert "packed now (sticky:4)" in lines(ask(view, packing="sticky"), "otherwise")
+    assert "packed now (mwf)" in lines(ask(view, packing="mwf"), "otherwise")
+    why = "controller.packing is sticky:4 instead of sticky, as proposal 7 has it by carol"
+    assert why in lines(ask(view), "why")
+
+
 def test_orders_and_what_they_hold_back_are_named() -> None:
     view = two_consumers()
     freeze = FreezeOrder(frozen=True, by="alice", reason="release", until_ms=2 * NOW)
@@ -341,3 +355,62 @@ def test_what_is_no_moment_is_refused(text: str) -> None:
 )
 def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+# --- zones ---------------------------------------------------------------------------------------
+
+
+def zoned(near: str, zones: str, rates: list[float] | None = None) -> GroupView:
+    """Return the two consumers in these zones, a letter each, and partitions readable in these."""
+    view = two_consumers(rates)
+    for slot, zone, partitions in zip((A, B), zones, (P[:3], P[3:]), strict=True):
+        writing = table() if slot == A else {}
+        view.apply(22 + slot, NOW, report(slot, partitions, writing=writing, zone=zone))
+    of_zone: dict[str, tuple[int, ...]] = {}
+    for number, zone in enumerate(near):
+        of_zone[zone] = (*of_zone.get(zone, ()), number)
+    view.apply_measurement(replace(measured(rates or [300.0] * 4), number=2, zones=of_zone))
+    return view
+
+
+def test_how_much_crosses_zones_and_what_that_costs() -> None:
+    view = zoned("abab", "ab")
+    assert "300 B/s of that (25%) cross zones; plans do not regard that: " in lines(ask(view), "is")
+    priced = ask(view, zone_price=2.0)
+    assert (
+        "controller.zone_price is 2: a byte/s that no longer crosses pays for 2 bytes/s that move"
+        in lines(priced, "is")
+    )
+    assert "; 0 B/s would cross zones, and what no longer crosses" in lines(priced, "otherwise")
+    assert "cross" not in lines(ask(two_consumers()), "is")
+    assert "0 B/s of that (0%) cross" in lines(ask(zoned("aaab", "ab", [0.0] * 4)), "is")
+
+
+def test_in_which_zone_a_consumer_runs() -> None:
+    assert "it runs in zone a; 300 B/s cross zones to it" in lines(
+        ask(zoned("abab", "ab"), "0"), "is"
+    )
+    assert "zone" not in lines(ask(two_consumers(), "0"), "is")
+
+
+def test_who_could_read_a_partition_without_crossing_zones() -> None:
+    found = ask(zoned("abab", "ab"), "orders-1", zone_price=0.5)
+    assert "it can be read in zone b; consumer 0 runs in zone a: its bytes cross zones" in lines(
+        found, "is"
+    )
+    assert (
+        "consumers of its zones have room for it: 1 (700 B/s); controller.zone_price is 0.5: only "
+        "what moves anyway" in lines(found, "otherwise")
+    )
+    full = ask(zoned("abab", "ab", [300.0, 300.0, 300.0, 800.0]), "orders-1")
+    assert "no consumer of its zones has room for it" in lines(full, "otherwise")
+    assert "no consumer runs in its zones" in lines(
+        ask(zoned("acab", "ab"), "orders-1"), "otherwise"
+    )
+    near = ask(zoned("abab", "ab"), "orders-0")
+    assert "its bytes cross no zone" in lines(near, "is")
+    assert "its zones" not in lines(near, "otherwise")
+    assert "zone" not in lines(ask(two_consumers(), "orders-0"), "is")
+    unread = zoned("abab", "ab")
+    unread.apply(30, NOW, report(B, [], zone="b"))
+    assert lines(ask(unread, "orders-3"), "is").endswith("it can be read in zone b")

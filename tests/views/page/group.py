@@ -13,6 +13,7 @@ from binwright.protocol.messages import (
     Claim,
     Hello,
     Inbound,
+    OrderRecord,
     Planned,
     Proposed,
     Report,
@@ -29,7 +30,8 @@ from binwright.views.page.order_desk import OrderDesk
 from binwright.views.page.server import Page
 
 GROUP, METADATA, METRICS = "eu", "eu.metadata", "binwright.metrics"
-TOPICS = {METADATA: 1, METRICS: 1}
+ORDERS = "eu.group-orders"
+TOPICS = {METADATA: 1, METRICS: 1, ORDERS: 1}
 LIMIT = BytesPerSecond(1_000_000)
 CONNECT_S = 20.0
 
@@ -62,6 +64,10 @@ class Group:
 
     async def post(self, message: Inbound) -> int:
         return await self.bus.publish(METADATA, 0, wire.key(message), wire.encode(message))
+
+    async def give(self, order: OrderRecord) -> None:
+        """Give an order, as a person does."""
+        await self.bus.publish(ORDERS, 0, wire.key(order), wire.encode(order))
 
     async def claim(self, controller: str = "c1", **more: object) -> None:
         await self.post(Claim(**{"controller": controller, "limit": LIMIT, **more}))  # type: ignore[arg-type]

@@ -6,14 +6,20 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.views.page.group import GROUP, METADATA, TOPICS, Group, loop_ms, table
+from tests.views.page.group import GROUP, ORDERS, TOPICS, Group, loop_ms, table
 
 from binwright.kafka.control_records import Decoder
 from binwright.protocol import wire
-from binwright.protocol.group_orders import CordonOrder, FreezeOrder, PinOrder, ScaleOrder
+from binwright.protocol.group_orders import (
+    AdoptOrder,
+    CordonOrder,
+    FreezeOrder,
+    PinOrder,
+    ScaleOrder,
+)
 from binwright.protocol.messages import Accepted, Approved
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.table_orders import TableOrder
+from binwright.protocol.savings import Savings, SimulatedCost
 from binwright.runtime.http import Posted
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import load_settings
@@ -23,7 +29,6 @@ from binwright.views.page.order_desk import OrderDesk
 pytestmark = pytest.mark.looptime
 
 P = TopicPartition("orders", 0)
-LANDING = f"{GROUP}.landing"
 BY = "ann by the page"
 
 
@@ -31,7 +36,7 @@ class Desk:
     """A desk of a group with two consumers, and what it reported."""
 
     def __init__(self) -> None:
-        self.group = Group(FakeControlTopics({**TOPICS, LANDING: 64, "orders": 2}))
+        self.group = Group(FakeControlTopics({**TOPICS, "orders": 2}))
         self.reported: list[str] = []
         settings = load_settings(group=GROUP, topics=("orders",), controller={"max_slots": 8})
 
@@ -53,16 +58,15 @@ class Desk:
         (text,) = orjson.loads(found.body).values()
         return found.status, text
 
-    async def published(self, topic: str = METADATA, partition: int = 0) -> list[Any]:
-        """Return what people have put into a control topic."""
-        end = await self.group.bus.end(topic, partition)
-        reader = await self.group.bus.reader(topic, partition, 0)
-        decode = wire.decode_inbound if topic == METADATA else wire.decode_table_message
-        decoder, found = Decoder(decode), list[Any]()
+    async def published(self) -> list[Any]:
+        """Return what people have put into the orders topic."""
+        end = await self.group.bus.end(ORDERS, 0)
+        reader = await self.group.bus.reader(ORDERS, 0, 0)
+        decoder, found = Decoder(wire.decode_order), list[Any]()
         while reader.position < end:
             found += [message for _, message in decoder.decode(await reader.read(1.0))]
         await reader.close()
-        return [message for message in found if hasattr(message, "by")]
+        return found
 
 
 @pytest.mark.parametrize(
@@ -95,6 +99,26 @@ async def test_an_order_stands_in_the_topic(asked: dict[str, Any], expected: Any
 
 def wire_fields(order: Any) -> dict[str, Any]:
     return {name: getattr(order, name) for name in type(order).__slots__}
+
+
+async def test_a_proposal_is_adopted_and_that_is_lifted() -> None:
+    desk = await Desk().start()
+    own = SimulatedCost(rule="binwright", replica_minutes=9, within_sla=1)
+    proposed = SimulatedCost(
+        rule="binwright", change="packing=sticky:4", replica_minutes=8, within_sla=1
+    )
+    found = Savings(from_ms=0, until_ms=1, sla_s=5, own=own, proposed=proposed, replaces="sticky")
+    key, value = wire.key(found), wire.encode(found)
+    number = await desk.group.bus.publish(ORDERS, 0, key, value)
+    code, text = await desk.order(order="adopt", number=number, reason="cheaper")
+    change = f"controller.packing is sticky:4 instead of sticky, as proposal {number} has it"
+    assert (code, text) == (200, change)
+    (order,) = await desk.published()
+    assert (order, order.by, order.reason) == (order, BY, "cheaper")
+    assert isinstance(order, AdoptOrder)
+    assert await desk.order(order="unadopt", what="packing") == (
+        *(200, "controller.packing is what the settings give"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,6 +159,11 @@ async def test_an_order_is_lifted_once(give: dict[str, Any], end: dict[str, Any]
         ({"order": "drain", "number": 2**40, "reason": "r"}, "there is no consumer"),
         ({"order": "drain", "number": 1.5, "reason": "r"}, "number: Input should be"),
         ({"order": "approve", "number": 3}, "no plan of group eu waits"),
+        ({"order": "adopt", "reason": "r"}, "the number of a proposal"),
+        ({"order": "adopt", "number": 3, "reason": "r"}, "nothing is proposed to group eu"),
+        ({"order": "unadopt"}, "unadopt is about a setting: none is named"),
+        ({"order": "unadopt", "what": "mode"}, "mode is not one of packing"),
+        ({"order": "unadopt", "what": "packing"}, "is what the settings give already"),
         ({"order": "pause", "what": "x", "reason": "r"}, "no table x"),
         ({"order": "resume", "what": "orders"}, "is not paused"),
     ],
@@ -190,8 +219,7 @@ async def test_a_pause_waits_until_the_writer_follows() -> None:
     async with background_tasks(follow()):
         status, text = await desk.order(order="pause", what="orders", reason="a migration")
     assert (status, "the table orders is paused: its rows wait" in text) == (200, True)
-    found = [o for n in range(64) for o in await desk.published(LANDING, n)]
-    assert [(o.target, o.paused, o.by, o.reason) for o in found if isinstance(o, TableOrder)] == [
+    assert [(o.table, o.paused, o.by, o.reason) for o in await desk.published()] == [
         ("orders", True, BY, "a migration")
     ]
 

@@ -120,6 +120,8 @@ async def test_every_order_has_its_fields(browser: str, tmp_path: Path) -> None:
             "uncordon": ["number"],
             "scale": ["number", "reason", "until"],
             "unscale": [],
+            "adopt": ["number", "reason", "until"],
+            "unadopt": ["what"],
             "pause": ["what", "reason"],
             "resume": ["what"],
             "approve": ["number"],

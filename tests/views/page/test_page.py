@@ -356,7 +356,7 @@ async def test_orders_and_what_they_hold_back_are_listed_as_text(browser: str) -
     async with showing(browser, group, page()) as shown:
         await shown.tab.until("document.querySelectorAll('.bar').length === 2")
         assert await shown.tab.value("document.getElementById('orders').hidden")
-        await group.post(FreezeOrder(frozen=True, by="alice", reason=HOSTILE))
+        await group.give(FreezeOrder(frozen=True, by="alice", reason=HOSTILE))
         await group.post(Held(term=0, reasons=(f"frozen; waits: {HOSTILE}",)))
         await shown.tab.until("!document.getElementById('orders').hidden")
         found = await shown.tab.value(
@@ -365,7 +365,7 @@ async def test_orders_and_what_they_hold_back_are_listed_as_text(browser: str) -
         assert found[0].startswith("moves are frozen, by alice, ")
         assert "onerror=hacked" in found[0]
         assert found[1].startswith("frozen; waits: <img src=x onerror=hacked=1>")
-        await group.post(FreezeOrder(frozen=False, by="alice"))
+        await group.give(FreezeOrder(frozen=False, by="alice"))
         await group.post(Held(term=0, reasons=()))
         await shown.tab.until("document.getElementById('orders').hidden")
         assert await shown.tab.value("typeof hacked") == "undefined"

@@ -13,13 +13,8 @@ from rich.table import Table
 
 from binwright.cli.options import Bootstrap, Json, settings_at
 from binwright.cli.runner import progress_console, run_for_result
-from binwright.kafka.control_records import (
-    CONTROLLER_PARTITION,
-    METRICS_PARTITION,
-    Decoder,
-)
+from binwright.kafka.control_records import METRICS_PARTITION, Decoder
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.kafka.publishing import publish_message
 from binwright.lab.commands import options
 from binwright.lab.commands.options import progress_bar
 from binwright.lab.savings import GroupLoad, runs, savings
@@ -30,11 +25,12 @@ from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError, StreamError
 from binwright.protocol.model import PerSlot
 from binwright.protocol.savings import Savings, SimulatedCost
-from binwright.protocol.selection import METADATA_SUFFIX, Selection
+from binwright.protocol.selection import Selection
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings
 from binwright.views.follower import read_group
 from binwright.views.group_view import GroupView
+from binwright.views.orders_topic import publish_order
 from binwright.views.savings_text import savings_text, share_text
 
 HOUR_MS = 3_600_000
@@ -95,7 +91,8 @@ class PastLoad:
                 f"{topic} has no measurements of the topics of group {self.group} in the last "
                 f"{self.hours:g} hours"
             ) from exc
-        return GroupLoad(recorded, limits, measured[0], measured[-1])
+        orders = view.orders.in_force(wall_ms())
+        return GroupLoad(recorded, limits, measured[0], measured[-1], orders)
 
     @property
     def _is_own(self) -> bool:
@@ -150,10 +147,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
                 outcomes = await asyncio.to_thread(
                     run_all, planned, lambda _: progress.advance(task), jobs
                 )
-            found = savings(load, outcomes, sla)
+            found = savings(load, settings, outcomes, sla)
             if publish:
-                topic = name + METADATA_SUFFIX
-                await publish_message(bus, topic, CONTROLLER_PARTITION, found)
+                await publish_order(bus, name, found)
             return found
 
     found = run_for_result(work)

@@ -158,6 +158,7 @@ def _topics(seen: Snapshot, wanted: Description, changes: WhatIf) -> dict[str, T
             retention_s=changes.retention_s.get(name, described.retention_s or by_time),
             retention_bytes=described.retention_bytes or by_size,
             rack_spread=described.rack_spread,
+            reader_racks=frozenset(described.reader_racks),
             group=described.group,
             excluded=described.excluded,
             excluded_brokers=frozenset(map(BrokerId, described.excluded_brokers)),

@@ -58,6 +58,9 @@ class DescribedTopic(Section):
     """Brokers that may hold none of it."""
     rack_spread: bool = True
     """Its replicas are spread over the racks."""
+    reader_racks: tuple[str, ...] = ()
+    """Racks in which its consumers run, if they read from leaders: those go there where limits
+    allow it."""
     replication: Annotated[int, Field(ge=1)] | None = None
     """Replicas of each partition; unset: as most of its partitions have."""
     retention_s: Positive | None = None

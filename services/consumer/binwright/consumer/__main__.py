@@ -28,6 +28,7 @@ from binwright.consumer.timings import Timings
 from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
+from binwright.consumer.writer.orders import TableOrders
 from binwright.consumer.writer.writers import Writers
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.own_topics import check_own
@@ -64,7 +65,11 @@ async def consume(settings: Settings, slot: Slot) -> None:
         Decoders(settings) as decoders,
         KafkaControlTopics(settings.kafka) as bus,
         KafkaDataReader(
-            settings.kafka, settings.group, config.isolation, config.batch_inflated_bytes
+            settings.kafka,
+            settings.group,
+            config.isolation,
+            config.batch_inflated_bytes,
+            config.zone,
         ) as reader,
     ):
         process = f"{socket.gethostname()}/{os.getpid()}/{uuid4().hex[:8]}"
@@ -90,6 +95,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
             bus=bus,
             landing_topic=settings.landing_topic,
             announcements=LandingTopic(bus, settings.landing_topic),
+            orders=TableOrders(bus, settings.orders_topic),
             reader=reader,
             staging=staging,
             config=_writer_config(settings, cluster),
@@ -157,6 +163,7 @@ def _ingest_config(settings: Settings, decoders: Decoders) -> IngestConfig:
         from_latest=config.start == "latest",
         freshness_s=settings.lake.freshness_s,
         report_s=config.report_s,
+        zone=config.zone,
         drain_s=config.drain_timeout_s / 2,
         staged_bytes=settings.staging.max_bytes,
         staged_retention_s=settings.staging.retention_s,

@@ -70,6 +70,7 @@ class IngestConfig:
     from_latest: bool = False
     freshness_s: float = 5.0  # age of rows when they land, as wanted
     report_s: float = 1.0
+    zone: str | None = None  # where the process runs
     drain_s: float = 30.0  # from the start of leaving until all is stopped, at most
     staged_bytes: int = 2_000_000_000  # staged and not landed; fetching pauses above it
     staged_retention_s: float = 345_600.0  # age at which staged files are collected
@@ -278,6 +279,7 @@ class Ingest:
             lost_offsets=self._partitions.lost_offsets,
             faults={**self._partitions.faults, **self._stager.faults},
             leaving=consumer.leaving,
+            zone=self._config.zone,
         )
 
     def _writing(self) -> dict[str, TableReport]:

@@ -22,6 +22,7 @@ class GroupContext:
     metadata_topic: str
     commands_topic: str
     landing_topic: str
+    orders_topic: str
     needs_topic: str
     config: ControllerConfig
     packing: Packing
@@ -32,8 +33,12 @@ class GroupContext:
         return self.metadata_topic.removesuffix(METADATA_SUFFIX)
 
 
-def group_context(settings: Settings) -> GroupContext:
+def group_context(settings: Settings, given: frozenset[str] = frozenset()) -> GroupContext:
     """Return what a controller needs to lead the group of these settings.
+
+    Args:
+        settings: Of the group.
+        given: Those of the controller that the group's object gives: no order changes them.
 
     Raises:
         SettingsError: The packing of the settings does not exist, or cannot run here.
@@ -46,13 +51,14 @@ def group_context(settings: Settings) -> GroupContext:
         metadata_topic=settings.metadata_topic,
         commands_topic=settings.commands_topic,
         landing_topic=settings.landing_topic,
+        orders_topic=settings.orders_topic,
         needs_topic=settings.needs_topic,
-        config=controller_config(settings),
+        config=controller_config(settings, given),
         packing=packing,
     )
 
 
-def controller_config(settings: Settings) -> ControllerConfig:
+def controller_config(settings: Settings, given: frozenset[str] = frozenset()) -> ControllerConfig:
     """Return the machine's configuration: the fields of the section `controller`, and some more."""
     derived: dict[str, Any] = {
         "stale_s": settings.stale_s,
@@ -60,6 +66,7 @@ def controller_config(settings: Settings) -> ControllerConfig:
         "topics": settings.landed_topics,
         "tables_of": TableNames(settings.tables) if settings.tables else None,
         "pins": tuple(_pins(settings.controller.pins)),
+        "given": given,
         "frozen_hours": tuple(map(DailyWindow.parse, settings.controller.frozen_hours)),
     }
     same = {

@@ -18,6 +18,7 @@ from binwright.controller.decide.events import (
     Action,
     Broadcast,
     Destroy,
+    Disrupted,
     Event,
     Log,
     Measured,
@@ -27,6 +28,7 @@ from binwright.controller.decide.events import (
     Publish,
     Reconcile,
     RecordRead,
+    Renew,
     Send,
     StepDown,
     Tick,
@@ -36,18 +38,23 @@ from binwright.controller.decide.states import State, Synchronize
 from binwright.controller.decide.topic_limits import TopicShare
 from binwright.controller.group_context import GroupContext
 from binwright.controller.needs import publish_needs
+from binwright.controller.orders_topic import open_orders
 from binwright.kafka.control_records import (
     COMMANDS_CONFIG,
     CONTROLLER_PARTITION,
     LANDING_CONFIG,
     LANDING_PARTITIONS,
     METADATA_CONFIG,
+    ORDERS_CONFIG,
+    ORDERS_PARTITION,
     inbound,
+    orders,
 )
 from binwright.kafka.election import LeadershipLost
 from binwright.kafka.metrics_topic import Measurements
 from binwright.kafka.own_topics import ensure_own
 from binwright.kafka.publishing import QueuedPublisher
+from binwright.packing.catalogue import algorithm
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.messages import Approved
 from binwright.protocol.metadata_topic import POLICY, UNCLEAN, refusal, weaknesses
@@ -91,6 +98,7 @@ class Leadership:
         self._bus, self._fleet, self._context = bus, fleet, context
         self._publisher = QueuedPublisher(bus, context.metadata_topic)
         self._commands = QueuedPublisher(bus, context.commands_topic)
+        self._orders = QueuedPublisher(bus, context.orders_topic)
         self._actions: asyncio.Queue[Pack | StepDown] = asyncio.Queue()
         self._fleet_actions: asyncio.Queue[Reconcile | Destroy] = asyncio.Queue()
         self._desired, self._desired_changed = Reconcile(frozenset()), asyncio.Event()
@@ -110,7 +118,7 @@ class Leadership:
             plan: The proposal's number.
             by: The person, or the object that holds the approval, for the log.
         """
-        self._publisher.send(CONTROLLER_PARTITION, Approved(plan=plan, by=by))
+        self._orders.send(ORDERS_PARTITION, Approved(plan=plan, by=by))
 
     async def lead(self) -> None:
         """Publish a Claim, synchronize, and lead until a later Claim is read.
@@ -121,12 +129,22 @@ class Leadership:
                 another's.
             ExternalError: Kafka could not be reached at the start.
         """
-        metadata, commands = self._context.metadata_topic, self._context.commands_topic
-        for topic, config in ((metadata, METADATA_CONFIG), (commands, COMMANDS_CONFIG)):
+        metadata = self._context.metadata_topic
+        for topic, config in (
+            (metadata, METADATA_CONFIG),
+            (self._context.commands_topic, COMMANDS_CONFIG),
+            (self._context.orders_topic, ORDERS_CONFIG),
+        ):
             await ensure_own(self._bus, topic, 1, config)
             await check_compacted(self._bus, topic)
         landing = self._context.landing_topic
         await ensure_own(self._bus, landing, LANDING_PARTITIONS, LANDING_CONFIG)
+        async with open_orders(self._bus, metadata, self._context.orders_topic) as (ordered, given):
+            for record, message in given:  # before any plan of this leader
+                self._feed(RecordRead(loop_s(), record.offset, message))
+            await self._lead(ordered)
+
+    async def _lead(self, ordered: Reader) -> None:
         history = await self._bus.end(self._context.metadata_topic, CONTROLLER_PARTITION)
         reader = await self._bus.reader(self._context.metadata_topic, CONTROLLER_PARTITION, 0)
         connection = ConnectionCheck(self._bus, self._context.metadata_topic, reader)
@@ -137,6 +155,7 @@ class Leadership:
                 async with asyncio.TaskGroup() as tasks:
                     for work in (
                         self._read_records(reader, history),
+                        self._read_orders(ordered),
                         self._read_measurements(),
                         self._tick(connection),
                         self._find_ended(),
@@ -144,6 +163,7 @@ class Leadership:
                         self._carry_out(),
                         self._publisher.run(),
                         self._commands.run(),
+                        self._orders.run(),
                         self._carry_out_fleet_actions(),
                     ):
                         tasks.create_task(must_not_end(work))
@@ -176,6 +196,8 @@ class Leadership:
                     log.info(event, **facts)
                 case Reconcile() | Destroy():
                     self._fleet_actions.put_nowait(action)
+                case Renew(slots=slots):
+                    self._fleet.renew(slots)
                 case Publish(message=message):
                     self._publisher.send(CONTROLLER_PARTITION, message)
                 case Send(slot=slot, message=message):
@@ -189,6 +211,11 @@ class Leadership:
     async def _read_records(self, reader: Reader, history_end: int) -> None:
         with self._health.progress(f"records of {self._context.group}") as beat:
             async for record, message in inbound(reader, history_end, beat):
+                self._feed(RecordRead(loop_s(), record.offset, message))
+
+    async def _read_orders(self, reader: Reader) -> None:
+        with self._health.progress(f"orders of {self._context.group}") as beat:
+            async for record, message in orders(reader, beat):
                 self._feed(RecordRead(loop_s(), record.offset, message))
 
     async def _read_measurements(self) -> None:
@@ -206,6 +233,8 @@ class Leadership:
             while True:
                 await asyncio.sleep(TICK_S)
                 self._check_ends.set()
+                if (found := self._fleet.disruptions()) != self._state.group.disruptions:
+                    self._feed(Disrupted(loop_s(), found))
                 # Without a connection a consumer's silence proves nothing.
                 if connection.is_connected():
                     self._feed(Tick(loop_s(), self._now_ms()))
@@ -255,10 +284,12 @@ class Leadership:
                     raise LeadershipLost(f"a later claim stands at {term}")
 
     async def _pack(self, request: Pack) -> Assignment:
+        adopted = request.packing
         pack = partial(
-            self._context.packing,
+            self._context.packing if adopted is None else algorithm(adopted),
             *(request.rates, request.capacity, request.current),
             rate_variance=request.rate_variance,
+            zones=request.zones,
         )
         if len(request.rates) <= INLINE_PARTITIONS:
             return pack()

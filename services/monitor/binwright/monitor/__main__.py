@@ -38,6 +38,7 @@ async def run(settings: TopicSettings) -> None:
         settings.kafka,
         broker_timeout_s=config.broker_timeout_s,
         sizes_per_pass=config.sizes_per_pass,
+        follower_fetching=config.follower_fetching,
     )
     async with (
         serve_health(settings.health, settings.kafka.ssl_certificate_file) as health,

@@ -1,8 +1,8 @@
 """The monitor's loop: sample, measure, publish, once every interval."""
 
 import asyncio
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from math import ceil
 from uuid import uuid4
 
@@ -23,7 +23,7 @@ log = structlog.get_logger()
 
 LONGEST_PAUSE_S = 30.0
 MESSAGE_PARTITIONS = 4_000
-"""Partitions per message: at most 160 bytes each, well below the brokers' limit of 1 MiB."""
+"""Partitions per message: at most 200 bytes each, below the brokers' limit of 1 MiB."""
 GONE_PASSES = 3
 """A topic missing in so many consecutive passes is gone; a broker may lag for a shorter time."""
 GONE_REPORTED_S = 600.0
@@ -163,7 +163,9 @@ class Monitor:
     def _messages(
         self, topic: str, at_ms: int, partitions: tuple[PartitionRate, ...]
     ) -> Iterator[Measurement]:
+        zones = self._logs.zones(topic)
         for first in range(0, len(partitions) or 1, MESSAGE_PARTITIONS):
+            some = partitions[first : first + MESSAGE_PARTITIONS]
             yield Measurement(
                 topic=topic,
                 at_ms=at_ms,
@@ -171,8 +173,20 @@ class Monitor:
                 number=self._number,
                 interval_s=self._config.interval_s,
                 count=len(partitions),
-                partitions=partitions[first : first + MESSAGE_PARTITIONS],
+                partitions=some,
+                zones=_by_zone(zones, some) if zones else {},
             )
 
     async def _publish(self, measurement: Measurement) -> None:
         await publish_message(self._bus, self._config.topic, METRICS_PARTITION, measurement)
+
+
+def _by_zone(
+    zones: Mapping[int, Collection[str]], partitions: Iterable[PartitionRate]
+) -> dict[str, tuple[int, ...]]:
+    """Return the numbers of these partitions by the zones in which they can be read."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for partition in partitions:
+        for zone in zones.get(partition.partition, ()):
+            found[zone].append(partition.partition)
+    return {zone: tuple(numbers) for zone, numbers in sorted(found.items())}

@@ -115,15 +115,23 @@ class KafkaLogs:
     """
 
     def __init__(
-        self, kafka: KafkaSettings, *, broker_timeout_s: float = 2.0, sizes_per_pass: int = 20_000
+        self,
+        kafka: KafkaSettings,
+        *,
+        broker_timeout_s: float = 2.0,
+        sizes_per_pass: int = 20_000,
+        follower_fetching: bool = False,
     ) -> None:
         """Wait `broker_timeout_s` in a pass; query `sizes_per_pass` sizes, of more in turns.
+
+        With `follower_fetching` brokers let consumers read from any replica.
 
         The samples of a late broker are None in that pass and until it has replied; later passes
         do not wait for it.
         """
         self._broker_timeout_s = min(broker_timeout_s, kafka.request_timeout_s)
-        self._sizes_per_pass = sizes_per_pass
+        self._sizes_per_pass, self._follower_fetching = sizes_per_pass, follower_fetching
+        self._racks: Mapping[str, Mapping[int, Sequence[str]]] = {}  # see `TopicsMetadata`
         self._cluster = ClusterClient(kafka, broker_timeout_s=self._broker_timeout_s)
         self._replies = PendingReplies[Samples](self._broker_timeout_s)
         self._batch_sampler = BatchSampler(self._cluster, self._log_change)
@@ -151,6 +159,7 @@ class KafkaLogs:
         A size is None if its broker did not report it, or if it is not queried in this pass.
         """
         topics = await self._topics(wanted)
+        self._racks = topics.racks
         self._passes += 1
         urgent = _urgent(measure_batches)
         samples = dict(self._take_replies())  # of brokers that were late in the last pass
@@ -167,6 +176,15 @@ class KafkaLogs:
             topic: {partition: samples.get((topic, partition)) for partition in leaders}
             for topic, leaders in topics.leaders.items()
         } | {t: {} for t in wanted.topics if t not in topics.leaders and t not in topics.errors}
+
+    def zones(self, topic: str) -> Mapping[int, Collection[str]]:
+        """Return where partitions can be read; see `LogSampler.zones`.
+
+        Of replicas as they are assigned: which of them lead or lag at a moment changes too often.
+        """
+        most = None if self._follower_fetching else 1
+        racks = self._racks.get(topic, {})
+        return {number: {*some[:most]} - {""} for number, some in racks.items()}
 
     def _take_replies(self) -> Samples:
         replies = self._replies.take().values()
@@ -192,7 +210,8 @@ class KafkaLogs:
                 for topic, partitions in everything.leaders.items()
                 if topic in wanted.topics or topic in matching
             }
-            metadata = TopicsMetadata({**leaders, **named.leaders}, named.errors)
+            racks = {**everything.racks, **named.racks}
+            metadata = TopicsMetadata({**leaders, **named.leaders}, named.errors, racks=racks)
             self._listed = wanted.patterns
             self._list_at = now + (LIST_S if self._matcher.complete else 0.0)
         for topic in wanted.topics:

@@ -12,6 +12,8 @@ from binwright.packing.score import lower_bound
 from binwright.packing.sticky.close_consumer import close_consumers
 from binwright.packing.sticky.draft import NO_SLOT, Costs, Draft, SpareValue
 from binwright.packing.sticky.place import place, undo_moves
+from binwright.packing.sticky.zones import avoid_crossing
+from binwright.packing.zones import NO_ZONES, Zones
 from binwright.protocol.errors import PackingError
 from binwright.protocol.model import Assignment, Rates, Slot, TopicPartition
 
@@ -20,6 +22,7 @@ GRAIN = 1_024
 ROUNDING = 1e-9
 """The tolerance for sums of floats, as a share of a capacity."""
 T = TypeVar("T")
+_NOWHERE: frozenset[str] = frozenset()
 PRICE = 2.0
 """At 32 partitions this dominates the paper's four algorithms at any volatility of rates."""
 UNKNOWN_DEVIATION = 0.05
@@ -32,7 +35,8 @@ LEAST_DEVIATION = 1e-3
 class Sticky:
     """Moves only what must move, and what pays. See `docs/design/packing.md`.
 
-    Searches for the assignment with the least price x consumers + V(spare) + moved bytes/s.
+    Searches for the assignment with the least price x consumers + V(spare) + moved bytes/s, then,
+    with its consumers, for less of that and price of a zone x bytes/s that cross.
 
     Args:
         price: What a closed consumer is worth, in capacities of moved rate per decision, > 0: from
@@ -56,6 +60,7 @@ class Sticky:
         current: Assignment,
         *,
         rate_variance: float | None = None,
+        zones: Zones = NO_ZONES,
     ) -> dict[TopicPartition, Slot]:
         """Return the new owner of each of n partitions. See `catalogue.Packing`; O(n log n)."""
         capacities = check_inputs(rates, capacity)
@@ -67,6 +72,10 @@ class Sticky:
             list(compress(speeds, speeds)), list(compress(homes, speeds)), capacities, costs
         )
         solve(draft)
+        if zones.price:
+            known = _in_order(names, zones.of_partition, _NOWHERE)
+            near = list(compress(known, speeds))
+            avoid_crossing(draft, near, zones.of_slot, zones.price)
         busy, idle = iter(draft.owners), iter(_idle_owners(homes, speeds, draft))
         owners = [next(busy if speed else idle) for speed in speeds]
         return dict(zip(names, owners, strict=True))

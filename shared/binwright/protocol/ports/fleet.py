@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from binwright.protocol.model import Slot
 
@@ -18,6 +18,20 @@ class Process:
     def host(self) -> str:
         """Return the name of its machine or pod."""
         return self.name.partition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Disruption:
+    """Why a slot's process will end, or should, though it runs well.
+
+    Attributes:
+        kind: node: the platform ends it before long, because its node goes. roll: it runs by an
+            older template, and may go on. evicted: the platform has asked it to end.
+        reason: A clause, such as `node worker-3 is cordoned`.
+    """
+
+    kind: Literal["node", "roll", "evicted"]
+    reason: str
 
 
 class Fleet(Protocol):
@@ -46,6 +60,19 @@ class Fleet(Protocol):
 
         Raises:
             ExternalError: The platform cannot be asked at present.
+        """
+
+    def disruptions(self) -> Mapping[Slot, Disruption]:
+        """Return the slots whose processes will end or should, as last seen; called every second.
+
+        The controller has others take over first, and then does not desire the slot any more.
+        """
+
+    def renew(self, slots: Collection[Slot]) -> None:
+        """Restart these slots, and no others, to take them off their nodes or renew their template.
+
+        For slots whose partitions no other can take over beforehand. One at a time: the next once
+        those that were restarted are ready. Holds until the next call.
         """
 
     def update_ready(self, ready: Mapping[Slot, float]) -> None:

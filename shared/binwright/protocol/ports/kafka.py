@@ -218,6 +218,12 @@ class LogSampler(Protocol):
             BrokerUnavailable: No broker replied.
         """
 
+    def zones(self, topic: str) -> Mapping[int, Collection[str]]:
+        """Return the zones in which a topic's partitions can be read, as of the last sample.
+
+        Empty unless brokers are in several.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class GroupOffset:

@@ -46,12 +46,20 @@ class ConsumerSettings(Section):
     """Where reading begins in partitions that the group has never landed."""
     isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
     """Whether records of aborted transactions are landed too."""
+    zone: Annotated[str | None, Field(max_length=249)] = None
+    """Where this consumer runs, as brokers name it in `broker.rack`: it reads from a replica there,
+    if brokers allow that. Unset or empty: not known."""
     report_s: Seconds = 1.0
     """Interval between reports to the controller."""
     write_timeout_s: Seconds = 60.0
     """A commit without an outcome by then is sent again, under the same version."""
     drain_timeout_s: Seconds = 60.0
     """Time for a graceful exit; half of it for other consumers to take the partitions over."""
+
+    @field_validator("zone")
+    @classmethod
+    def _known_zone(cls, value: str | None) -> str | None:
+        return value or None  # a variable from a label that a pod does not have is empty
 
     @model_validator(mode="after")
     def _cap_holds_a_batch(self) -> Self:

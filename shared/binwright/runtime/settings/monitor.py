@@ -22,6 +22,9 @@ class MonitorSettings(Section):
     """Whether topics that groups' controllers need are measured, beside those named here."""
     broker_timeout_s: Seconds = 2.0
     """Time that a pass waits for a broker; rates of a late broker's partitions become stale."""
+    follower_fetching: bool = False
+    """Whether brokers let consumers read from a replica of their zone (`replica.selector.class`):
+    then partitions count as near where any replica is, else where the preferred leader is."""
     sizes_per_pass: Annotated[int, Field(gt=0)] = 20_000
     """Partitions whose sizes one pass requests; above that they take turns, offsets never do."""
 

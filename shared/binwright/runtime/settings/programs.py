@@ -20,7 +20,13 @@ from pydantic_settings import (
 
 from binwright.protocol.names import RESERVED, GroupName, TopicName
 from binwright.protocol.patterns import compile_patterns
-from binwright.protocol.selection import COMMANDS_SUFFIX, LANDING_SUFFIX, METADATA_SUFFIX, Selection
+from binwright.protocol.selection import (
+    COMMANDS_SUFFIX,
+    LANDING_SUFFIX,
+    METADATA_SUFFIX,
+    ORDERS_SUFFIX,
+    Selection,
+)
 from binwright.runtime.settings.consumer import (
     LONGEST_WRITE,
     ConsumerSettings,
@@ -252,6 +258,11 @@ class Settings(TopicSettings):
     def commands_topic(self) -> str:
         """Return the name of the topic in which controllers command consumers."""
         return self.group + COMMANDS_SUFFIX
+
+    @property
+    def orders_topic(self) -> str:
+        """Return the name of the topic in which people give orders and approve plans."""
+        return self.group + ORDERS_SUFFIX
 
     @property
     def landing_topic(self) -> str:

@@ -1,4 +1,4 @@
-"""`binwright approve`: approve a waiting plan, by a message on the group's metadata topic."""
+"""`binwright approve`: approve a waiting plan, by a message on the group's orders topic."""
 
 import asyncio
 import os
@@ -12,13 +12,12 @@ from rich.console import Console
 
 from binwright.cli.options import CONTROLLER_S, Bootstrap, ControllerSeconds, settings_at
 from binwright.cli.runner import run
-from binwright.kafka.control_records import CONTROLLER_PARTITION
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.kafka.publishing import publish_message
 from binwright.protocol.errors import ExternalError, UserError
-from binwright.protocol.messages import Accepted, Approved, Inbound, Withdrawn
+from binwright.protocol.messages import Accepted, Approved, StateRecord, Withdrawn
 from binwright.views.follower import Connect, GroupFollower, group_topic
 from binwright.views.group_view import GroupView, ProposedPlan
+from binwright.views.orders_topic import publish_order
 
 READ_S = 0.5
 
@@ -41,7 +40,7 @@ async def approve(
     """
     decisions: list[Accepted | Withdrawn] = []
 
-    def note(message: Inbound) -> None:
+    def note(message: StateRecord) -> None:
         if isinstance(message, Accepted | Withdrawn) and message.plan == number:
             decisions.append(message)
 
@@ -56,8 +55,7 @@ async def approve(
             async with asyncio.timeout(timeout_s):
                 await follower.catch_up()
                 _check(group, number, view.proposal)
-                message = Approved(plan=number, by=by or user_name())
-                await publish_message(bus, topic, CONTROLLER_PARTITION, message)
+                await publish_order(bus, group, Approved(plan=number, by=by or user_name()))
                 while not decisions:
                     await follower.read(READ_S)
         except TimeoutError as exc:

@@ -1,4 +1,4 @@
-"""Gives an order to a group: a message on its metadata topic.
+"""Gives an order to a group: a message on its orders topic.
 
 `binwright group` and the page give them.
 """
@@ -9,16 +9,15 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TypedDict
+from typing import TypedDict, get_args
 
 from binwright.cli.moments import is_of_today, parse_moment
-from binwright.kafka.control_records import CONTROLLER_PARTITION
-from binwright.kafka.publishing import publish_message
 from binwright.protocol.errors import ExternalError, SettingsError, UserError
 from binwright.protocol.fields import LATEST_MS
 from binwright.protocol.group_orders import (
     NAME_LENGTH,
     REASON_LENGTH,
+    AdoptOrder,
     CordonOrder,
     GroupOrder,
     PinOrder,
@@ -28,11 +27,13 @@ from binwright.protocol.group_orders import (
     subject,
 )
 from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.savings import SettingName, parse_change, setting_text
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings
 from binwright.views.commands.approve import user_name
 from binwright.views.follower import Connect, GroupFollower, group_topic
 from binwright.views.group_view import GroupView
+from binwright.views.orders_topic import publish_order
 from binwright.views.status import Status, status
 
 FOR = re.compile(r"([1-9]\d{0,4})(m|h|d)")
@@ -52,7 +53,7 @@ class Given:
     until: str = ""
 
 
-async def publish_order(
+async def give_order(
     connect: Connect, settings: Settings, group: str, make: Make, timeout_s: float
 ) -> GroupOrder:
     """Publish an order to a group: it stands in the topic once this returns.
@@ -84,7 +85,8 @@ async def publish_order(
                 _check_changes(view, order)
                 if own:
                     check_slot(order, settings.controller.max_slots)
-                await publish_message(bus, topic, CONTROLLER_PARTITION, order)
+                    check_replaces(order, settings)
+                await publish_order(bus, group, order)
         except TimeoutError as exc:
             raise ExternalError(f"Kafka did not take the order within {timeout_s:g} s") from exc
     return order
@@ -102,6 +104,18 @@ def check_slot(order: GroupOrder, max_slots: int) -> None:
         raise UserError(f"there is no consumer {slot}: controller.max_slots is {max_slots}")
     if isinstance(order, ScaleOrder) and (order.consumers or 0) > max_slots:
         raise UserError(f"{order.consumers} are too many: controller.max_slots is {max_slots}")
+
+
+def check_replaces(order: GroupOrder, settings: Settings) -> None:
+    """Raise `UserError` for the adoption of a change of settings that are others by now."""
+    if not isinstance(order, AdoptOrder) or order.value is None:
+        return
+    given = setting_text(getattr(settings.controller, order.setting))
+    if given != order.replaces:
+        raise UserError(
+            f"proposal {order.proposal} is for controller.{order.setting} = {order.replaces}, and "
+            f"the settings give {given}: `binwright savings --publish` makes another"
+        )
 
 
 def until_ms(text: str, now_ms: int) -> int:
@@ -179,6 +193,48 @@ def unpin_order(seen: Status, who: "Signature", pinned: str) -> PinOrder:
     if f"pin/{topic}/{number}" not in about:
         raise UserError(f"{pinned} is not pinned")
     return PinOrder(topic=topic, partition=number, slot=None, **who)
+
+
+def adopt_order(seen: Status, who: "Signature", number: int) -> AdoptOrder:
+    """Return an order that gives a setting the value of a proposal.
+
+    Raises:
+        UserError: It is not the proposal that is published, or is adopted already, or no order may
+            give that value.
+    """
+    savings = seen.savings
+    if savings is None or savings.proposed is None:
+        raise UserError(f"nothing is proposed to group {seen.group}: see `binwright savings`")
+    if seen.adoptable is None:
+        raise UserError(
+            f"the proposal to group {seen.group} is adopted, or of a version that did not publish "
+            "what it replaces: `binwright savings --publish` makes another"
+        )
+    if number != seen.adoptable:
+        raise UserError(
+            f"proposal {number} is not the one that is published to group {seen.group}: that is "
+            f"{seen.adoptable}, {savings.proposed.change}"
+        )
+    try:
+        setting, value = parse_change(savings.proposed.change)
+    except ValueError as exc:
+        raise UserError(f"proposal {number} cannot be adopted: {exc}") from exc
+    return AdoptOrder(
+        setting=setting, value=value, replaces=savings.replaces, proposal=number, **who
+    )
+
+
+def unadopt_order(who: "Signature", setting: str) -> AdoptOrder:
+    """Return an order that lets the settings give a setting again.
+
+    Raises:
+        UserError: It is not one that can be adopted.
+    """
+    names = get_args(SettingName)
+    for name in names:
+        if setting == name:
+            return AdoptOrder(setting=name, value=None, **who)
+    raise UserError(f"{setting} is not one of {', '.join(names)}")
 
 
 class Signature(TypedDict):

@@ -15,6 +15,8 @@ app = lazy_app(
         "uncordon": f"{_ORDERS}:uncordon",
         "scale": f"{_ORDERS}:scale",
         "unscale": f"{_ORDERS}:unscale",
+        "adopt": f"{_ORDERS}:adopt",
+        "unadopt": f"{_ORDERS}:unadopt",
     },
-    "Steer a group: freeze moves, pin partitions, drain consumers, set their number.",
+    "Steer a group: freeze moves, pin partitions, drain consumers, set their number and settings.",
 )

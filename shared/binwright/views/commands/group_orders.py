@@ -29,9 +29,11 @@ from binwright.runtime.settings import Settings
 from binwright.views.commands.give_order import (
     Given,
     Signature,
+    adopt_order,
+    give_order,
     pin_order,
-    publish_order,
     signature,
+    unadopt_order,
     unpin_order,
 )
 from binwright.views.follower import read_group
@@ -190,15 +192,45 @@ def unscale(
     _give(given, lambda _, who: ScaleOrder(consumers=None, **who))
 
 
+def adopt(  # noqa: PLR0913 - one parameter for each option
+    proposal: Annotated[
+        int, typer.Argument(help="Its number, as `binwright status` shows it.", min=0)
+    ],
+    *,
+    reason: Reason,
+    until: Until = "",
+    group: GroupOption = None,
+    bootstrap_servers: Bootstrap = None,
+    timeout: Seconds = KAFKA_S,
+) -> None:
+    """Give a setting of the controller the value that `binwright savings` proposes.
+
+    It ends when the settings give another value than the one that it replaces.
+    """
+    given = Given(group, bootstrap_servers, timeout, reason, until)
+    _give(given, lambda seen, who: adopt_order(seen, who, proposal))
+
+
+def unadopt(
+    setting: Annotated[str, typer.Argument(help="packing, or replan_interval_s.")],
+    *,
+    reason: Reason = "",
+    group: GroupOption = None,
+    bootstrap_servers: Bootstrap = None,
+    timeout: Seconds = KAFKA_S,
+) -> None:
+    """Give a setting the value of the settings file again."""
+    given = Given(group, bootstrap_servers, timeout, reason)
+    _give(given, lambda _, who: unadopt_order(who, setting))
+
+
 def _give(given: Given, make: Callable[[Status, Signature], GroupOrder]) -> None:
     settings = settings_at(given.servers)
     name = given.group or settings.group
     who = signature(given, wall_ms())  # first: a bad option needs no Kafka
     connect = partial(KafkaControlTopics, settings.kafka)
     order = run_for_result(
-        lambda: publish_order(
-            connect, settings, name, lambda seen: make(seen, who), given.timeout_s
-        )
+        lambda: give_order(connect, settings, name, lambda seen: make(seen, who), given.timeout_s)
     )
     text = f"{describe(order)}; `binwright status --group {name}` shows what it holds back"
     Console(soft_wrap=True, highlight=False).print(Text(text))

@@ -1,4 +1,4 @@
-"""`binwright table pause` and `resume`: by a message on the landing topic."""
+"""`binwright table pause` and `resume`: by a message on the orders topic."""
 
 import asyncio
 from collections.abc import Sequence
@@ -11,17 +11,15 @@ from rich.console import Console
 
 from binwright.cli.options import CONTROLLER_S, Bootstrap, TableName, settings_at
 from binwright.cli.runner import run_for_result
-from binwright.kafka.control_records import landing_partition
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.kafka.publishing import publish_message
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.ports.kafka import ControlTopics
-from binwright.protocol.selection import LANDING_SUFFIX
 from binwright.protocol.table_orders import TableOrder
 from binwright.runtime.clock import wall_ms
 from binwright.views.commands.approve import user_name
 from binwright.views.follower import Connect, GroupFollower, group_topic
 from binwright.views.group_view import GroupView
+from binwright.views.orders_topic import publish_order
 
 READ_S = 0.5
 DAY_MS = 24 * 3600 * 1000
@@ -47,14 +45,13 @@ async def follow(connect: Connect, group: str, order: TableOrder, timeout_s: flo
             async with asyncio.timeout(timeout_s):
                 await follower.catch_up()
                 _check(group, order, view)
-                where = group + LANDING_SUFFIX, landing_partition(order.target)
-                await publish_message(bus, *where, order)
-                while is_paused(view, order.target) is not order.paused:
+                await publish_order(bus, group, order)
+                while is_paused(view, order.table) is not order.paused:
                     await follower.read(READ_S)
-                return await _consequence(bus, order, view.tables.by_name[order.target].topics)
+                return await _consequence(bus, order, view.tables.by_name[order.table].topics)
         except TimeoutError as exc:
             raise ExternalError(
-                f"the table {order.target} has not followed the order in {timeout_s:g} s: it "
+                f"the table {order.table} has not followed the order in {timeout_s:g} s: it "
                 "does so once a consumer writes it; see `binwright status`"
             ) from exc
 
@@ -65,11 +62,11 @@ def is_paused(view: GroupView, table: str) -> bool:
 
 
 def _check(group: str, order: TableOrder, view: GroupView) -> None:
-    if order.target not in view.tables.by_name:
+    if order.table not in view.tables.by_name:
         known = ", ".join(sorted(view.tables.by_name)) or "none"
-        raise UserError(f"group {group} has no table {order.target}; it has: {known}")
-    if is_paused(view, order.target) is order.paused:
-        raise UserError(f"the table {order.target} {'is' if order.paused else 'is not'} paused")
+        raise UserError(f"group {group} has no table {order.table}; it has: {known}")
+    if is_paused(view, order.table) is order.paused:
+        raise UserError(f"the table {order.table} {'is' if order.paused else 'is not'} paused")
 
 
 async def _consequence(bus: ControlTopics, order: TableOrder, topics: Sequence[str]) -> str:
@@ -121,4 +118,4 @@ def _carry_out(order: TableOrder, group: str | None, servers: str | None, timeou
     connect = partial(KafkaControlTopics, settings.kafka)
     done = run_for_result(lambda: follow(connect, group or settings.group, order, timeout_s))
     state = "is paused" if order.paused else "is resumed"
-    Console().print(f"the table {order.target} {state}: {done}")
+    Console().print(f"the table {order.table} {state}: {done}")

@@ -175,7 +175,8 @@ def _group(status: Status, width: int) -> list[RenderableType]:
         reasons = "; ".join(plan.reasons) or "no reason given"
         parts.append(Text(f"last plan {plan.age_s:,.0f} s ago: {reasons}{_moved(plan.rscore)}"))
     if status.savings:
-        parts.append(Text("; ".join(savings_text(status.savings, wall_ms()))))
+        texts = savings_text(status.savings, wall_ms(), status.adoptable)
+        parts.append(Text("; ".join(texts)))
     if status.proposal:
         parts.extend(_proposal(status.group, status.proposal))
     parts.extend(Text(f"held: {reason}", style="yellow") for reason in status.held)

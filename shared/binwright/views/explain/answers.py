@@ -1,14 +1,21 @@
 """What every answer has: the group at one moment, and sentences."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from statistics import median
 from typing import Any, Literal
 
 from binwright.cli.terminal import count
 from binwright.packing.score import lower_bound
-from binwright.protocol.group_orders import CordonOrder, FreezeOrder, PinOrder, ScaleOrder, signed
+from binwright.protocol.group_orders import (
+    AdoptOrder,
+    CordonOrder,
+    FreezeOrder,
+    PinOrder,
+    ScaleOrder,
+    signed,
+)
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition, newest
 from binwright.runtime.settings import ControllerSettings, MonitorSettings
 from binwright.runtime.settings.programs import LATE_S, STALE_WINDOWS
@@ -51,6 +58,7 @@ class Rules:
 
     Attributes:
         packing: Its name.
+        zone_price: What bytes that cross zones cost it.
         share: Of its limit that a plan gives a consumer.
         min_slots: Fewest consumers.
         max_slots: Most consumers.
@@ -60,6 +68,7 @@ class Rules:
     """
 
     packing: str = _CONTROLLER.packing
+    zone_price: float = _CONTROLLER.zone_price
     share: float = _CONTROLLER.capacity / _CONTROLLER.limit
     min_slots: int = _CONTROLLER.min_slots
     max_slots: int = _CONTROLLER.max_slots
@@ -73,10 +82,14 @@ class Group:
 
     def __init__(self, view: GroupView, status: Status, rules: Rules, now_ms: int) -> None:
         """Take the view, its status and the rules, all of the same moment (wall clock)."""
-        self.view, self.status, self.rules, self.now_ms = view, status, rules, now_ms
+        self.view, self.status, self.now_ms = view, status, now_ms
+        orders = view.orders.in_force(now_ms)
+        self.adopted = [order for order in orders if isinstance(order, AdoptOrder)]
+        self.rules = _with_adopted(rules, self.adopted)
         self.live = [each for each in status.consumers if each.state != "silent"]
         self.readers = {p: each for each in self.live for p in each.partitions}
         self.rates = {p: BytesPerSecond(view.rates.get(p, 0.0)) for p in self.readers}
+        self.zones = view.zones(rules.zone_price)
 
     @property
     def limits(self) -> PerSlot | None:
@@ -112,6 +125,14 @@ class Group:
     def since(self, at_ms: int) -> str:
         """Return how long ago a moment is."""
         return f"{duration((self.now_ms - at_ms) / 1000)} ago"
+
+
+def _with_adopted(rules: Rules, orders: Iterable[AdoptOrder]) -> Rules:
+    """Return the rules with the packing that people have adopted in place of this one."""
+    for order in orders:
+        if order.setting == "packing" and order.value and order.replaces == rules.packing:
+            return replace(rules, packing=order.value)
+    return rules
 
 
 def duration(seconds: float) -> str:

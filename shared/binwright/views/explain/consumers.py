@@ -4,6 +4,7 @@ from binwright.cli.terminal import count, data_size
 from binwright.packing.catalogue import algorithm
 from binwright.packing.score import moved_partitions
 from binwright.protocol.errors import PackingError
+from binwright.protocol.group_orders import signed
 from binwright.protocol.model import Slot
 from binwright.views.explain.answers import (
     Explanation,
@@ -16,6 +17,7 @@ from binwright.views.explain.answers import (
     plan_name,
     some,
 )
+from binwright.views.explain.zones import consumer_zone, group_crossing, packed_crossing
 from binwright.views.savings_text import savings_text
 from binwright.views.status import ConsumerStatus
 
@@ -24,13 +26,15 @@ def explain_group(group: Group) -> Explanation:
     """Say why the group has as many consumers as it has."""
     status = group.status
     lines = [Line("is", _size(group))]
+    lines += [Line("is", text) for text in group_crossing(group)]
     if status.unread:
         lines.append(Line("is", f"without a reader: {some(map(str, status.unread))}"))
     lines += [Line("why", text) for text in _last_plan(group)]
+    lines += [Line("why", signed(order)) for order in group.adopted]
     if group.limits is not None and group.rates:
         lines += [Line("otherwise", text) for text in _other_sizes(group)]
     if group.view.savings:
-        found = savings_text(group.view.savings, group.now_ms)
+        found = savings_text(group.view.savings, group.now_ms, status.adoptable)
         lines += [Line("otherwise", text) for text in found]
     lines += held(group)
     lines += [Line("change", text) for text in _next_change(group)]
@@ -67,7 +71,8 @@ def _other_sizes(group: Group) -> list[str]:
         found = [f"the load needs {count(needed, 'consumer')} at least: one less cannot read it"]
     current = {p: each.slot for p, each in group.readers.items()}
     try:
-        target = algorithm(group.rules.packing)(group.rates, group.capacities, current)
+        pack = algorithm(group.rules.packing)
+        target = pack(group.rates, group.capacities, current, zones=group.zones)
     except PackingError as exc:
         return [*found, f"the packing {group.rules.packing} cannot be asked: {exc}"]
     moved = sum(group.rates[p] for p in moved_partitions(current, target))
@@ -80,6 +85,7 @@ def _other_sizes(group: Group) -> list[str]:
         f"packed now ({group.rules.packing}), {count(after, 'consumer')} would do, and "
         f"{share:.1%} of the bytes would move, each partition with a pause of {pause(group)}; "
         "without a trigger a plan must save at least half as large a share of the consumers"
+        f"{packed_crossing(group, target)}"
     )
     return [*found, packed]
 
@@ -119,6 +125,7 @@ def explain_consumer(group: Group, slot: Slot) -> Explanation:
             f"{data_size(found.load)}/s{share}{tables}",
         )
     ]
+    lines += [Line("is", text) for text in consumer_zone(found)]
     if found.state == "silent":
         text = f"its last report was {duration(found.silent_s)} ago"
         lines.append(Line("is", text))

@@ -12,6 +12,7 @@ from binwright.views.explain.answers import (
     plan_name,
     some,
 )
+from binwright.views.explain.zones import nearer, partition_zones
 from binwright.views.plan_history import PastPlan
 from binwright.views.status import ConsumerStatus
 
@@ -40,8 +41,10 @@ def explain_partition(group: Group, partition: TopicPartition) -> Explanation:
         if rate > limit > 0:
             text = f"it gets more than a consumer sustains ({most}/s), and falls behind alone"
             lines.append(Line("is", text))
+    lines += [Line("is", text) for text in partition_zones(group, partition, reader)]
     lines.append(Line("why", _where_from(group, past, partition)))
     if reader is not None:
+        lines += [Line("otherwise", text) for text in nearer(group, partition, reader)]
         lines += [Line("otherwise", text) for text in _elsewhere(group, partition, reader)]
     lines += pins_of(group, partition) + held(group)
     if reader is not None and group.limits is not None:

@@ -18,6 +18,7 @@ def rules_of(settings: Settings) -> Rules:
     controller = settings.controller
     return Rules(
         packing=controller.packing,
+        zone_price=controller.zone_price,
         share=controller.capacity / controller.limit,
         min_slots=controller.min_slots,
         max_slots=controller.max_slots,

@@ -27,9 +27,11 @@ from binwright.views.commands.approve import approve
 from binwright.views.commands.give_order import (
     Given,
     Signature,
+    adopt_order,
+    give_order,
     pin_order,
-    publish_order,
     signature,
+    unadopt_order,
     unpin_order,
 )
 from binwright.views.commands.pause import follow
@@ -44,14 +46,20 @@ CORDONS: dict[str, Literal["cordoned", "drained", "open"]] = {
     "drain": "drained",
     "uncordon": "open",
 }
-WITH_REASON = {"freeze", "pin", "cordon", "drain", "scale", "pause"}
-ABOUT_NAMES = {"pin": "a partition or topic", "unpin": "a partition or topic"} | dict.fromkeys(
-    ("pause", "resume"), "a table"
-)
-ABOUT_NUMBERS = dict.fromkeys(("pin", *CORDONS), "a consumer") | {"approve": "a plan"}
+WITH_REASON = {"adopt", "freeze", "pin", "cordon", "drain", "scale", "pause"}
+ABOUT_NAMES = {
+    **dict.fromkeys(("pin", "unpin"), "a partition or topic"),
+    **dict.fromkeys(("pause", "resume"), "a table"),
+    "unadopt": "a setting",
+}
+ABOUT_NUMBERS = dict.fromkeys(("pin", *CORDONS), "a consumer") | {
+    "approve": "a plan",
+    "adopt": "a proposal",
+}
 
 
 OrderName = Literal[
+    "adopt",
     "approve",
     "cordon",
     "drain",
@@ -60,6 +68,7 @@ OrderName = Literal[
     "pin",
     "resume",
     "scale",
+    "unadopt",
     "uncordon",
     "unfreeze",
     "unpin",
@@ -73,8 +82,9 @@ class OrderRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     order: OrderName
-    what: Annotated[str, Field(max_length=300)] = ""  # a partition, topic or table
-    number: Annotated[int, Field(ge=0, le=2**53)] | None = None  # of a consumer or plan; or a count
+    what: Annotated[str, Field(max_length=300)] = ""  # a partition, topic, table or setting
+    number: Annotated[int, Field(ge=0, le=2**53)] | None = None
+    """Of a consumer, a plan or a proposal; or a count."""
     reason: str = ""
     until: str = ""
 
@@ -127,7 +137,7 @@ class OrderDesk:
                 return f"the table {asked.what} is {asked.order}d: {done}"
         given = Given(group, None, ORDER_S, asked.reason, asked.until)
         who = signature(given, self.now_ms(), by)
-        published = await publish_order(
+        published = await give_order(
             self.connect, self.settings, group, lambda seen: make_order(asked, seen, who), ORDER_S
         )
         return describe(published)
@@ -147,6 +157,10 @@ def make_order(asked: OrderRequest, seen: Status, who: Signature) -> GroupOrder:
             return pin_order(seen, who, asked.what, number)
         case "unpin":
             return unpin_order(seen, who, asked.what)
+        case "adopt":
+            return adopt_order(seen, who, number)
+        case "unadopt":
+            return unadopt_order(who, asked.what)
         case "scale" | "unscale":
             return ScaleOrder(consumers=asked.number if asked.order == "scale" else None, **who)
         case other:

@@ -282,6 +282,8 @@ def _consumer(group: str, consumer: ConsumerStatus) -> Iterator[Sample]:
     yield Sample("binwright_consumer_ready", consumer.state in {"ready", "leaving"}, labels)
     yield Sample("binwright_consumer_partitions", len(consumer.partitions), labels)
     yield Sample("binwright_consumer_load_bytes_per_second", consumer.load, labels)
+    crossing = consumer.crossing
+    yield Sample("binwright_consumer_zone_crossing_bytes_per_second", crossing, labels)
     yield Sample("binwright_consumer_staging_bytes_per_second", consumer.staging, labels)
     yield Sample("binwright_consumer_staged_bytes", consumer.staged_bytes, labels)
     yield Sample("binwright_consumer_busy_ratio", consumer.busy, labels)

@@ -16,6 +16,7 @@ NAMES = Names(
     metadata="binwright.metadata",
     commands="binwright.commands",
     landing="binwright.landing",
+    orders="binwright.group-orders",
     metrics="binwright.metrics",
     needs="binwright.metrics.needs",
 )

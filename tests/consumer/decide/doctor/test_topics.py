@@ -9,10 +9,10 @@ from binwright.consumer.decide.doctor.findings import Finding
 from binwright.consumer.decide.doctor.topics import (
     Topic,
     commands_topic,
+    compacted_topic,
     creations,
     data_topics,
     landing_topic,
-    metadata_topic,
     other_topic,
 )
 
@@ -114,17 +114,17 @@ def own(partitions: int = 10, **changed: Any) -> Topic:
 
 
 def test_a_topic_of_state_or_commands_that_deletes_by_age_is_a_fault() -> None:
-    for judged in (metadata_topic(own(config=FINE), 3), commands_topic(own(config=FINE), 10, 3)):
+    for judged in (compacted_topic(own(config=FINE), 3), commands_topic(own(config=FINE), 10, 3)):
         assert "cleanup.policy=delete" in one(judged, "fault").what
 
 
 def test_a_metadata_topic_with_few_replicas_is_warned_about() -> None:
-    assert "1 replicas" in one(metadata_topic(own(replicas=1), 3), "warning").what
+    assert "1 replicas" in one(compacted_topic(own(replicas=1), 3), "warning").what
 
 
 @pytest.mark.parametrize("changed", [{}, {"partitions": 3}, {"permitted": None, "partitions": 3}])
 def test_own_topics_that_are_large_enough_or_may_grow_are_fine(changed: Any) -> None:
-    assert list(metadata_topic(own(**changed), 3)) == []
+    assert list(compacted_topic(own(**changed), 3)) == []
     assert list(commands_topic(own(**changed), 10, 3)) == []
 
 
@@ -138,7 +138,7 @@ def test_a_commands_topic_that_is_small_and_may_not_grow_is_warned_about() -> No
 
 def test_own_topics_that_are_missing_or_hidden_are_no_fault() -> None:
     missing, hidden = topic("g.metadata", 0, config=None), topic("g.landing", 0, hidden=True)
-    assert "does not exist yet" in one(metadata_topic(missing, 3), "skipped").what
+    assert "does not exist yet" in one(compacted_topic(missing, 3), "skipped").what
     assert "does not exist yet" in one(commands_topic(missing, 10, 3), "skipped").what
     assert "see the rights" in one(landing_topic(hidden, 8, DAY), "skipped").what
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import inf
 from typing import TypeVar
 
 from binwright.consumer.decide.writer import machine
@@ -25,10 +26,10 @@ from binwright.consumer.decide.writer.states import (
     Writer,
     WriterConfig,
 )
-from binwright.protocol.messages import OffsetRange, Staged, TableMessage
+from binwright.protocol.messages import OffsetRange, Staged
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.ports.lake import Commit, Table
-from binwright.protocol.stamp import NO_ORDER, Stamp
+from binwright.protocol.stamp import Stamp
 from binwright.protocol.table_orders import TableOrder
 
 TOPIC, ID = "orders", "id-1"
@@ -87,7 +88,6 @@ def stamp(  # noqa: PLR0913
     cuts: Mapping[int, int] | None = None,
     landing_id: str | None = "landing-1",
     paused: str = "",
-    order: int = NO_ORDER,
 ) -> Stamp:
     return Stamp(
         group=TABLE.group,
@@ -101,7 +101,6 @@ def stamp(  # noqa: PLR0913
         cuts=at(cuts or {}),
         full=full,
         paused=paused,
-        order=order,
     )
 
 
@@ -166,11 +165,20 @@ class Scene:
         self.effects += effects
         return list(effects)
 
-    def announce(self, message: TableMessage, offset: int | None = None) -> list[Effect]:
+    def announce(self, message: Staged, offset: int | None = None) -> list[Effect]:
         offset = self.next_offset if offset is None else offset
         self.next_offset = offset + 1
         read = [(offset, message)]
         self.writer, effects = machine.apply_announcements(self.writer, read, self.now)
+        self.effects += effects
+        return list(effects)
+
+    def order(
+        self, *, paused: bool, reason: str = "a repair", read_at: float = inf
+    ) -> list[Effect]:
+        """Apply an order about the table, known as of this time."""
+        given = order(paused=paused, reason=reason)
+        self.writer, effects = machine.apply_order(self.writer, given, read_at)
         self.effects += effects
         return list(effects)
 

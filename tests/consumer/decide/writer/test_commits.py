@@ -39,6 +39,15 @@ def test_a_claim_has_no_offsets() -> None:
     assert (found.whole, bool(found.written)) == (False, False)
 
 
+def test_a_stamp_of_a_later_version_ends_the_search() -> None:
+    """It may have offsets that count: those of older stamps alone would land rows twice."""
+    later = stamp({0: 5}, sequence=2).encode().replace("stamp/3", "stamp/5")
+    found = resolve(history(stamp({0: 1}, full=True), later, None), TABLE, {TOPIC: ID})
+    assert (found.later, found.whole, found.committed) == ("binwright-stamp/5", False, at({}))
+    behind = resolve(history(later, stamp({0: 7}, full=True)), TABLE, {TOPIC: ID})
+    assert (behind.later, behind.committed) == ("", at({0: 7}))
+
+
 def test_a_history_of_partial_stamps_is_not_whole() -> None:
     assert not resolve(history(stamp({0: 9})), TABLE, {TOPIC: ID}).whole
 

@@ -3,14 +3,8 @@
 import pytest
 
 from binwright.consumer.decide.writer import machine
-from binwright.consumer.decide.writer.states import (
-    Append,
-    Committed,
-    HistoryRead,
-    Log,
-    ReadAnnouncements,
-)
-from binwright.protocol.stamp import NO_ORDER, read_stamp
+from binwright.consumer.decide.writer.states import Append, Committed, HistoryRead, Log
+from binwright.protocol.stamp import read_stamp
 
 from .scene import (
     CONFIG,
@@ -20,7 +14,6 @@ from .scene import (
     effects_of,
     history,
     landing,
-    order,
     staged,
     stamp,
     topic_state,
@@ -33,12 +26,12 @@ def paused() -> Scene:
     """Return a writer with a pending file, whose pause is committed."""
     scene = landing()
     scene.announce(staged("a", {0: (0, 3)}))
-    scene.announce(order(paused=True))
+    scene.order(paused=True)
     wanted = scene.next_request()
     assert isinstance(wanted, Append)
     found = read_stamp(wanted.stamp, TABLE)
     assert found
-    assert (found.paused, found.order, found.needed_from) == (WORDS, 1, 0)
+    assert (found.paused, found.needed_from) == (WORDS, 0)
     scene.complete(Committed())
     return scene
 
@@ -53,14 +46,10 @@ def test_while_a_table_is_paused_only_stamps_are_committed() -> None:
     assert not wanted.batch.slices
 
 
-def test_what_is_announced_meanwhile_is_read_again_when_the_table_lands_again() -> None:
+def test_what_was_pending_lands_once_the_table_lands_again() -> None:
     scene = paused()
+    assert [log.event for log in effects_of(scene.order(paused=False), Log)] == ["table.resumed"]
     scene.announce(staged("b", {0: (3, 6)}))
-    scene.writer = machine.apply_read_up_to(scene.writer, 99)
-    effects = scene.announce(order(paused=False))
-    assert effects_of(effects, ReadAnnouncements) == [ReadAnnouncements(1)]
-    scene.announce(staged("b", {0: (3, 6)}), offset=2)
-    scene.announce(order(paused=False), offset=3)
     scene.appends()
     scene.complete(Committed())
     scene.appends()
@@ -68,31 +57,59 @@ def test_what_is_announced_meanwhile_is_read_again_when_the_table_lands_again() 
     assert scene.committed == {0: 6}
 
 
-@pytest.mark.parametrize(("at", "still"), [(3, True), (4, True), (5, False)])
-def test_an_order_that_a_stamp_is_newer_than_does_not_count(at: int, *, still: bool) -> None:
+def test_the_same_order_again_changes_nothing() -> None:
+    """It is applied before each request."""
+    scene = paused()
+    assert scene.order(paused=True) == []
+    assert not scene.landing.stamp_due
+    scene.order(paused=False)
+    assert scene.order(paused=False) == []
+
+
+def test_an_order_that_comes_while_a_commit_is_in_flight_is_stamped_after_it() -> None:
+    scene = landing()
+    scene.announce(staged("a", {0: (0, 3)}))
+    scene.appends()
+    scene.order(paused=True)
+    scene.complete(Committed())
+    wanted = scene.next_request()
+    assert isinstance(wanted, Append)
+    assert not wanted.batch.slices
+    found = read_stamp(wanted.stamp, TABLE)
+    assert found is not None
+    assert found.paused == WORDS
+
+
+@pytest.mark.parametrize(("late_s", "still"), [(-0.1, True), (0.0, False), (1.0, False)])
+def test_orders_as_of_before_the_claim_was_resolved_do_not_count(
+    late_s: float, *, still: bool
+) -> None:
+    """The stamp may have a newer one, which the last writer had read."""
     scene = claimed()
     scene.next_request()
     scene.complete(topic_state())
     scene.next_request()
-    known = stamp({0: 1}, full=True, paused="by bob", order=4)
+    known = stamp({0: 1}, full=True, paused="by bob")
     scene.complete(HistoryRead(history(None, known), complete=True))
     assert scene.landing.paused == "by bob"
-    effects = scene.announce(order(paused=False), offset=at)
+    scene.order(paused=False, read_at=scene.landing.resolved_at + late_s)
     assert (scene.landing.paused == "by bob") is still
-    assert bool(effects_of(effects, Log)) is not still
 
 
-def test_orders_of_another_landing_topic_have_no_offset_here() -> None:
+def test_a_pause_in_the_stamp_stands_until_another_order() -> None:
+    """Of a version that had orders in the landing topic, too: its stamps have an offset there."""
+    known = stamp({0: 1}, full=True, paused="by bob").encode()
+    older = known.replace('"paused":"by bob"', '"paused":"by bob","order":7')
+    assert older != known
+    assert read_stamp(older, TABLE) == read_stamp(known, TABLE)
+
+
+def test_outside_the_landing_phase_an_order_is_ignored() -> None:
     scene = claimed()
-    scene.next_request()
-    scene.complete(topic_state(landing_id="landing-2"))
-    scene.next_request()
-    known = stamp({0: 1}, full=True, paused="by bob", order=4)
-    scene.complete(HistoryRead(history(None, known), complete=True))
-    assert (scene.landing.paused, scene.landing.order) == ("by bob", NO_ORDER)
+    assert scene.order(paused=True) == []
 
 
 def test_an_order_without_a_reason_has_none() -> None:
     scene = landing()
-    scene.announce(order(paused=True, reason=""))
+    scene.order(paused=True, reason="")
     assert scene.landing.paused == "by ann at 1970-01-01 00:00:00 UTC"

@@ -247,3 +247,13 @@ def test_a_recreated_topic_begins_at_its_first_record() -> None:
     assert scene.committed == {0: 2}
     assert scene.landing.chain.topic_ids[TOPIC] == ID
     assert isinstance(scene.writer.phase, Landing)
+
+
+def test_a_table_of_a_later_version_is_refused() -> None:
+    scene = claimed()
+    scene.complete(topic_state({0: (0, 9)}))
+    later = stamp({0: 5}, full=True).encode().replace("stamp/3", "stamp/5")
+    effects = scene.complete(HistoryRead(history(later), complete=True))
+    assert isinstance(scene.writer.phase, Contradicted)
+    assert "a later version of binwright (binwright-stamp/5)" in scene.writer.phase.reason
+    assert (list(effects), scene.next_request()) == ([], None)

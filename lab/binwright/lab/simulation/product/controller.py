@@ -208,6 +208,7 @@ class SimulatedController:
                     target = self._packing(
                         *(request.rates, request.capacity, request.current),
                         rate_variance=request.rate_variance,
+                        zones=request.zones,
                     )
                     self._feed(Packed(self._clock.now, target))
                 case Reconcile(slots=slots):

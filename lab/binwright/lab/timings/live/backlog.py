@@ -19,7 +19,7 @@ from binwright.lab.timings.published import PublishedCapacity
 from binwright.local.stack import Servers, services
 from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError
-from binwright.protocol.messages import MeasuredCapacity, Report, Staged
+from binwright.protocol.messages import MeasuredCapacity, Report
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Reader
 from binwright.recordings.load import run_load
@@ -168,12 +168,11 @@ class BacklogTest:
         complete = asyncio.Event()
 
         async def follow(reader: Reader) -> None:
-            decoder = Decoder(wire.decode_table_message)
+            decoder = Decoder(wire.decode_staged)
             while True:
                 for record, message in decoder.decode(await reader.read(READ_S)):
-                    if isinstance(message, Staged):
-                        size = message.rows * RECORD_BYTES
-                        files.append(StagedBytes(record.timestamp_ms / 1_000, message.topic, size))
+                    size = message.rows * RECORD_BYTES
+                    files.append(StagedBytes(record.timestamp_ms / 1_000, message.topic, size))
                 read = sum(file.bytes for file in files)
                 self.progress(read / total)
                 if read >= total:

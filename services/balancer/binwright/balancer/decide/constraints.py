@@ -44,6 +44,7 @@ Constraint = Literal[
     "anti-colocation",
     "capacity",  # of a resource, less the headroom
     "balance",  # use of a resource above the bound over its mean
+    "near readers",  # led where its consumers run
     "makes room",  # moved so that another replica fits
 ]
 

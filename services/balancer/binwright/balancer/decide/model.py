@@ -92,6 +92,8 @@ class Topic:
         retention_s: `retention.ms` in seconds; None: no limit.
         retention_bytes: `retention.bytes`, of each partition; None: no limit.
         rack_spread: Replicas of a partition are in as many racks as there are, evenly.
+        reader_racks: Where its consumers run, if they read from leaders: these go there as far as
+            limits allow; empty: not known.
         group: Topics of one group share no broker; None: this one is in no group.
         excluded: Its partitions stay as they are; their load counts.
         excluded_brokers: Brokers that may hold no replica of it.
@@ -103,6 +105,7 @@ class Topic:
     retention_s: float | None = None
     retention_bytes: int | None = None
     rack_spread: bool = True
+    reader_racks: frozenset[str] = frozenset()
     group: str | None = None
     excluded: bool = False
     excluded_brokers: frozenset[BrokerId] = frozenset()

@@ -37,8 +37,9 @@ from binwright.balancer.decide.plans import (
     PlanOutcome,
     moves,
 )
-from binwright.balancer.decide.search.draft import PlacementDraft
+from binwright.balancer.decide.search.draft import SLACK, PlacementDraft
 from binwright.balancer.decide.search.heuristic import Heuristic
+from binwright.balancer.decide.search.near_leaders import bring_near
 from binwright.balancer.decide.search.problem import PlacementProblem, Solution, Solver, compiled
 from binwright.balancer.decide.search.repair import evened
 from binwright.balancer.decide.search.tabu import is_small
@@ -77,7 +78,7 @@ def _balanced(cluster: Cluster, goal: Balance, solver: Solver) -> PlanOutcome:
             problem = compiled(cluster, limits)
             solution = solver.place(problem)
             if solution.feasible:
-                placement = _with_even_leaders(cluster, goal, problem, solution)
+                placement = _with_good_leaders(cluster, goal, problem, solution)
                 plan = _plan(cluster, goal, placement, limits)
                 wide = relaxed if goal.bound < inf else 1.0
                 return replace(plan, relaxed=wide, proved=solution.proved)
@@ -86,14 +87,20 @@ def _balanced(cluster: Cluster, goal: Balance, solver: Solver) -> PlanOutcome:
     return _infeasible(cluster, goal, problem, solution, solver)
 
 
-def _with_even_leaders(
+def _with_good_leaders(
     cluster: Cluster, goal: Balance, problem: PlacementProblem, solution: Solution
 ) -> Placement:
-    """Return a placement whose leaders are as even as leader moves make them."""
-    if goal.bound == inf:
-        return problem.placement(solution.at)
-    even = compiled(cluster, even_limits(cluster, goal.bound)).limits
-    return problem.placement(evened(PlacementDraft(problem, solution.at), even).at)
+    """Return a placement whose leaders are as even, then as near, as leader moves make them."""
+    draft = PlacementDraft(problem, solution.at)
+    if goal.bound < inf:
+        even = compiled(cluster, even_limits(cluster, goal.bound)).limits
+        draft = evened(draft, even)
+        draft.limits = [
+            (disk, into, min(out, tight[2] + SLACK), min(cpu, tight[3] + SLACK))
+            for (disk, into, out, cpu), tight in zip(draft.limits, even, strict=True)
+        ]
+    bring_near(draft)
+    return problem.placement(draft.at)
 
 
 def _reached(problem: PlacementProblem, solution: Solution) -> float:

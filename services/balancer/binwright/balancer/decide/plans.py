@@ -265,7 +265,7 @@ def _reasons(
     if len(after) > len(before):
         yield Reason("replication")
     if after[0] != before[0] and before[0] not in removed:
-        yield from _why_not_led(view, partition, before[0])
+        yield from _why_not_led(view, partition, before[0], after[0])
 
 
 def _why_removed(view: _Comparison, partition: Partition, broker: BrokerId) -> Iterator[Reason]:
@@ -328,9 +328,14 @@ def _makes_room(view: _Comparison, broker: BrokerId, needs: Amounts) -> Iterator
         yield Reason("makes room", broker)
 
 
-def _why_not_led(view: _Comparison, partition: Partition, broker: BrokerId) -> Iterator[Reason]:
-    """Yield why a broker that keeps its replica no longer leads."""
-    leader, follower = replica_amounts(view.cluster, partition, len(partition.replicas))
-    more = Amounts(*(a - b for a, b in zip(leader, follower, strict=True)))
+def _why_not_led(
+    view: _Comparison, partition: Partition, broker: BrokerId, leader: BrokerId
+) -> Iterator[Reason]:
+    """Yield why a broker that keeps its replica no longer leads, and another one does."""
+    near = view.cluster.topics[partition.id.topic].reader_racks
+    both = replica_amounts(view.cluster, partition, len(partition.replicas))
+    more = Amounts(*(a - b for a, b in zip(*both, strict=True)))
     reasons = [*_overloads(view, broker, more)]
+    if view.brokers[broker].rack not in near and view.brokers[leader].rack in near:
+        reasons.append(Reason("near readers", leader))
     yield from reasons or _makes_room(view, broker, more)

@@ -99,7 +99,8 @@ async def _topics(seen: Awaitable[Seen | Finding], settings: Settings) -> Sequen
     slots, staged_s = settings.controller.max_slots, settings.staging.retention_s
     return [
         *topics.data_topics(data, settings.topic_patterns, largest),
-        *topics.metadata_topic(all_topics[names.metadata], found.brokers),
+        *topics.compacted_topic(all_topics[names.metadata], found.brokers),
+        *topics.compacted_topic(all_topics[names.orders], found.brokers),
         *topics.commands_topic(all_topics[names.commands], slots, found.brokers),
         *topics.landing_topic(all_topics[names.landing], LANDING_PARTITIONS, staged_s),
         *topics.other_topic(all_topics[names.metrics]),

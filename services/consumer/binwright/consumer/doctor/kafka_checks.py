@@ -146,11 +146,13 @@ async def look_at_topics(settings: Settings) -> Seen:
             metadata=settings.metadata_topic,
             commands=settings.commands_topic,
             landing=settings.landing_topic,
+            orders=settings.orders_topic,
             metrics=settings.monitor.topic,
             needs=settings.needs_topic,
         )
         wanted_partitions = {
-            **dict.fromkeys((names.metadata, names.commands, names.metrics, names.needs), 1),
+            **dict.fromkeys((names.metadata, names.commands, names.orders), 1),
+            **dict.fromkeys((names.metrics, names.needs), 1),
             names.landing: LANDING_PARTITIONS,
         }
         seen = await permitted_cluster(cluster, {*names.data, *wanted_partitions})

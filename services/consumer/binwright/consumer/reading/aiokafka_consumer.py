@@ -50,8 +50,10 @@ class AssignedConsumer:
         passed: Started partitions -> their position, where no record stands before it.
     """
 
-    def __init__(self, kafka: KafkaSettings, isolation: str, inflated_bytes: int) -> None:
-        self._kafka, self._isolation = kafka, isolation
+    def __init__(
+        self, kafka: KafkaSettings, isolation: str, inflated_bytes: int, zone: str | None
+    ) -> None:
+        self._kafka, self._isolation, self._zone = kafka, isolation, zone
         self._limits = Limits(inflated_bytes)
         self._first: set[KafkaPartition] = set()  # started, and not fetched yet
         self._watched: Mapping[KafkaPartition, Watch] = {}
@@ -71,6 +73,7 @@ class AssignedConsumer:
             max_partition_fetch_bytes=PARTITION_BYTES,
             fetch_max_wait_ms=FETCH_WAIT_MS,
             fetch_min_bytes=MIN_FETCH_BYTES,
+            client_rack=self._zone,
         )
         keep_to_own_topics(self._consumer)
         try:

@@ -52,6 +52,7 @@ class KafkaDataReader:
         group: str,
         isolation: str = "read_committed",
         inflated_bytes: int = INFLATED_BYTES,
+        zone: str | None = None,
     ) -> None:
         """Read with the group's name.
 
@@ -60,12 +61,13 @@ class KafkaDataReader:
             group: Whose offsets are read and committed.
             isolation: Kafka's `isolation.level`.
             inflated_bytes: Limit of a compressed batch's inflated size.
+            zone: Where this process runs: it reads from a replica there, if brokers allow that.
         """
         self._kafka = kafka
         self._cluster = ClusterClient(kafka)
         self._topics = DataTopics(self._cluster)
         self._offsets = GroupOffsets(self._cluster, group, kafka.request_timeout_s)
-        self._assigned = AssignedConsumer(kafka, isolation, inflated_bytes)
+        self._assigned = AssignedConsumer(kafka, isolation, inflated_bytes, zone)
         self._starts: dict[TopicPartition, object] = {}  # the latest start of each, by identity
         self._delays = RetryDelays()
         self._jumps: dict[TopicPartition, tuple[int, int]] = {}

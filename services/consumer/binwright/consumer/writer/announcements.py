@@ -10,7 +10,7 @@ from binwright.consumer.decide.writer.chain import contradiction
 from binwright.kafka.control_records import READ_S, Decoder, landing_partition
 from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
-from binwright.protocol.messages import Staged, TableMessage
+from binwright.protocol.messages import Staged
 from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
 from binwright.protocol.wire import message_key
 from binwright.runtime.clock import loop_s
@@ -26,8 +26,8 @@ AHEAD_S = 1.0
 """A table that is ahead of another waits for records only so long: longer than a broker takes to
 answer a fetch that was moved."""
 
-Announced = Sequence[tuple[int, TableMessage]]
-"""Messages to one table's writer: offset in the landing topic and message, in offset order."""
+Announced = Sequence[tuple[int, Staged]]
+"""Announcements to one table: offset in the landing topic and message, in offset order."""
 
 
 @dataclass(eq=False, slots=True)
@@ -47,18 +47,16 @@ class Subscription:
     """Called with the reason when the landing topic was deleted, truncated or recreated; the
     subscription has ended."""
     turn: int = 0  # of its last records
-    decoder: Decoder[TableMessage] = field(
-        default_factory=lambda: Decoder(wire.decode_table_message)
-    )
+    decoder: Decoder[Staged] = field(default_factory=lambda: Decoder(wire.decode_staged))
 
     async def take(self, records: Sequence[Record], position: int) -> None:
         """Hand out what is this table's of consecutive records, which end before `position`."""
         key = self.table.encode()
         # Announcements of other tables, and those read before, are not decoded.
         own = [r for r in records if r.offset >= self.next and message_key(r.key) == key]
-        announced: list[tuple[int, TableMessage]] = []
+        announced: list[tuple[int, Staged]] = []
         for record, message in self.decoder.decode(own):
-            if isinstance(message, Staged) and (reason := contradiction(message, self.takes)):
+            if reason := contradiction(message, self.takes):
                 fields = {"table": self.table, "offset": record.offset, "file": message.file}
                 log.error("announcement.refused", **fields, reason=reason)
             else:

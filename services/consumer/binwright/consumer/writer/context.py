@@ -9,6 +9,7 @@ from binwright.consumer.decide.writer.states import WriterConfig
 from binwright.consumer.timings import Timings
 from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.maintenance import TableMaintenance
+from binwright.consumer.writer.orders import TableOrders
 from binwright.protocol.ports.kafka import ControlTopics, DataReader
 from binwright.protocol.ports.lake import Lake, Staging
 from binwright.runtime.settings import Target
@@ -82,6 +83,7 @@ class WriterContext:
     bus: ControlTopics
     landing_topic: str  # with the announcements of staged files
     announcements: LandingTopic
+    orders: TableOrders  # of people, about tables
     reader: DataReader  # for queries about data topics and the group's offsets
     staging: Staging
     config: Callable[[Target], WriterConfig]  # of a table, with a new writer id in each call

@@ -11,6 +11,7 @@ from binwright.consumer.decide.writer.chain import same_topic
 from binwright.consumer.decide.writer.machine import (
     Step,
     apply_announcements,
+    apply_order,
     apply_outcome,
     apply_read_up_to,
     due_at,
@@ -170,11 +171,13 @@ class TableWriter:
 
     async def _write(self, lake: Lake) -> None:
         runner = RequestRunner(lake, self._context, self._writer.config)
+        self._context.orders.subscribe(self._table, self._changed.set)
         try:
             while not self.stopping and not isinstance(self._writer.phase, Lost):
                 await self._step(runner)
         finally:
             self._context.maintenance.released(self._table)
+            self._context.orders.unsubscribe(self._table)
             await self._context.announcements.unsubscribe(self._table)
             await lake.release(self._table)
 
@@ -214,6 +217,7 @@ class TableWriter:
             raise RestartNeeded(f"the landing topic cannot be read further: {self._landing_fault}")
         if self._forms_fault:
             raise RestartNeeded(self._forms_fault)
+        self._follow_order()
         writer, request = next_request(self._writer, loop_s())
         if request is None:
             self._advance(writer)
@@ -230,7 +234,14 @@ class TableWriter:
         if current and outcome and not self.stopping:
             await self._react(runner, current, outcome)
 
+    def _follow_order(self) -> None:
+        """Apply the newest order about the table."""
+        orders = self._context.orders
+        if (order := orders.newest(self._table)) is not None:
+            self._apply_step(apply_order(self._writer, order, orders.read_at))
+
     def _next_request(self) -> Request | None:
+        self._follow_order()
         writer, request = next_request(self._writer, loop_s())
         self._advance(writer)
         return request
@@ -337,7 +348,7 @@ class TableWriter:
         paced = isinstance(request, Append) or (landing and isinstance(request, QueryKafka))
         if isinstance(self._writer.phase, Contradicted):
             self._set_fault(self._writer.phase.reason, refused=True)
-            raise RestartNeeded("what has landed contradicts Kafka", REFUSED_S)
+            raise RestartNeeded(self._writer.phase.reason, REFUSED_S)
         match outcome:
             case Unclear(reason=reason) | Conflict(reason=reason):
                 self._set_fault(reason)
@@ -371,13 +382,13 @@ class TableWriter:
     def _has_room(self) -> bool:
         """Whether more is read: what does not join may wait for a later announcement (†).
 
-        A table that is paused reads on for the order to land again; announcements it passes over.
+        A paused table reads no further, so that a long pause takes no memory.
         """
         phase = self._writer.phase
         if not isinstance(phase, Landing):
             return True
         is_full = len(phase.chain.pending) >= MOST_PENDING
-        return not is_full or not phase.joins or bool(phase.paused)
+        return not phase.paused and (not is_full or not phase.joins)
 
     async def _apply_announcements(self, announced: Announced, read_up_to: int) -> None:
         if not isinstance(self._writer.phase, Landing):

@@ -13,6 +13,7 @@ from binwright.consumer.writer.effects import OffsetCommitter
 from binwright.consumer.writer.table_writer import TableWriter
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.messages import TableReport
+from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import Target
 
 log = structlog.get_logger()
@@ -85,9 +86,10 @@ class Writers:
         return dict(sorted(reports.items()))
 
     async def run(self) -> None:
-        """Maintain the tables until cancelled, then abandon all of them."""
+        """Maintain the tables and read orders until cancelled, then abandon all tables."""
         try:
-            await self._context.maintenance.run()
+            async with background_tasks(must_not_end(self._context.orders.run())):
+                await self._context.maintenance.run()
         finally:
             tasks = {each.task for each in self._tables.values()}
             tasks |= {role.committing for role in self._roles.values()}

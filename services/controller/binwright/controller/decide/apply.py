@@ -1,4 +1,4 @@
-"""Applies records of metadata partition 0 and measurements to the group, in every state.
+"""Applies records and measurements to the group, in every state.
 
 Also compares reports with what the controller assumes. Partition 0 orders both, and a report of a
 process never overtakes its reply to a command: what the controller assumes of a consumer never runs
@@ -23,8 +23,11 @@ from binwright.controller.decide.ownership import (
     acknowledge_start,
     acknowledge_stop,
 )
+from binwright.controller.decide.zones import with_zones
 from binwright.protocol.group_orders import (
+    AdoptOrder,
     CordonOrder,
+    FormerOrders,
     FreezeOrder,
     Held,
     PinOrder,
@@ -38,19 +41,20 @@ from binwright.protocol.messages import (
     Gap,
     Goodbye,
     Hello,
-    Inbound,
     Leave,
     LimitsMeasured,
     Planned,
     Proposed,
     Report,
     Started,
+    StateRecord,
     Stopped,
     Withdrawn,
 )
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.monitors import accept_measurement, drop_silent
 from binwright.protocol.savings import Savings
+from binwright.protocol.table_orders import TableOrder
 
 
 def later_claim(group: Group, event: RecordRead) -> int | None:
@@ -72,13 +76,13 @@ def apply_record(group: Group, event: RecordRead) -> Update:
             return _apply_hello(group, message, event)
         case Dead() as message:
             return _apply_dead(group, message)
-        case Claim() | Savings():
+        case Claim() | Savings() | FormerOrders() | TableOrder():
             return group, ()
         case LimitsMeasured() as message:
             return (adopt_limits(group, message) if group.term is None else group), ()
         case Planned() | Proposed() | Approved() | Accepted() | Withdrawn() as message:
             return apply_plan_record(group, message, event)
-        case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder() as message:
+        case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder() | AdoptOrder() as message:
             return apply_order(group, message)
         case Held() as message:
             return (replace(group, held=message.reasons) if group.term is None else group), ()
@@ -193,6 +197,7 @@ def _apply_report(group: Group, member: Member, report: Report, now: float) -> U
         leaving=report.leaving,
         replied_term=report.term,
         capacity=report.capacity or member.capacity,
+        zone=report.zone,
         reading=report.reading,
         writing=report.writing,
     )
@@ -246,7 +251,7 @@ def apply_measurement(group: Group, event: Measured) -> Update:
     group = replace(
         group, monitors=monitors, rates=rates, measured_at=event.now, volatility=volatility
     )
-    group = with_backlogs(group, measurement)
+    group = with_zones(with_backlogs(group, measurement), measurement)
     if count_changed:
         group = add_partitions(group, (TopicPartition(topic, number) for number in range(count)))
     return group, logs
@@ -276,7 +281,7 @@ def drop_silent_monitors(group: Group, now: float) -> Update:
 # --- where a report differs from what the controller assumes ------------------------------------
 
 
-def inconsistency(group: Group, message: Inbound) -> str | None:
+def inconsistency(group: Group, message: StateRecord) -> str | None:
     """Return how a report contradicts what this controller assumes of its sender; None: it agrees.
 
     Only a partition that its owner does not read counts: all else is corrected in place.
@@ -288,7 +293,7 @@ def inconsistency(group: Group, message: Inbound) -> str | None:
     return None if first is None else f"consumer {message.slot} does not read {first}"
 
 
-def correct(group: Group, message: Inbound, now: float) -> Update:
+def correct(group: Group, message: StateRecord, now: float) -> Update:
     """Stop what a report lists in excess, release lost writer roles, have gaps read again."""
     match message:
         case Report(slot=slot, epoch=epoch) if epoch == group.member(slot).epoch:

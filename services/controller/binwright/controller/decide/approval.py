@@ -1,8 +1,9 @@
 """Plans that need approval, and the last approved plan, which the controller restores.
 
 In mode `approve` the controller by itself only restores the last approved plan and assigns
-partitions without a reader. All of this is rebuilt from metadata partition 0, so the number of a
-proposed plan stays valid when another controller takes over.
+partitions without a reader. All of this is rebuilt from records, so the number of a proposed plan
+stays valid when another controller takes over. Plans and approvals have topics of their own, so an
+approval may be read before the plan that it names.
 """
 
 from dataclasses import dataclass, replace
@@ -24,9 +25,7 @@ def apply_plan_record(group: Group, message: PlanRecord, event: RecordRead) -> U
     """Apply one record about plans; return the group and what the shell must do."""
     match message:
         case Proposed():
-            return _log_proposed(
-                replace(group, proposal=Proposal(message, event.offset)), message, event.offset
-            )
+            return _apply_proposed(group, message, event.offset)
         case Approved():
             return _apply_approval(group, message)
         case Accepted():
@@ -39,7 +38,12 @@ def apply_plan_record(group: Group, message: PlanRecord, event: RecordRead) -> U
             return _void_approvals(group, message.term) if message.keeps is None else group, ()
 
 
-def _log_proposed(group: Group, plan: Proposed, number: int) -> Update:
+def _apply_proposed(group: Group, plan: Proposed, number: int) -> Update:
+    """Apply a proposed plan, and an approval of it that was read before."""
+    early, logs = group.early_approval, tuple[Action, ...]()
+    group = replace(group, proposal=Proposal(plan, number))
+    if early is not None:
+        group, logs = _apply_approval(group, early)
     if group.term is None:  # history
         return group, ()
     facts = {
@@ -49,7 +53,7 @@ def _log_proposed(group: Group, plan: Proposed, number: int) -> Update:
         "moves": len(plan.moves),
         "waits": plan.waits,
     }
-    return group, (Log("plan.proposed", facts),)
+    return replace(group, early_approval=None), (Log("plan.proposed", facts), *logs)
 
 
 def _void_approvals(group: Group, term: int) -> Group:
@@ -78,15 +82,15 @@ def _apply_approval(group: Group, message: Approved) -> Update:
     if proposal is not None and proposal.number == number and proposal.plan.waits:
         logs = () if proposal.approved or group.term is None else (Log("plan.approved", facts),)
         return replace(group, proposal=replace(proposal, approved=True)), logs
-    if group.term is None or (
-        group.approved_plan is not None and number <= group.approved_plan.plan
-    ):
-        return group, ()  # history, or a repeated approval of a plan already accepted
+    if group.approved_plan is not None and number <= group.approved_plan.plan:
+        return group, ()  # a repeated approval of a plan already accepted
+    if group.term is None or (proposal is not None and proposal.number is None):
+        return replace(group, early_approval=message), ()
     return group, (Log("approval.refused", {**facts, "reason": _refusal_reason(proposal, number)}),)
 
 
 def _refusal_reason(proposal: Proposal | None, number: int) -> str:
-    if proposal is None or proposal.number is None:
+    if proposal is None:
         return "no plan waits"
     if proposal.number != number:
         return f"it is not the plan that waits: that is {proposal.number}"
@@ -181,11 +185,12 @@ def approved_slots(group: Group) -> frozenset[Slot]:
 
 
 def retire_drained(group: Group) -> Update:
-    """End the consumers that were drained by an order, once they own nothing."""
-    idle = group.controls.rules.drained & (group.living() - group.owning_slots())
+    """End the consumers that own nothing, and were drained by an order or are on nodes that go."""
+    closed = group.controls.rules.drained | group.ending()
+    idle = closed & (group.living() - group.owning_slots())
     if group.config.mode == "observe" or idle == group.retired_slots:
         return group, ()
-    running = (group.living() | group.owning_slots() | approved_slots(group)) - idle
+    running = (group.desired | group.owning_slots() | approved_slots(group)) - idle
     return replace(group, retired_slots=idle), (Reconcile(running),) if idle else ()
 
 

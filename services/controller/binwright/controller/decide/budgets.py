@@ -1,15 +1,16 @@
 """Keeps moves within the budgets of the settings: per hour, and at a time.
 
 Only moves between living consumers count: a partition without a reader gets one at once. What a
-consumer that is asked to end reads moves at once, too, and counts.
+consumer reads that is asked to end, or whose node goes, moves at once, too, and counts.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import replace
 from math import fsum
 
 from binwright.controller.decide.group import Group, Proposal
+from binwright.controller.decide.zones import near_moves
 from binwright.protocol.model import Assignment, Slot, TopicPartition
 
 MINUTE_MS, HOUR_MIN = 60_000, 60
@@ -63,8 +64,9 @@ def affordable(
     """Return `target` with the moves left out that the budget of an hour does not allow.
 
     Those that orders ask for come first, then those that unload consumers above their limit, then
-    consumers that the target empties, each of them whole: else its moves would save nothing. All
-    others come last, if something makes the plan necessary.
+    consumers that the target empties, each of them whole: else its moves would save nothing; then
+    those after which a partition no longer crosses zones. All others come last, if something makes
+    the plan necessary.
     """
     left = moves_left(group)
     if left is None or len(moves) <= left:
@@ -84,8 +86,9 @@ def affordable(
     staying = set(target.values())
     emptied = [(len(own), slot) for slot, own in by_source.items() if slot not in staying]
     for _, slot in sorted(emptied):
-        accepted.take(p for p in by_source[slot] if p not in accepted.chosen)
-    for partition in sorted(moves.keys() - accepted.chosen) if triggered else ():
+        accepted.take(by_source[slot])
+    near = sorted(near_moves(group, moves), key=group.need, reverse=True)
+    for partition in (*near, *(sorted(moves) if triggered else ())):
         accepted.take((partition,))
     left_out = {p: old for p, (old, _) in moves.items() if p not in accepted.chosen}
     return {**target, **left_out}
@@ -101,7 +104,7 @@ class _Accepted:
 
     def take(self, partitions: Iterable[TopicPartition], *, whatever: bool = False) -> None:
         """Accept these moves together, if the budget and the new owners have room for all."""
-        wanted = list(partitions)
+        wanted = [p for p in partitions if p not in self.chosen]
         loads = dict(self.loads)
         for partition in wanted:
             old, new = self.moves[partition]
@@ -129,7 +132,8 @@ def movable_now(group: Group, misplaced: Iterable[TopicPartition]) -> list[Topic
     ordered = sorted(misplaced)
     if most is None and most_bytes is None:
         return ordered
-    urgent = [p for p in ordered if _reader_is_leaving(group, p)]
+    ending = group.ending()
+    urgent = [p for p in ordered if _reader_ends(group, p, ending)]
     moving = [*group.partitions.pending, *group.unread(), *urgent]
     number, rate = len(moving), fsum(map(group.need, moving))
     begun = list(urgent)
@@ -143,6 +147,6 @@ def movable_now(group: Group, misplaced: Iterable[TopicPartition]) -> list[Topic
     return begun
 
 
-def _reader_is_leaving(group: Group, partition: TopicPartition) -> bool:
+def _reader_ends(group: Group, partition: TopicPartition, ending: Container[Slot]) -> bool:
     slot = group.partitions[partition].slot
-    return slot is not None and group.member(slot).leaving
+    return slot is not None and (group.member(slot).leaving or slot in ending)

@@ -1,15 +1,17 @@
 """What people's standing orders and the settings allow, at one moment of the wall clock.
 
 Where orders contradict each other or the settings, a closed consumer (cordoned or drained) comes
-before a pin to it, and one slot at least stays open. What is not followed is named, and why.
+before a pin to it, and one slot at least stays open. An adopted value of a setting holds while the
+settings give what it replaces. What is not followed is named, and why.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from binwright.packing.rules import NO_RULES, Rules
 from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.group_orders import (
+    AdoptOrder,
     CordonOrder,
     FreezeOrder,
     GroupOrder,
@@ -19,6 +21,7 @@ from binwright.protocol.group_orders import (
     subject,
 )
 from binwright.protocol.model import Slot
+from binwright.protocol.savings import SettingName, value_fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +33,16 @@ class Controls:
         frozen: What freezes moves, as text; empty: nothing does.
         orders: In force, those of the settings too.
         ignored: Orders that are not followed, and why, a sentence each.
+        packing: Name of the one that is adopted; None: the settings' own.
+        replan_interval_s: As adopted; None: the settings' own.
     """
 
     rules: Rules = NO_RULES
     frozen: str = ""
     orders: tuple[GroupOrder, ...] = ()
     ignored: tuple[str, ...] = ()
+    packing: str | None = None
+    replan_interval_s: float | None = None
 
     def of_slot(self, slot: Slot) -> str:
         """Return the order that closes a slot, as text; empty: none does."""
@@ -89,6 +96,41 @@ def controls(
         ignored.append(f"{signed(wanted)}; there are {max_slots - len(drained)} slots for it")
     rules = Rules(pinned, cordoned, drained, consumers, bool(frozen))
     return Controls(rules, frozen, orders, (*ignored, *unfollowed))
+
+
+def with_adopted(found: Controls, given: Mapping[SettingName, str | None]) -> Controls:
+    """Return the controls with the values of settings that people have adopted.
+
+    Args:
+        found: With the orders in force.
+        given: The values that the settings give; None: an object gives it, and no order changes it.
+    """
+    values: dict[SettingName, str] = {}
+    ignored: list[str] = []
+    for order in found.orders:
+        if not isinstance(order, AdoptOrder) or order.value is None:
+            continue
+        if fault := _unadoptable(order, order.value, given[order.setting]):
+            ignored.append(f"{signed(order)}; {fault}")
+        else:
+            values[order.setting] = order.value
+    if not values and not ignored:
+        return found
+    interval = values.get("replan_interval_s")
+    return replace(
+        found,
+        ignored=(*found.ignored, *ignored),
+        packing=values.get("packing"),
+        replan_interval_s=None if interval is None else float(interval),
+    )
+
+
+def _unadoptable(order: AdoptOrder, value: str, given: str | None) -> str:
+    if given is None:
+        return "the group's object gives it, and is to be changed instead"
+    if given != order.replaces:
+        return f"the settings give {given} by now"
+    return value_fault(order.setting, value)
 
 
 def _frozen(orders: Iterable[GroupOrder], frozen_hours: Iterable[DailyWindow], wall_ms: int) -> str:

@@ -44,7 +44,8 @@ def drained(group: Group, target: Assignment) -> Assignment:
 
     The largest goes first, each to the least loaded ready consumer, which may exceed its limit
     until the slot's new process is ready. Partitions that another consumer still reads wait for
-    that process, and so does everything while no consumer is ready.
+    that process, and so does everything while no consumer is ready. What a draining slot reads does
+    not wait for a new owner whose process has not begun.
     """
     leaving = {slot for slot, member in group.members.items() if member.leaving}
     ready = group.usable()
@@ -53,6 +54,8 @@ def drained(group: Group, target: Assignment) -> Assignment:
     stranded = {
         p for p, slot in target.items() if slot in leaving and _is_stranded(group, p, leaving)
     }
+    read = {p for slot in leaving for p in group.partitions.owned_by(slot)}
+    stranded |= {p for p in read & target.keys() if group.member(target[p]).epoch is None}
     if not stranded:
         return target
     staying = {p: slot for p, slot in target.items() if p not in stranded}
@@ -74,8 +77,14 @@ def drain_plan(group: Group) -> Plan | None:
         return None
     current, first = group.assignment(), min(leaving)
     wanted = {p: current.get(p, first) for p in group.partitions if not group.gone(p)}
-    reasons = tuple(f"consumer {slot} was asked to end" for slot in sorted(leaving))
+    reasons = tuple(_end_reason(group, slot) for slot in sorted(leaving))
     return forced_plan(group, drained(group, wanted), reasons)
+
+
+def _end_reason(group: Group, slot: Slot) -> str:
+    disruption = group.disruptions.get(slot)
+    asked = f"consumer {slot} was asked to end"
+    return asked if disruption is None else f"{asked}: {disruption.reason}"
 
 
 def reader_plan(group: Group) -> Plan | None:

@@ -4,20 +4,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from binwright.packing.inputs import Capacity
+from binwright.packing.zones import NO_ZONES, Zones
 from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import Command, Inbound
+from binwright.protocol.messages import Command, Inbound, StateRecord
 from binwright.protocol.model import Assignment, Rates, Slot
+from binwright.protocol.ports.fleet import Disruption
 
 # --- events ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class RecordRead:
-    """A record of metadata partition 0, in the order of offsets; this controller's own, too."""
+    """A record of metadata partition 0 or of the orders topic; this controller's own, too.
+
+    Those of one topic come in the order of their offsets. Of a new leader all orders come first.
+    """
 
     now: float
-    offset: int
-    message: Inbound
+    offset: int  # in its topic
+    message: StateRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,15 @@ class ProcessEnded:
     process: str  # its name, as in its `Hello`
 
 
-Event = RecordRead | Measured | Packed | Tick | ProcessEnded
+@dataclass(frozen=True, slots=True)
+class Disrupted:
+    """The fleet reports other disruptions than before: these are all there are."""
+
+    now: float
+    disruptions: Mapping[Slot, Disruption]
+
+
+Event = RecordRead | Measured | Packed | Tick | ProcessEnded | Disrupted
 
 
 # --- actions: the shell carries them out in order ----------------------------------------------
@@ -89,11 +102,20 @@ class Pack:
     capacity: Capacity
     current: Assignment
     rate_variance: float | None = None  # mean squared change, (bytes/s)^2; None: not observed
+    zones: Zones = NO_ZONES
+    packing: str | None = None  # its name, as an order has it; None: the settings' own
 
 
 @dataclass(frozen=True, slots=True)
 class Reconcile:
     """Run exactly these slots."""
+
+    slots: frozenset[Slot]
+
+
+@dataclass(frozen=True, slots=True)
+class Renew:
+    """Let the fleet restart these disrupted slots, one by one, and no others."""
 
     slots: frozenset[Slot]
 
@@ -120,4 +142,4 @@ class Log:
     facts: Mapping[str, object] = field(default_factory=dict)
 
 
-Action = Publish | Send | Broadcast | Pack | Reconcile | Destroy | StepDown | Log
+Action = Publish | Send | Broadcast | Pack | Reconcile | Renew | Destroy | StepDown | Log

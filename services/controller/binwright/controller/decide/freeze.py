@@ -9,15 +9,18 @@ from binwright.controller.decide.states import Manage
 
 
 def without_moves(state: Manage) -> Manage:
-    """Return the state without the moves that have not begun, but those of draining consumers.
+    """Return the state without the moves that have not begun.
 
-    They do not count for the budget of the hour.
+    Those off consumers that are asked to end, or whose nodes go, stay. The others do not count for
+    the budget of the hour.
     """
-    group, goal = state.group, state.goal
+    group, goal, ending = state.group, state.goal, state.group.ending()
     staying = {
         p: at.slot
         for p in goal.misplaced
-        if isinstance(at := group.partitions.get(p), Owned) and not group.member(at.slot).leaving
+        if isinstance(at := group.partitions.get(p), Owned)
+        and not group.member(at.slot).leaving
+        and at.slot not in ending
     }
     if staying:
         group = uncount_moves(group, staying.keys() & state.moves)

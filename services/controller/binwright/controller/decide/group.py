@@ -1,6 +1,7 @@
 """What a controller knows of its group: its slots, and the owners of partitions and tables.
 
-Controllers rebuild it from metadata partition 0 (and measurements), so all know the same.
+Controllers rebuild it from metadata partition 0, the orders topic and measurements, so all know the
+same. What is about to end processes, the fleet reports.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,9 +18,11 @@ from binwright.controller.decide.rates import MeasuredRates, RateVolatility
 from binwright.packing.inputs import Capacity, SlotCapacities
 from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.group_orders import PinOrder, StandingOrders
-from binwright.protocol.messages import Accepted, MeasuredCapacity, Proposed, TableReport
+from binwright.protocol.messages import Accepted, Approved, MeasuredCapacity, Proposed, TableReport
 from binwright.protocol.model import Assignment, BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.protocol.monitors import Monitors
+from binwright.protocol.ports.fleet import Disruption
+from binwright.protocol.savings import SettingName, setting_text
 from binwright.protocol.selection import Selection
 
 Mode = Literal["observe", "approve", "act"]
@@ -39,6 +42,7 @@ class ControllerConfig:
     plan_timeout_s: float = 120.0
     command_retry_s: float = 10.0
     stale_s: float = 90.0
+    zone_price: float = 0.0  # of bytes that cross zones, in bytes that move; 0: nothing
     catch_up_s: float = 0.0  # in which a backlog is to be read; 0: it adds no consumers
     late_s: float = 60.0  # age of staged rows above which the sink is the limit
     max_slots: int = 100
@@ -53,6 +57,8 @@ class ControllerConfig:
     moves_per_hour: int | None = None  # of partitions, by plans; None: any number
     moves_at_a_time: int | None = None  # likewise
     moving_bytes_per_s: float | None = None  # rate of the partitions that move at a time
+    packing: str = "sticky"  # its name
+    given: frozenset[str] = frozenset()  # settings of the group's object: no order changes them
 
     def includes(self, topic: str) -> bool:
         """Whether the group reads this topic."""
@@ -66,6 +72,15 @@ class ControllerConfig:
         share = self.capacity / self.limits.default
         named = {s: BytesPerSecond(share * limit) for s, limit in self.limits.named.items()}
         return SlotCapacities(self.capacity, named)
+
+    @property
+    def adoptable(self) -> dict[SettingName, str | None]:
+        """Return the values of the settings that an order may change; None: it may not here."""
+        values: dict[SettingName, str | None] = {
+            "packing": self.packing,
+            "replan_interval_s": setting_text(self.replan_interval_s),
+        }
+        return {name: None if name in self.given else value for name, value in values.items()}
 
     def with_limits(self, limits: PerSlot) -> "ControllerConfig":
         """Return the configuration with other limits, of which capacities are the same share."""
@@ -84,6 +99,7 @@ class Member:
     goodbye: int | None = None  # the last of its epochs that shut down orderly
     ready: bool = False
     leaving: bool = False  # its last report says that it was asked to end
+    zone: str | None = None  # where it runs, by its last report
     replied_term: int | None = None  # the term of its last report
     seen_at: float = 0.0
     arrived_at: float = 0.0  # when its Hello was read
@@ -134,11 +150,14 @@ class Group:
     )  # with the number of each topic's partitions
     monitors: Monitors = field(default_factory=Monitors)
     catch_up: Map[TopicPartition, BytesPerSecond] = field(default_factory=Map)  # beside rates
+    readable_in: Map[str, Mapping[int, frozenset[str]]] = field(default_factory=Map)
+    """Topic -> partition -> the zones in which it can be read; empty while that costs nothing."""
     volatility: RateVolatility = field(default_factory=RateVolatility)
     last_plan: Assignment = field(
         default_factory=dict
     )  # target of the last plan that was carried out
     proposal: Proposal | None = None
+    early_approval: Approved | None = None  # of a plan that was not read yet
     approved_plan: Accepted | None = None  # the last one; without targets: it is void
     measured_at: float | None = None
     ticked_at: float = 0.0
@@ -149,7 +168,16 @@ class Group:
     over_budget: tuple[str, ...] = ()  # what of the last plan waits for the budget
     held: tuple[str, ...] = ()  # what orders and settings hold back, as last published
     retired_slots: frozenset[Slot] = frozenset()  # drained ones that were told to end
+    desired: frozenset[Slot] = frozenset()  # what the fleet was last told to run
+    disruptions: Mapping[Slot, Disruption] = field(default_factory=dict)  # as last reported
+    renewable: frozenset[Slot] = frozenset()  # disrupted ones that the fleet may restart
     revisions: int = 0
+
+    @property
+    def replan_interval_s(self) -> float:
+        """Return the interval at which a smaller plan is computed without a trigger, s."""
+        adopted = self.controls.replan_interval_s
+        return self.config.replan_interval_s if adopted is None else adopted
 
     def member(self, slot: Slot) -> Member:
         """Return what is known of a slot; an empty `Member` if no record named it."""
@@ -162,6 +190,14 @@ class Group:
     def usable(self) -> list[Slot]:
         """Return the slots that may be given partitions and tables, sorted."""
         return sorted([slot for slot, member in self.members.items() if member.usable])
+
+    def ending(self) -> frozenset[Slot]:
+        """Return the slots whose processes the platform ends before long."""
+        return frozenset(s for s, why in self.disruptions.items() if why.kind == "node")
+
+    def is_open(self, slot: Slot) -> bool:
+        """Whether a slot may be given more: neither an order nor a disruption closes it."""
+        return slot not in self.disruptions and self.controls.rules.is_open(slot)
 
     def living(self) -> frozenset[Slot]:
         """Return the slots that are known to have a living process."""

@@ -18,7 +18,6 @@ from binwright.controller.decide.apply import (
 )
 from binwright.controller.decide.approval import (
     accept_proposal,
-    approved_slots,
     displaced,
     outdated_reason,
     reevaluate,
@@ -26,7 +25,8 @@ from binwright.controller.decide.approval import (
     retire_drained,
     withdraw_proposal,
 )
-from binwright.controller.decide.budgets import affords, uncount_moves
+from binwright.controller.decide.budgets import affords
+from binwright.controller.decide.carry_out import give_up, reject, start_plan
 from binwright.controller.decide.deaths import declare_dead, process_ended
 from binwright.controller.decide.drain import (
     drain_plan,
@@ -38,6 +38,7 @@ from binwright.controller.decide.drain import (
 )
 from binwright.controller.decide.events import (
     Action,
+    Disrupted,
     Event,
     Log,
     Measured,
@@ -69,14 +70,18 @@ from binwright.controller.decide.moves import (
 )
 from binwright.controller.decide.orders import publish_held, refresh_controls
 from binwright.controller.decide.plans import (
-    Plan,
     Rejected,
     has_fresh_measurements,
     packing_request,
     plan,
-    planned_message,
     proposed_message,
     triggers,
+)
+from binwright.controller.decide.replacements import (
+    begin_replacements,
+    on_disrupted,
+    permit_renewals,
+    replaced,
 )
 from binwright.controller.decide.states import (
     Leading,
@@ -90,7 +95,6 @@ from binwright.controller.decide.states import (
 )
 from binwright.protocol.errors import IllegalTransition
 from binwright.protocol.messages import Claim, Report, Started
-from binwright.protocol.model import Slot
 
 
 def begin(config: ControllerConfig, controller: str, now: float) -> Step:
@@ -187,25 +191,42 @@ def _decide(state: Sentinel, event: Tick) -> Step:
     group = forget_gone(group)
     plan, restored_state = restore_plan(group, state.restored_state)
     if plan is not None:
-        managing, more = _start_plan(group, plan, event.now)  # needs no approval
+        managing, more = start_plan(group, plan, event.now)  # needs no approval
         return _proceed(managing, event.now, (*actions, *more))
     group, retired = retire_drained(group)
-    actions = (*actions, *retired)
+    group, permitted = permit_renewals(group)
+    actions = (*actions, *retired, *permitted)
+    fresh = has_fresh_measurements(group, state.since, event.now)
+    triggered_by = triggers(group) if fresh else ()
+    due = event.now - state.since > group.replan_interval_s
+    # In mode `observe` a plan is only published, so `replan_interval_s` is often enough, as it is
+    # for what waits for the budget of an hour.
+    waits = group.config.mode == "observe" or (group.over_budget and not group.unread())
+    packs = triggered_by and (due or not waits)
+    # A plan that is necessary replaces consumers, too: a replacement that never starts delays none.
+    first = packs and group.config.mode == "act"
+    if not first and (replacing := _replace(group, event.now, actions)) is not None:
+        return replacing
     state = replace(state, group=group, restored_state=restored_state)
-    if not has_fresh_measurements(group, state.since, event.now):
+    if not fresh:
         return _without_measurements(state, event.now, actions)
-    triggered_by, due = triggers(group), event.now - state.since > group.config.replan_interval_s
     if not due and (displaced(group) if restored_state is None else restored_state.displaced):
         return state, actions
     if group.proposal is not None and group.config.mode != "act":
         return _with_proposal(state, group.proposal, triggered_by, event.now, actions)
-    # In mode `observe` a plan is only published, so `replan_interval_s` is often enough, as it is
-    # for what waits for the budget of an hour.
-    waits = group.config.mode == "observe" or (group.over_budget and not group.unread())
-    if (due and not group.controls.frozen) or (triggered_by and (due or not waits)):
+    if (due and not group.controls.frozen) or packs:
         after, more = _request_packing(group, event.now, triggered_by)
         return after, (*actions, *more)
     return state, actions
+
+
+def _replace(group: Group, now: float, actions: tuple[Action, ...] = ()) -> Step | None:
+    """Begin to replace consumers before they end; None: none is to be replaced now."""
+    group, plan, accepted = begin_replacements(group)
+    if plan is None:
+        return None
+    managing, more = start_plan(group, plan, now)
+    return _proceed(managing, now, (*actions, *accepted, *more))
 
 
 def _without_measurements(state: Sentinel, now: float, actions: tuple[Action, ...]) -> Step:
@@ -220,7 +241,7 @@ def _without_measurements(state: Sentinel, now: float, actions: tuple[Action, ..
         return replace(state, group=group), actions
     # Without measurements no consumer is retired.
     kept_slots = (group.living() | last_slots(group)) - group.controls.rules.drained
-    managing, more = _start_plan(group, plan, now, kept_slots)
+    managing, more = start_plan(group, plan, now, kept_slots)
     return _proceed(managing, now, (*actions, *more))
 
 
@@ -232,7 +253,7 @@ def _with_proposal(
     actions: tuple[Action, ...],
 ) -> Step:
     """Let a proposed plan wait, carry it out once approved, or replace it when it is outdated."""
-    group, due = state.group, now - state.since > state.group.config.replan_interval_s
+    group, due = state.group, now - state.since > state.group.replan_interval_s
     outdated = outdated_reason(group, proposal.plan)
     waits = group.controls.frozen or (proposal.approved and not affords(group, proposal))
     if proposal.number is None or (outdated is None and (waits or not (due or proposal.approved))):
@@ -247,7 +268,7 @@ def _with_proposal(
     if not proposal.approved:
         return replace(state, since=now), actions
     group, accepted = accept_proposal(group)
-    managing, more = _start_plan(group, evaluated, now)
+    managing, more = start_plan(group, evaluated, now)
     return _proceed(managing, now, (*actions, *accepted, *more))
 
 
@@ -260,23 +281,15 @@ def _request_packing(group: Group, now: float, triggered_by: tuple[str, ...]) ->
 
 def _on_packed(state: Reassign, event: Packed) -> Step:
     """Start, propose or reject the plan that the packing leads to."""
-    result = plan(state.group, event.target, state.triggered_by)
+    result = plan(state.group, replaced(state.group, event.target), state.triggered_by)
     group = replace(state.group, over_budget=result.over_budget)
     if isinstance(result, Rejected):
-        return _reject(group, event.now, result.reason)
+        return _replace(group, event.now) or reject(group, event.now, result.reason)
     if group.config.mode != "act":
         proposal = Proposal(proposed_message(group, result))
         return Sentinel(replace(group, proposal=proposal), event.now), (Publish(proposal.plan),)
-    managing, actions = _start_plan(group, result, event.now)
+    managing, actions = start_plan(group, result, event.now)
     return _proceed(managing, event.now, actions)
-
-
-def _reject(group: Group, now: float, reason: str) -> Step:
-    """Keep the assignment; a consumer that was started for a plan never carried out is retired."""
-    log = Log("plan.rejected", {"reason": reason})
-    if group.config.mode != "act" or group.owning_slots() >= group.living():
-        return Sentinel(group, now), (log,)
-    return Sentinel(group, now), (log, Reconcile(group.owning_slots()))
 
 
 def _on_tick_in_reassign(state: Reassign, event: Tick) -> Step:
@@ -293,26 +306,6 @@ def _on_tick_in_reassign(state: Reassign, event: Tick) -> Step:
 # --- Group Management: a plan is carried out ----------------------------------------------------
 
 
-def _start_plan(
-    group: Group, plan: Plan, now: float, kept_slots: frozenset[Slot] = frozenset()
-) -> tuple[Manage, tuple[Action, ...]]:
-    """Begin to carry out a plan: publish it, and start the consumers that it needs.
-
-    Args:
-        group: The group.
-        plan: The plan.
-        now: Seconds, monotonic.
-        kept_slots: Slots that keep running after the plan, even if they own nothing then.
-    """
-    kept_slots |= approved_slots(group)
-    needed = kept_slots.union(plan.target.values(), group.owning_slots())
-    message = planned_message(group, plan)
-    after = replace(group, last_plan=plan.target, moved=message.moved)
-    moves = frozenset(plan.changes.moves)
-    managing = Manage(after, now, goal_for(group, plan.target), kept_slots, moves)
-    return managing, (Publish(message), Reconcile(needed))
-
-
 def _proceed(state: Leading, now: float, actions: tuple[Action, ...]) -> Step:
     """Send what can be sent now: in Group Management every record may let a partition move on."""
     if not isinstance(state, Manage):
@@ -320,7 +313,7 @@ def _proceed(state: Leading, now: float, actions: tuple[Action, ...]) -> Step:
             group, more = _assign_writers(state.group, now)
             return replace(state, group=group), (*actions, *more)
         # Without delay: a draining consumer waits for its partitions to move, but not forever.
-        state, more = _start_plan(state.group, plan, now)
+        state, more = start_plan(state.group, plan, now)
         actions = (*actions, *more)
     if state.group.controls.frozen and not state.frozen:
         state = without_moves(state)
@@ -345,8 +338,8 @@ def _on_tick_in_manage(state: Manage, event: Tick) -> Step:
     group, actions = _run_timers(state.group, event.now)
     if event.now - state.since > group.config.plan_timeout_s:
         log = Log("plan.overdue", {"seconds": group.config.plan_timeout_s})
-        group = uncount_moves(group, state.goal.misplaced & state.moves)
-        return Sentinel(group, event.now), (*actions, log)
+        after, more = give_up(replace(state, group=group), event.now, log)
+        return after, (*actions, *more)
     target = {p: slot for p, slot in state.goal.target.items() if not group.gone(p)}
     return _proceed(replace(state, group=group, goal=goal_for(group, target)), event.now, actions)
 
@@ -362,21 +355,25 @@ TRANSITIONS: Mapping[tuple[type, type], tuple[Callable[..., Step], tuple[type, .
     (Synchronize, Packed): (_ignore, ()),  # requested before the inconsistency
     (Synchronize, Tick): (synchronize.on_tick, ()),
     (Synchronize, ProcessEnded): (_on_process_ended, ()),
+    (Synchronize, Disrupted): (on_disrupted, ()),
     (Sentinel, RecordRead): (_on_record, (Manage, Synchronize, SteppedDown)),
     (Sentinel, Measured): (_on_measured, ()),
     (Sentinel, Packed): (_ignore, ()),  # overdue
     (Sentinel, Tick): (_on_tick_in_sentinel, (Reassign, Manage)),
     (Sentinel, ProcessEnded): (_on_process_ended, ()),
+    (Sentinel, Disrupted): (on_disrupted, ()),
     (Reassign, RecordRead): (_on_record, (Manage, Synchronize, SteppedDown)),
     (Reassign, Measured): (_on_measured, ()),
     (Reassign, Packed): (_on_packed, (Sentinel, Manage)),
     (Reassign, Tick): (_on_tick_in_reassign, (Sentinel,)),
     (Reassign, ProcessEnded): (_on_process_ended, ()),
+    (Reassign, Disrupted): (on_disrupted, ()),
     (Manage, RecordRead): (_on_record, (Sentinel, Synchronize, SteppedDown)),
     (Manage, Measured): (_on_measured, ()),
     (Manage, Packed): (_ignore, ()),  # overdue
     (Manage, Tick): (_on_tick_in_manage, (Sentinel,)),
     (Manage, ProcessEnded): (_on_process_ended, ()),
+    (Manage, Disrupted): (on_disrupted, (Sentinel,)),
 }
 
 
@@ -395,6 +392,8 @@ def transition(state: State, event: Event) -> Step:
     function, targets = TRANSITIONS[type(state), type(event)]
     after, actions = function(state, event)
     actions = (*ended, *actions)
+    if wanted := [action.slots for action in actions if isinstance(action, Reconcile)]:
+        after = replace(after, group=replace(after.group, desired=wanted[-1]))
     if type(after) not in {type(state), *targets}:
         raise IllegalTransition(f"{type(event).__name__}: {state} became {after}")
     return after, actions

@@ -148,9 +148,10 @@ def find_readers(
     """Return `target` with these partitions added, at some of these slots, without delay.
 
     Each goes to the consumer that it is pinned to, else to the least loaded that is open; to a
-    cordoned one, or even a drained one, only while there is no other.
+    cordoned one, or even a drained one, or one whose node goes, only while there is no other.
     """
-    rules = group.controls.rules
+    rules, ending = group.controls.rules, group.ending()
+    new_owners = [slot for slot in new_owners if slot not in ending] or new_owners
     if not rules:
         return spread(group.rates, target, unassigned, new_owners)
     pinned = {p: pin for p in unassigned if (pin := rules.pin(p)) in new_owners and pin is not None}
@@ -180,7 +181,8 @@ def candidates(group: Group, staying: Collection[Slot] | None = None) -> list[Sl
         staying: The slots that the plan keeps; other ones are about to be retired. None: no plan.
     """
     ready, rules = group.usable(), group.controls.rules
-    usable = [slot for slot in ready if slot not in rules.drained] or ready
+    closed = rules.drained | group.ending()
+    usable = [slot for slot in ready if slot not in closed] or ready
     stay = usable if staying is None else [slot for slot in usable if slot in staying]
     return [slot for slot in stay if _reads(group, slot)] or stay or usable
 
@@ -210,8 +212,7 @@ def wanted_writers(group: Group, staying: Collection[Slot] | None = None) -> dic
         if slot is not None and slot in count and count[slot] < share:
             wanted |= dict.fromkeys(unit, slot)
             count[slot] += 1
-    is_open = group.controls.rules.is_open
-    fewest = [(tables, slot) for slot, tables in count.items() if is_open(slot)]
+    fewest = [(tables, slot) for slot, tables in count.items() if group.is_open(slot)]
     fewest = fewest or [(tables, slot) for slot, tables in count.items()]
     heapify(fewest)
     for unit in units:
@@ -253,11 +254,13 @@ def move_writers(group: Group, now: float, staying: Collection[Slot] | None = No
 def _must_stop(group: Group, topic: str, slot: Slot, wanted: dict[str, Slot]) -> bool:
     """Whether another slot should write it, or its topic is gone and all staged data has landed.
 
-    During a freeze a table keeps its writer, unless that is asked to end.
+    During a freeze a table keeps its writer, unless that is asked to end, or its node goes.
     """
     member = group.member(slot)
     if topic in wanted:
-        return wanted[topic] != slot and (not group.controls.frozen or member.leaving)
+        if wanted[topic] == slot:
+            return False
+        return not group.controls.frozen or member.leaving or slot in group.ending()
     tables = member.tables_of(topic)
     gone = topic not in group.partitions.topics
     landed = bool(tables) and not any(table.pending_bytes for table in tables)

@@ -4,10 +4,11 @@ import re
 from dataclasses import replace
 
 from binwright.controller.decide.budgets import affords
-from binwright.controller.decide.controls import controls
+from binwright.controller.decide.controls import controls, with_adopted
 from binwright.controller.decide.events import Log, Publish
 from binwright.controller.decide.group import Group, Update
 from binwright.controller.decide.plans import order_triggers, reader_triggers
+from binwright.controller.decide.replacements import roll_held
 from binwright.protocol.group_orders import (
     MAX_SHOWN,
     MAX_TEXT,
@@ -48,7 +49,7 @@ def _with_controls(group: Group) -> Group:
         config.max_slots,
         group.wall_ms,
     )
-    return replace(group, controls=found)
+    return replace(group, controls=with_adopted(found, config.adoptable))
 
 
 # --- what is held back ---------------------------------------------------------------------------
@@ -66,6 +67,7 @@ def held_reasons(group: Group) -> tuple[str, ...]:
         found += group.over_budget
         found += [f"{plan}: its moves exceed controller.moves_per_hour" for plan in _over(group)]
         found += _overloads(group)
+    found += roll_held(group)
     return tuple(text[:MAX_TEXT] for text in found[:MAX_SHOWN])
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from binwright.controller.decide.budgets import affordable, count_moves, moves_left
 from binwright.controller.decide.events import Pack
 from binwright.controller.decide.group import Group
+from binwright.controller.decide.zones import near_moves, zones
 from binwright.packing.adjust import ensure_min_slots, limit_slots, worth_moving
 from binwright.packing.inputs import slot_capacities
 from binwright.packing.placement import is_overfull, most_consumers, open_inputs, place
@@ -62,7 +63,8 @@ def packing_request(group: Group) -> Pack:
     current: Assignment = group.assignment()
     if rules := group.controls.rules:
         rates, capacity, current = open_inputs(rates, slot_capacities(capacity), current, rules)
-    return Pack(rates, capacity, current, group.volatility.mean_square)
+    variance, packing = group.volatility.mean_square, group.controls.packing
+    return Pack(rates, capacity, current, variance, zones(group), packing)
 
 
 def plan(group: Group, packing: Assignment, triggered_by: tuple[str, ...]) -> Plan | Rejected:
@@ -135,7 +137,7 @@ def reuse_idle_consumers(group: Group, target: Assignment) -> dict[TopicPartitio
     wanted, owning = frozenset(target.values()), frozenset(group.assignment().values())
     living, rules = group.living(), group.controls.rules
     idle = sorted(
-        (s for s in living - owning - wanted if rules.is_open(s) and not group.member(s).leaving),
+        (s for s in living - owning - wanted if group.is_open(s) and not group.member(s).leaving),
         key=lambda slot: (not group.member(slot).ready, slot),
     )
     replacements: dict[Slot, Slot] = {}
@@ -163,7 +165,8 @@ def evaluate(group: Group, target: Assignment, triggered_by: tuple[str, ...]) ->
     """Decide whether to go from the present owners to those of `target`.
 
     A triggered plan is always accepted; partitions without a reader trigger one, too. Any other
-    with moves must save consumers: at least half the share of bytes that it moves.
+    with moves must save consumers: at least half the share of bytes that it moves. Bytes that no
+    longer cross zones pay for moves, too, at `zone_price`.
 
     Returns:
         The plan with its reasons, or the reason for its rejection.
@@ -173,7 +176,7 @@ def evaluate(group: Group, target: Assignment, triggered_by: tuple[str, ...]) ->
     if not changes:
         return Rejected("nothing would change")
     triggers = triggered_by or _unread_trigger(changes)
-    balance = _Balance.of(rates, current, target, changes)
+    balance = _Balance.of(group, rates, target, changes)
     if not triggers and changes.moves and not balance.worthwhile:
         return Rejected(f"{balance.summary()}; {balance.allowance()}")
     return Plan(
@@ -203,13 +206,21 @@ class _Balance:
     moves: int
     partitions: int  # in the target
     moved_share: float  # share of all bytes/s that moves, 0 to 1
+    zone_price: float  # 0: zones do not matter
+    near_share: float  # of all bytes/s: what no longer crosses zones
+    crossing: tuple[float, float]  # share of all bytes/s that crosses zones, before and after
 
     @classmethod
-    def of(
-        cls, rates: Rates, current: Assignment, target: Assignment, changes: Difference
-    ) -> "_Balance":
+    def of(cls, group: Group, rates: Rates, target: Assignment, changes: Difference) -> "_Balance":
+        current, known = group.assignment(), zones(group)
         total = sum(rates[p] for p in sorted(target))
+        near = sum(rates[p] for p in near_moves(group, changes.moves))
+        crossing = (known.crossing(rates, owners) for owners in (current, target))
+        before, after = (bytes_ / total if total else 0.0 for bytes_ in crossing)
         return cls(
+            zone_price=known.price,
+            near_share=near / total if total else 0.0,
+            crossing=(before, after),
             before=len(set(current.values())),
             after=len(set(target.values())),
             moves=len(changes.moves),
@@ -225,23 +236,35 @@ class _Balance:
     @property
     def worthwhile(self) -> bool:
         # Moving a partition without load still pauses its reader.
-        return self.saved > 0 and self.saved >= MIN_SAVING * self.moved_share
+        before, after = self.crossing
+        gains = self.saved > 0 or (self.saved == 0 and after < before)
+        return gains and self.saved >= MIN_SAVING * (self.moved_share - self.paid_by_zones)
+
+    @property
+    def paid_by_zones(self) -> float:
+        """The share of bytes whose moves are paid by what no longer crosses zones."""
+        return self.zone_price * self.near_share
 
     def summary(self) -> str:
         consumers = counted(self.before, "consumer")
         change = consumers if self.before == self.after else f"{consumers} -> {self.after}"
         if not self.moves:
             return f"{change}; nothing moves"
-        return (
+        moves = (
             f"{change}; moves {self.moves} of {counted(self.partitions, 'partition')}, "
             f"{self.moved_share:.1%} of the bytes"
         )
+        if not self.zone_price:
+            return moves
+        before, after = self.crossing
+        return moves + f"; {after:.1%} of the bytes cross zones, {before:.1%} before"
 
     def allowance(self) -> str:
         """Return which moves would have been accepted, as text."""
+        payable = max(0.0, self.saved) / MIN_SAVING + self.paid_by_zones
         if self.saved <= 0:
-            return "saves no consumer"
-        payable = self.saved / MIN_SAVING
+            paid = f", and bytes that no longer cross zones pay for {payable:.1%} at most"
+            return "saves no consumer" + (paid if self.near_share else "")
         return f"saving {self.saved:.1%} of the consumers pays for {payable:.1%} at most"
 
 

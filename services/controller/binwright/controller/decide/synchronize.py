@@ -26,7 +26,7 @@ from binwright.controller.decide.ownership import (
     State,
 )
 from binwright.controller.decide.states import Sentinel, Step, SteppedDown, Synchronize
-from binwright.protocol.messages import Claim, Inbound, Report, StateQuery
+from binwright.protocol.messages import Claim, Report, StateQuery, StateRecord
 from binwright.protocol.model import Slot, TopicPartition
 
 
@@ -69,7 +69,8 @@ def begin_term(group: Group, term: int) -> Update:
     log = Log("term.begun", {"term": term})
     # Consumers that died together with the previous leader restart now, not after their timeout.
     actions = (Reconcile(group.living() | approved_slots(group)), Broadcast(StateQuery(term=term)))
-    return replace(group, term=term, revisions=0), (log, *actions)
+    # All plans before the claim were read: an approval of none of them is of a topic that is gone.
+    return replace(group, term=term, revisions=0, early_approval=None), (log, *actions)
 
 
 def awaiting_reply(group: Group) -> list[Slot]:
@@ -83,7 +84,7 @@ def awaiting_reply(group: Group) -> list[Slot]:
 
 
 def collect_replies(
-    group: Group, replies: Mapping[Slot, Report], message: Inbound
+    group: Group, replies: Mapping[Slot, Report], message: StateRecord
 ) -> Mapping[Slot, Report]:
     """Return the latest reply of every living epoch."""
     if isinstance(message, Report) and message.term == group.term:

@@ -7,7 +7,7 @@ import structlog
 
 from binwright.fleets.reconcile import check_slots
 from binwright.protocol.model import Slot
-from binwright.protocol.ports.fleet import Process
+from binwright.protocol.ports.fleet import Disruption, Process
 
 log = structlog.get_logger()
 
@@ -32,6 +32,13 @@ class FixedFleet:
     async def find_ended(self, processes: Mapping[Slot, Process]) -> Collection[Slot]:  # noqa: ARG002 - the port's
         """Fit `Fleet.find_ended`: none is known to have ended."""
         return ()
+
+    def disruptions(self) -> Mapping[Slot, Disruption]:
+        """Fit `Fleet.disruptions`: this fleet knows of none."""
+        return {}
+
+    def renew(self, slots: Collection[Slot]) -> None:
+        """Fit `Fleet.renew`: this fleet restarts nothing."""
 
     def update_ready(self, ready: Mapping[Slot, float]) -> None:
         """Fit `Fleet.update_ready`: this fleet renews nothing."""

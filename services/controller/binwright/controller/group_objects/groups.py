@@ -33,6 +33,7 @@ from binwright.controller.group_objects.spec import (
     KIND,
     PLURAL,
     environment,
+    given_settings,
     group_name,
     secrets_in,
     settings_of,
@@ -244,7 +245,7 @@ class Groups:
         try:
             settings = settings_of(obj, self.base)
             check_allowed(settings, self.base, namespace_of(obj))
-            context = capped(group_context(settings), admission.consumers)
+            context = capped(group_context(settings, given_settings(obj)), admission.consumers)
         except UserError as exc:
             await self._refuse(obj, "SpecRefused", str(exc))
             return
@@ -253,7 +254,13 @@ class Groups:
         spec = DeploymentSpec(settings.group, owner.namespace, owner, environment(settings))
         template = self._template_of(cluster, obj)
         # Not what is admitted: consumers beyond that may still have to hand over what they read.
-        fleet = KubernetesFleet(cluster, spec, settings.controller.max_slots, template)
+        fleet = KubernetesFleet(
+            cluster,
+            spec,
+            settings.controller.max_slots,
+            template,
+            moves=settings.controller.mode != "observe",
+        )
         self._fleets.append(fleet)
         try:
             async with background_tasks(must_not_end(fleet.run())):

@@ -65,6 +65,7 @@ _CONTROLLER = {
     "capacityBytesPerSecond": "capacity_bytes_per_s",
     "slotLimits": "slot_limits",
     "packing": "packing",
+    "zonePrice": "zone_price",
     "maxConsumers": "max_slots",
     "minConsumers": "min_slots",
     "mode": "mode",
@@ -147,6 +148,12 @@ def settings_of(obj: Obj, base: Settings) -> Settings:
     if secrets := secrets_in(settings):
         raise SettingsError(f"the spec does not hold: {'; '.join(secrets)}")
     return settings
+
+
+def given_settings(obj: Obj) -> frozenset[str]:
+    """Return the settings of the controller that a valid object gives itself."""
+    spec = obj["spec"]
+    return frozenset(_controller(spec, _Spec.model_validate(spec)))
 
 
 def _tables(given: Iterable[Obj]) -> tuple[TableSettings, ...]:

@@ -16,6 +16,8 @@ const ORDERS = {
   uncordon: { text: "uncordon, or end a drain", number: CONSUMER },
   scale: { text: "scale to a number", number: "Consumers", reason: true, until: true },
   unscale: { text: "unscale: follow the load" },
+  adopt: { text: "adopt what savings propose", number: "Proposal", reason: true, until: true },
+  unadopt: { text: "unadopt: a setting as the file has it", what: "Setting" },
   pause: { text: "pause a table", what: TABLE, reason: true },
   resume: { text: "resume a table", what: TABLE },
   approve: { text: "approve a plan", number: "Plan" },

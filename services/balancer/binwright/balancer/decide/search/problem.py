@@ -43,6 +43,7 @@ class PlacementProblem:
         allowed: Whether each broker may hold replicas of it; one sequence for each topic.
         racks: Of each broker.
         most: Replicas of a partition that a rack may hold.
+        near: Brokers in the racks of a partition's readers; empty: not known.
         groups: The anti-colocation group, -1: none.
         topics: Of each partition.
     """
@@ -60,6 +61,7 @@ class PlacementProblem:
     allowed: Sequence[Sequence[bool]]
     racks: Sequence[int]
     most: Sequence[int]
+    near: Sequence[frozenset[int]]
     groups: Sequence[int]
     topics: Sequence[int]
 
@@ -91,6 +93,10 @@ def compiled(cluster: Cluster, limits: LoadLimits) -> PlacementProblem:
     group_ids: Mapping[str | None, int] = {None: -1} | {g: i for i, g in enumerate(groups)}
     allowed = {n: [may_hold(b, t) for b in brokers] for n, t in cluster.topics.items()}
     most = {name: most_in_a_rack(cluster, topic) for name, topic in cluster.topics.items()}
+    near = {
+        name: frozenset(b for b, each in enumerate(brokers) if each.rack in topic.reader_racks)
+        for name, topic in cluster.topics.items()
+    }
     topics = [cluster.topics[each.id.topic] for each in partitions]
     return PlacementProblem(
         names=[each.id for each in partitions],
@@ -106,6 +112,7 @@ def compiled(cluster: Cluster, limits: LoadLimits) -> PlacementProblem:
         allowed=[allowed[topic.name] for topic in topics],
         racks=[rack_ids[rack_of[broker.id]] for broker in brokers],
         most=[most[topic.name] for topic in topics],
+        near=[near[topic.name] for topic in topics],
         groups=[group_ids[topic.group] for topic in topics],
         topics=[topic_ids[topic.name] for topic in topics],
     )

@@ -105,8 +105,8 @@ def _data_topic(topic: Topic, inflated_bytes: int) -> Iterator[Finding]:
         )
 
 
-def metadata_topic(topic: Topic, brokers: int) -> Iterator[Finding]:
-    """Judge the group's metadata topic, if there is one; `brokers` is how many there are."""
+def compacted_topic(topic: Topic, brokers: int) -> Iterator[Finding]:
+    """Judge the group's topic of metadata, or of orders, if it is there; `brokers`: how many."""
     yield from _control_topic(topic)
     if topic.exists and topic.config is not None:
         facts = TopicDescription(topic.config, topic.replicas, brokers)
@@ -124,7 +124,7 @@ def commands_topic(topic: Topic, slots: int, brokers: int) -> Iterator[Finding]:
         slots: `controller.max_slots`; each has a partition of its own.
         brokers: How many there are.
     """
-    yield from metadata_topic(topic, brokers)
+    yield from compacted_topic(topic, brokers)
     if topic.exists and topic.partitions < slots and not _may(topic, "Alter"):
         yield warning(
             _name(topic),

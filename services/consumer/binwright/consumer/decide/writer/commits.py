@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from binwright.consumer.decide.writer.chain import same_topic
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Commit, PartitionOffsets, Table
-from binwright.protocol.stamp import NO_ORDER, Stamp, read_stamp
+from binwright.protocol.stamp import Stamp, later_kind, read_stamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +22,8 @@ class Resolved:
     written: frozenset[str]
     """Topics, or earlier ones of their names, of which the group has landed rows, or decided where
     partitions begin."""
+    later: str = ""  # the kind of a stamp that only a later version reads; what landed is not known
     paused: str = ""  # who paused the table, when and why
-    order: int = NO_ORDER  # that says so, or that it lands
 
 
 def resolve(
@@ -44,9 +44,11 @@ def resolve(
     cuts: dict[TopicPartition, int] = {}
     ids: dict[str, str | None] = {}
     replaced: set[str] = set()
-    whole = False
+    whole, later = False, ""
     for commit in commits:
         stamp = read_stamp(commit.metadata, table)
+        if stamp is None and (later := later_kind(commit.metadata, table)):
+            break
         if stamp is None or not stamp.sequence:
             continue  # not of this group, or a claim
         newest = newest or stamp
@@ -68,8 +70,8 @@ def resolve(
         needed_from=newest.needed_from if newest else 0,
         whole=whole,
         written=frozenset(ids),
+        later=later,
         paused=newest.paused if newest else "",
-        order=newest.order if newest else NO_ORDER,
     )
 
 

@@ -25,7 +25,7 @@ from binwright.consumer.decide.writer.states import (
     by_name,
 )
 from binwright.protocol.fields import LATEST_MS
-from binwright.protocol.messages import TableMessage
+from binwright.protocol.messages import Staged
 from binwright.protocol.model import newest
 from binwright.protocol.ports.lake import Batch
 from binwright.protocol.stamp import Stamp
@@ -42,41 +42,30 @@ GATHER_S = 0.2  # between the announcements of consumers that stage together
 Step = tuple[Landing, tuple[Effect, ...]]
 
 
-def apply_announcements(
-    state: Landing, read: Sequence[tuple[int, TableMessage]], now: float
-) -> Step:
-    """Add announcements to the chain, and follow orders: (offset of the record, message).
-
-    What is announced while the table is paused is left: it is read again once the table lands, so
-    that a long pause takes no memory.
-    """
-    announced, passed_over = [], bool(state.paused)
-    effects: list[Effect] = []
-    for offset, message in read:
-        if isinstance(message, TableOrder):
-            state, logs = _follow(state, offset, message)
-            effects += logs
-            passed_over |= bool(state.paused)
-        elif not passed_over:
-            announced.append(Announcement(offset, message, now))
+def apply_announcements(state: Landing, read: Sequence[tuple[int, Staged]], now: float) -> Step:
+    """Add announcements to the chain: (offset of the record, message)."""
+    announced = [Announcement(offset, message, now) for offset, message in read]
     chain, finished = chains.add_announcements(state.chain, announced)
-    if passed_over and not state.paused:
-        effects.append(ReadAnnouncements(chain.next_announcement))
     # Until a stamp fixes where partitions begin, another writer may decide differently (†).
-    if not state.stamp_due:
-        effects += _delete(finished)
-    return replace(state, chain=chain), tuple(effects)
+    effects = () if state.stamp_due else _delete(finished)
+    return replace(state, chain=chain), effects
 
 
-def _follow(state: Landing, offset: int, order: TableOrder) -> Step:
-    """Pause, or land again; a stamp records it before anything else is committed (†)."""
-    if offset <= state.order:
-        return state, ()  # read again: the stamp that this writer resolved has it, or a newer one
+def follow(state: Landing, order: TableOrder, read_at: float) -> Step:
+    """Pause, or land again; a stamp records it before anything else is committed (†).
+
+    Args:
+        state: Of the writer.
+        order: The newest about the table.
+        read_at: As of when that is known, s, monotonic. What was read before the claim was resolved
+            may be older than the order that the stamp has.
+    """
     by = _words(order)
-    facts = {"order": by}
-    log = Log("table.paused", facts) if order.paused else Log("table.resumed", facts)
     paused = by if order.paused else ""
-    return replace(state, paused=paused, order=offset, stamp_due=True), (log,)
+    if read_at < state.resolved_at or paused == state.paused:
+        return state, ()
+    log = Log("table.paused" if paused else "table.resumed", {"order": by})
+    return replace(state, paused=paused, stamp_due=True), (log,)
 
 
 def _words(order: TableOrder) -> str:
@@ -194,7 +183,6 @@ def _send(
         full=full,
         several=len(after.topic_ids) > 1,
         paused=state.paused,
-        order=state.order,
     )
     flight = InFlightCommit(batch, after, stamp, now)
     request = Append(batch, state.lease, sequence, stamp.encode())
@@ -223,7 +211,7 @@ def committed(state: Landing, config: WriterConfig, now: float, outcome: Committ
         state,
         chain=chain,
         flight=None,
-        stamp_due=state.order != flight.stamp.order,  # an order that came meanwhile
+        stamp_due=state.paused != flight.stamp.paused,  # an order that came meanwhile
         since_full=1 if flight.stamp.full else state.since_full + 1,
         commit_s=commit_s if flight.batch.slices else state.commit_s,
         commit_spread_s=spread_s if flight.batch.slices else state.commit_spread_s,

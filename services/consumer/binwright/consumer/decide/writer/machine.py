@@ -46,9 +46,10 @@ from binwright.consumer.decide.writer.states import (
     Writer,
     by_name,
 )
-from binwright.protocol.messages import TableMessage
+from binwright.protocol.messages import Staged
 from binwright.protocol.ports.lake import PartitionOffsets, Table
-from binwright.protocol.stamp import NO_ORDER, Stamp
+from binwright.protocol.stamp import Stamp
+from binwright.protocol.table_orders import TableOrder
 
 Step = tuple[Writer, tuple[Effect, ...]]
 
@@ -74,9 +75,7 @@ def due_at(writer: Writer, now: float) -> float:
     return now
 
 
-def apply_announcements(
-    writer: Writer, read: Sequence[tuple[int, TableMessage]], now: float
-) -> Step:
+def apply_announcements(writer: Writer, read: Sequence[tuple[int, Staged]], now: float) -> Step:
     """Apply records of the landing topic, in order of their offsets.
 
     One of another table is ignored, and all outside the landing phase.
@@ -88,9 +87,19 @@ def apply_announcements(
     return replace(writer, phase=phase), effects
 
 
+def apply_order(writer: Writer, order: TableOrder, read_at: float) -> Step:
+    """Apply the newest order about the table, as of `read_at` (s, monotonic); again has no effect.
+
+    Outside the landing phase it is ignored.
+    """
+    if not isinstance(writer.phase, Landing):
+        return writer, ()
+    return _with_phase(writer, landing.follow(writer.phase, order, read_at))
+
+
 def apply_read_up_to(writer: Writer, offset: int) -> Writer:
     """Apply that the table has no further announcement before `offset` of the landing topic."""
-    if not isinstance(writer.phase, Landing) or writer.phase.paused:
+    if not isinstance(writer.phase, Landing):
         return writer
     chain = chains.read_up_to(writer.phase.chain, offset)
     return replace(writer, phase=replace(writer.phase, chain=chain))
@@ -187,6 +196,8 @@ def _apply_while_resolving(writer: Writer, phase: Resolving, outcome: Outcome, n
             return replace(writer, phase=replace(phase, kafka=outcome)), ()
         case HistoryRead(commits=commits, complete=complete) if phase.kafka is not None:
             resolved = resolve(commits, writer.config.table, phase.kafka.topic_ids)
+            if resolved.later:
+                return replace(writer, phase=Contradicted(_later(resolved.later))), ()
             if resolved.whole:
                 return _begin(writer, phase.kafka, resolved, now)
             longer = replace(phase, limit=phase.limit * LONGER)
@@ -202,6 +213,13 @@ def _apply_while_resolving(writer: Writer, phase: Resolving, outcome: Outcome, n
             return _begin(writer, phase.kafka, resolved, now)
         case _:
             return writer, ()  # no conclusive outcome: the request is repeated
+
+
+def _later(kind: str) -> str:
+    return (
+        f"the table has commits of a later version of binwright ({kind}), which this one does not "
+        "read: it lands nothing. Run that version, or a later one, again"
+    )
 
 
 def _with_landed_offsets(stamped: Resolved, landed: LandedOffsets) -> Resolved:
@@ -252,8 +270,7 @@ def _begin(writer: Writer, facts: KafkaState, resolved: Resolved, now: float) ->
         landing_id=facts.landing_id,
         stamp_due=not begins.keys() <= resolved.committed.keys() or not resolved.whole,
         paused=resolved.paused,
-        # A recreated landing topic has none of the orders that were read.
-        order=resolved.order if resolved.landing_id == facts.landing_id else NO_ORDER,
+        resolved_at=now,
         begin_at_end=begin_at_end(facts, resolved.written, latest=latest),
         ends={p: end for p, (_, end) in facts.bounds.items()},
         checked_at=now,

@@ -9,7 +9,7 @@ from binwright.consumer.decide.writer.commits import Resolved
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
 from binwright.protocol.ports.lake import Batch, Commit, PartitionOffsets, Table
-from binwright.protocol.stamp import NO_ORDER, Stamp
+from binwright.protocol.stamp import Stamp
 
 FIRST_LOOK, LONGER = 128, 16
 """How many commits of the history are read at first; by how much that is multiplied each time."""
@@ -316,7 +316,7 @@ class Landing:
     joins: bool = True  # a pending range joined, when last looked
     retry_at: float = 0.0
     paused: str = ""  # who paused the table, when and why; empty: it lands
-    order: int = NO_ORDER  # offset of the newest order
+    resolved_at: float = 0.0  # after which other writers commit nothing more
     fault: str = ""  # why the table refuses batches; empty: it does not
     late: bool = False  # commits take longer than `freshness_s`
     rows: int = 0  # landed under this claim
@@ -328,7 +328,7 @@ class Landing:
 
 @dataclass(frozen=True, slots=True)
 class Contradicted:
-    """What has landed cannot be of this topic, or of one of these: a person must decide."""
+    """What has landed is not of these topics, or known to a later version: a person must decide."""
 
     reason: str
 

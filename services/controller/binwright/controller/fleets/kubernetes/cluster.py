@@ -9,6 +9,7 @@ from binwright.controller.fleets.kubernetes.deployment import (
     MANAGED_SELECTOR,
     TEMPLATE_KEY,
 )
+from binwright.controller.fleets.kubernetes.disruptions import kept_of_node
 from binwright.controller.fleets.kubernetes.template import Template, parse_template
 from binwright.kubernetes.api import NOT_FOUND, Api
 from binwright.kubernetes.connection import Connection, connect, own_namespace
@@ -21,6 +22,7 @@ from binwright.runtime.run import background_tasks, must_not_end
 
 ROOTS = {"pods": "/api/v1", "configmaps": "/api/v1", "deployments": "/apis/apps/v1"}
 WATCHES = len(ROOTS) + 1  # of one namespace; one more for the ConsumerGroup objects
+NODES = "/api/v1/nodes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ class NamespaceObjects:
     deployments: Informer  # of all groups
     pods: Informer
     templates: Informer  # at most one ConfigMap of each namespace
+    nodes: Informer | None  # of the cluster, for all namespaces; None: not watched
+    ending_taints: frozenset[str]  # keys: they announce a node's end
     recorder: EventRecorder
     template_name: str
     patience_s: float  # how long the first list of an informer may take
@@ -97,20 +101,23 @@ async def open_clusters(
     Raises:
         SettingsError: The settings do not say how to reach a cluster.
     """
-    async with connect(settings, WATCHES * (len(namespaces) + 1)) as connection:
-        clusters = [_cluster(connection, settings, namespace) for namespace in namespaces]
+    async with connect(settings, WATCHES * (len(namespaces) + 1) + 1) as connection:
+        nodes = Informer(connection.api, NODES, keep=kept_of_node)
+        watched = nodes if settings.node_drains else None
+        clusters = [_cluster(connection, settings, name, watched) for name in namespaces]
         # An informer that ended would show stale objects: its end is an error.
         work = (
             must_not_end(informer.run())
             for cluster in clusters
             for informer in (cluster.deployments, cluster.pods, cluster.templates)
         )
-        async with background_tasks(*work):
+        watch = [must_not_end(watched.run())] if watched is not None else []
+        async with background_tasks(*work, *watch):
             yield clusters
 
 
 def _cluster(
-    connection: Connection, settings: KubernetesSettings, namespace: str
+    connection: Connection, settings: KubernetesSettings, namespace: str, nodes: Informer | None
 ) -> NamespaceObjects:
     api = connection.api
     paths = {kind: collection_path(root, namespace, kind) for kind, root in ROOTS.items()}
@@ -120,6 +127,8 @@ def _cluster(
         deployments=Informer(api, paths["deployments"], labels=MANAGED_SELECTOR),
         pods=Informer(api, paths["pods"], labels=MANAGED_SELECTOR),
         templates=Informer(api, paths["configmaps"], fields=f"metadata.name={settings.template}"),
+        nodes=nodes,
+        ending_taints=frozenset(settings.ending_taints),
         recorder=connection.recorder,
         template_name=settings.template,
         patience_s=settings.request_timeout_s,

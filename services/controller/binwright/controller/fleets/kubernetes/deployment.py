@@ -4,6 +4,9 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+
+import orjson
 
 from binwright.controller.fleets.kubernetes.template import CONTAINER, Template
 from binwright.kubernetes.api import FIELD_MANAGER
@@ -12,6 +15,7 @@ from binwright.protocol.model import Slot
 
 GROUP_LABEL, SLOT_LABEL = f"{DOMAIN}/group", f"{DOMAIN}/slot"
 TEMPLATE_ANNOTATION = f"{DOMAIN}/template"
+ENVIRONMENT_ANNOTATION = f"{DOMAIN}/environment"
 MANAGED_SELECTOR = f"app.kubernetes.io/managed-by={FIELD_MANAGER}"
 SLOT_VARIABLE = "SLOT"
 TEMPLATE_KEY = "pod.yaml"
@@ -28,7 +32,7 @@ def resource_name(text: str) -> str:
     return f"{plain[: _NAME_LENGTH - 9].strip('-') or 'group'}-{digest}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DeploymentSpec:
     """What the Deployments of one group are made from."""
 
@@ -57,10 +61,30 @@ class DeploymentSpec:
             GROUP_LABEL: self.resource_name,
         }
 
+    @cached_property
+    def environment_digest(self) -> str:
+        """Return the hash of the variables that every consumer gets."""
+        packed = orjson.dumps(dict(self.environment), option=orjson.OPT_SORT_KEYS)
+        return hashlib.sha256(packed).hexdigest()[:16]
+
+    def has_environment(self, deployment: Obj) -> bool:
+        """Whether a Deployment has these variables; one that does not tell counts as such."""
+        own, annotations = self.environment_digest, deployment["metadata"].get("annotations", {})
+        digest: str = annotations.get(ENVIRONMENT_ANNOTATION, own)
+        return digest == own
+
+    def is_current(self, deployment: Obj, template: Template) -> bool:
+        """Whether a Deployment is made from this template, with these variables."""
+        return digest_of(deployment) == template.digest and self.has_environment(deployment)
+
     def deployment(self, slot: Slot, template: Template) -> Obj:
         """Return the fields of a slot's Deployment that the controller manages."""
         labels = {**self.labels(), SLOT_LABEL: str(slot)}
-        annotations = {GROUP_ANNOTATION: self.group, TEMPLATE_ANNOTATION: template.digest}
+        annotations = {
+            GROUP_ANNOTATION: self.group,
+            TEMPLATE_ANNOTATION: template.digest,
+            ENVIRONMENT_ANNOTATION: self.environment_digest,
+        }
         metadata: Obj = {
             "name": self.name(slot),
             "namespace": self.namespace,
@@ -106,6 +130,12 @@ def slot_of(obj: Obj) -> Slot | None:
     """Return the slot of a Deployment or pod; None if its label is not a number."""
     text = label_of(obj, SLOT_LABEL)
     return Slot(int(text)) if text.isascii() and text.isdigit() else None
+
+
+def digest_of(deployment: Obj) -> str:
+    """Return the hash of the template that a Deployment is made from; empty: it has none."""
+    digest: str = deployment["metadata"].get("annotations", {}).get(TEMPLATE_ANNOTATION, "")
+    return digest
 
 
 def is_available(deployment: Obj) -> bool:

@@ -1,8 +1,9 @@
 """The fleet of Deployments: reconciles one group's Deployments with the desired slots.
 
 A Deployment keeps its pod running by itself. The fleet maintains the Deployments: it creates and
-deletes them in parallel, repairs one that was edited or deleted by hand, and renews them one by one
-when the template changes. What keeps a pod from running is reported as an Event.
+deletes them in parallel, and repairs one that was edited or deleted by hand. It reports which pods
+will end with their nodes, or run by an older template: the controller has others take over, or lets
+the fleet restart them one by one. What keeps a pod from running is reported as an Event.
 """
 
 import asyncio
@@ -15,12 +16,14 @@ from binwright.controller.fleets.kubernetes.deployment import (
     GROUP_LABEL,
     SLOT_LABEL,
     STEADY_S,
-    TEMPLATE_ANNOTATION,
     DeploymentSpec,
+    digest_of,
     is_available,
     resource_name,
     slot_of,
 )
+from binwright.controller.fleets.kubernetes.disruptions import find_disruptions, template_change
+from binwright.controller.fleets.kubernetes.eviction_guard import EvictionGuard
 from binwright.controller.fleets.kubernetes.pod_status import (
     Trouble,
     any_process_ended,
@@ -44,7 +47,7 @@ from binwright.kubernetes.informer import Informer
 from binwright.kubernetes.objects import Obj, key_of, label_of, name_of, namespace_of
 from binwright.protocol.errors import ClusterRefused, ExternalError, TemplateRefused
 from binwright.protocol.model import Slot
-from binwright.protocol.ports.fleet import Process
+from binwright.protocol.ports.fleet import Disruption, Process
 from binwright.runtime.metrics import Sample
 from binwright.runtime.run import background_tasks, must_not_end
 
@@ -61,6 +64,8 @@ class KubernetesFleet:
         spec: DeploymentSpec,
         max_slots: int,
         template: Callable[[], Awaitable[Template]] | None = None,
+        *,
+        moves: bool = True,
     ) -> None:
         """Run the slots of `spec` in `cluster`.
 
@@ -69,6 +74,7 @@ class KubernetesFleet:
             spec: What the Deployments are made from.
             max_slots: Only slots below this number are created.
             template: Returns the pod template, or raises `TemplateRefused`; None: the ConfigMap's.
+            moves: Whether the controller replaces consumers before their nodes end.
         """
         self._cluster, self._spec, self._max_slots = cluster, spec, max_slots
         self._template = template or partial(cluster.template, spec.namespace)
@@ -78,12 +84,17 @@ class KubernetesFleet:
         self._troubles: dict[Slot, Trouble] = {}
         self._refusals = Refusals(self._report)  # for all slots: of the template
         self._readiness = Readiness(STEADY_S)
+        self._guard = EvictionGuard(cluster, spec, self._report, moves=moves)
+        self._disruptions: dict[Slot, Disruption] = {}
+        self._renewable: frozenset[Slot] = frozenset()
         self._on_end: Callable[[], None] | None = None
         self._changed = asyncio.Event()
         self._reconciling = asyncio.Lock()
         for informer in (cluster.deployments, cluster.pods, cluster.templates):
             informer.add_handler(self._handle_change)
         cluster.pods.add_handler(self._handle_pod)
+        if cluster.nodes is not None:
+            cluster.nodes.add_handler(self._handle_node)
 
     # --- the port ----------------------------------------------------------------------------
 
@@ -135,6 +146,15 @@ class KubernetesFleet:
         selector = {"fieldSelector": f"metadata.name={name}"}
         return not (await self._cluster.api.get(self._path("pods"), **selector))["items"]
 
+    def disruptions(self) -> Mapping[Slot, Disruption]:
+        """Fit `Fleet.disruptions`: as of the last round."""
+        return self._disruptions
+
+    def renew(self, slots: Collection[Slot]) -> None:
+        """Fit `Fleet.renew`."""
+        self._renewable = frozenset(slots)
+        self._changed.set()
+
     def update_ready(self, ready: Mapping[Slot, float]) -> None:
         """Fit `Fleet.update_ready`."""
         if self._readiness.update_ready(ready):
@@ -143,7 +163,9 @@ class KubernetesFleet:
     def detach(self) -> None:
         """Fit `Fleet.detach`."""
         self._desired = self._on_end = None
+        self._disruptions, self._renewable = {}, frozenset()
         self._readiness.forget()
+        self._guard.forget()
         self._applied.clear()
 
     def close(self) -> None:
@@ -152,6 +174,8 @@ class KubernetesFleet:
         for informer in (self._cluster.deployments, self._cluster.pods, self._cluster.templates):
             informer.remove_handler(self._handle_change)
         self._cluster.pods.remove_handler(self._handle_pod)
+        if self._cluster.nodes is not None:
+            self._cluster.nodes.remove_handler(self._handle_node)
 
     @property
     def troubles(self) -> dict[Slot, Trouble]:
@@ -161,13 +185,14 @@ class KubernetesFleet:
     @property
     def refusals(self) -> list[str]:
         """Return why Kubernetes refuses requests, and what is wrong with the template."""
-        return self._refusals.reasons
+        return [*self._refusals.reasons, *filter(None, [self._guard.refusal])]
 
     def samples(self) -> Iterator[Sample]:
         """Yield the fleet's metrics, while this process leads."""
         if self._desired is not None:
             troubles = {slot: trouble.reason for slot, trouble in self._troubles.items()}
-            yield from samples(self._spec.group, len(self._desired), len(self.refusals), troubles)
+            counts = len(self._desired), len(self.refusals)
+            yield from samples(self._spec.group, *counts, troubles, self._disruptions)
 
     # --- reconciling ---------------------------------------------------------------------------
 
@@ -199,6 +224,9 @@ class KubernetesFleet:
         if any_process_ended(pod) or self._cluster.pods.get(*key_of(pod)) is None:
             self._on_end()
 
+    def _handle_node(self, _node: Obj) -> None:
+        self._changed.set()
+
     def _of_group(self, informer: Informer) -> Iterator[tuple[Slot, Obj]]:
         for obj in informer:
             slot = slot_of(obj)
@@ -223,15 +251,22 @@ class KubernetesFleet:
                 self._apply(slot, known, deployment)
                 for slot, deployment in kept.items()
                 if self._applied.get(slot) != _generation(deployment)
-                and (known := self._templates.get(_digest(deployment)))
+                and (known := self._templates.get(digest_of(deployment)))
+                and self._spec.has_environment(deployment)
             ]
             updates: list[Operation] = []
+            changes: dict[Slot, str] = {}
             if template is not None:
                 missing = sorted(self._desired - present.keys())
-                updates = [self._apply(slot, template, None) for slot in missing]
-                stale = self._choose_stale(kept, template)
-                updates += [self._apply(slot, template, kept[slot]) for slot in stale]
-            await run_all([*updates, *deletions, *repairs])
+                stale = [s for s, d in kept.items() if not self._spec.is_current(d, template)]
+                # Those that do not run get the changed template at once.
+                down = [s for s in stale if not kept[s].get("status", {}).get("readyReplicas")]
+                updates = [self._apply(slot, template, kept.get(slot)) for slot in missing + down]
+                changes = {s: template_change(kept[s], template) for s in stale if s not in down}
+            self._disruptions = self._find_disruptions(kept, changes)
+            if (slot := self._to_renew(kept)) is not None:
+                updates.append(self._renew(slot, kept[slot], template))
+            await run_all([*updates, *deletions, *repairs, self._guard.update()])
             if template is None:  # deletions and repairs are done; nothing else can be
                 raise TemplateRefused(self._refusals.reason(None))
 
@@ -245,22 +280,36 @@ class KubernetesFleet:
         self._templates[template.digest] = template
         return template
 
-    def _choose_stale(self, kept: Mapping[Slot, Obj], template: Template) -> list[Slot]:
-        """Return the slots that get a changed template now.
+    def _find_disruptions(
+        self, kept: Mapping[Slot, Obj], changes: Mapping[Slot, str]
+    ) -> dict[Slot, Disruption]:
+        nodes = {name_of(node): node for node in self._cluster.nodes or ()}
+        pods = [(slot, pod) for slot, pod in self._of_group(self._cluster.pods) if slot in kept]
+        return find_disruptions(pods, nodes, self._cluster.ending_taints, changes)
 
-        Slots that do not run get it at once. The others get it one by one, each after all slots
-        that have it run and have reported that they are ready: a template whose pods fail, or whose
-        image is no consumer, stops at the first.
+    def _to_renew(self, kept: Mapping[Slot, Obj]) -> Slot | None:
+        """Return the slot that is restarted now: one, after all others run and are ready.
+
+        So a template whose pods fail, or whose image is no consumer, stops at the first.
         """
-        stale = [
-            slot for slot, deployment in kept.items() if _digest(deployment) != template.digest
-        ]
-        down = [s for s in stale if not kept[s].get("status", {}).get("readyReplicas")]
-        if down:
-            return down
-        fresh = kept.keys() - set(stale)
-        steady = all(is_available(kept[slot]) and self._readiness.steady(slot) for slot in fresh)
-        return stale[:1] if steady else []
+        waiting = self._disruptions.keys() & self._renewable
+        others = kept.keys() - self._disruptions.keys()
+        if all(is_available(kept[slot]) and self._readiness.steady(slot) for slot in others):
+            return min(waiting, default=None)
+        return None
+
+    async def _renew(self, slot: Slot, present: Obj, template: Template | None) -> None:
+        """Restart a slot: by the changed template, or on another node."""
+        if template is not None and not self._spec.is_current(present, template):
+            await self._apply(slot, template, present)
+            return
+        self._readiness.mark_restarted(slot)
+        reason = self._disruptions[slot].reason
+        for at, pod in list(self._of_group(self._cluster.pods)):
+            if at == slot:
+                path, uid = f"{self._path('pods')}/{name_of(pod)}", pod["metadata"]["uid"]
+                await self._cluster.api.delete(path, uid=uid)
+        self._report("ConsumerRestarted", reason, slot)
 
     async def _apply(self, slot: Slot, template: Template, present: Obj | None) -> None:
         path = f"{self._path('deployments')}/{self._spec.name(slot)}"
@@ -268,7 +317,8 @@ class KubernetesFleet:
             obj = await self._cluster.api.apply(path, self._spec.deployment(slot, template))
         self._refusals.clear(slot)
         known, self._applied[slot] = self._applied.get(slot), _generation(obj)
-        if present is None or _digest(present) != template.digest:
+        renewed = present is not None and not self._spec.is_current(present, template)
+        if present is None or renewed:
             self._readiness.mark_restarted(slot)
         self._cluster.deployments.put(obj)
         match present:
@@ -276,7 +326,7 @@ class KubernetesFleet:
                 self._report("ConsumerCreated", name_of(obj), slot)
             case None:
                 self._report("ConsumerRestored", f"{name_of(obj)} was deleted", slot, warning=True)
-            case _ if _digest(present) != template.digest:
+            case _ if renewed:
                 self._report("ConsumerRenewed", f"by the template of {template.origin}", slot)
             case _ if known is not None and known != self._applied[slot]:
                 self._report("ConsumerRepaired", f"{name_of(obj)} was edited", slot, warning=True)
@@ -332,17 +382,13 @@ def _generation(deployment: Obj) -> tuple[str, int]:
     return meta["uid"], meta["generation"]
 
 
-def _digest(deployment: Obj) -> str:
-    digest: str = deployment["metadata"].get("annotations", {}).get(TEMPLATE_ANNOTATION, "")
-    return digest
-
-
 @contextlib.asynccontextmanager
 async def kubernetes_fleet(settings: ControllerProgramSettings) -> AsyncIterator[KubernetesFleet]:
     """Give the fleet of Deployments that these settings describe; it is maintained meanwhile."""
     async with open_cluster(settings.kubernetes) as cluster:
         owner = await cluster.owner(settings.kubernetes.owner)
         spec = DeploymentSpec(settings.group, cluster.namespace, owner)
-        fleet = KubernetesFleet(cluster, spec, settings.controller.max_slots)
+        moves = settings.controller.mode != "observe"
+        fleet = KubernetesFleet(cluster, spec, settings.controller.max_slots, moves=moves)
         async with background_tasks(must_not_end(fleet.run())):
             yield fleet

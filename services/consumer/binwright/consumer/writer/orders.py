@@ -1,0 +1,85 @@
+"""Reads the group's orders topic for all tables of a process: the newest order about each table."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from math import inf
+
+import structlog
+
+from binwright.kafka.control_records import ORDERS_PARTITION, READ_S, Decoder
+from binwright.protocol import wire
+from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.messages import OrderRecord
+from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
+from binwright.protocol.table_orders import TableOrder
+from binwright.runtime.backoff import Backoff
+from binwright.runtime.clock import loop_s
+
+log = structlog.get_logger()
+
+RETRY_S, LONGEST_RETRY_S = 1.0, 30.0
+
+
+class TableOrders:
+    """The newest order about each table, while `run` reads.
+
+    Attributes:
+        read_at: As of when all orders are known; s, monotonic.
+    """
+
+    def __init__(self, bus: ControlTopics, topic: str) -> None:
+        """Read this topic, which may not exist yet."""
+        self.read_at = -inf
+        self._bus, self._topic = bus, topic
+        self._newest: dict[str, TableOrder] = {}
+        self._notified: dict[str, Callable[[], None]] = {}
+        self._fault = ""
+
+    def newest(self, table: str) -> TableOrder | None:
+        """Return the newest order about a table; None: there is none."""
+        return self._newest.get(table)
+
+    def subscribe(self, table: str, notify: Callable[[], None]) -> None:
+        """Call `notify` when there may be another order about the table, or `read_at` is later."""
+        self._notified[table] = notify
+
+    def unsubscribe(self, table: str) -> None:
+        """Call it no more."""
+        self._notified.pop(table, None)
+
+    async def run(self) -> None:
+        """Read for ever; what was read holds while Kafka is away."""
+        pause = Backoff(LONGEST_RETRY_S, first_s=RETRY_S)
+        while True:
+            try:
+                reader = await self._bus.reader(self._topic, ORDERS_PARTITION, 0)
+                try:
+                    await self._follow(reader, pause)
+                finally:
+                    await reader.close()
+            except (BrokerUnavailable, TopicMissing) as exc:
+                if (fault := str(exc)) != self._fault:
+                    log.warning("orders.unreachable", topic=self._topic, reason=fault)
+                self._fault = fault
+                await asyncio.sleep(pause.next())
+
+    async def _follow(self, reader: Reader, pause: Backoff) -> None:
+        """Read from the beginning; older orders than the newest about a table are not shown."""
+        decoder, newest = Decoder(wire.decode_order), dict[str, TableOrder]()
+        while True:
+            asked_at = loop_s()
+            end = await self._bus.end(self._topic, ORDERS_PARTITION)
+            while reader.position < end:
+                _take(newest, decoder.decode(await reader.read(READ_S)))
+            self._newest, self.read_at, self._fault = newest, asked_at, ""
+            pause.reset()
+            for table in newest.keys() & self._notified.keys():
+                self._notified[table]()
+            # What comes now is shown once it is known to be the newest.
+            later = dict(newest)
+            _take(later, decoder.decode(await reader.read(READ_S)))
+            newest = later
+
+
+def _take(newest: dict[str, TableOrder], read: Iterable[tuple[Record, OrderRecord]]) -> None:
+    newest |= {order.table: order for _, order in read if isinstance(order, TableOrder)}

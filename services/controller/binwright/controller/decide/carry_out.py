@@ -1,0 +1,46 @@
+"""Begins to carry out a plan, rejects or gives one up; `machine` does what lies between."""
+
+from dataclasses import replace
+
+from binwright.controller.decide.approval import approved_slots
+from binwright.controller.decide.budgets import uncount_moves
+from binwright.controller.decide.events import Action, Log, Publish, Reconcile
+from binwright.controller.decide.group import Group
+from binwright.controller.decide.moves import goal_for
+from binwright.controller.decide.plans import Plan, planned_message
+from binwright.controller.decide.states import Manage, Sentinel, Step
+from binwright.protocol.model import Slot
+
+
+def start_plan(
+    group: Group, plan: Plan, now: float, kept_slots: frozenset[Slot] = frozenset()
+) -> tuple[Manage, tuple[Action, ...]]:
+    """Begin to carry out a plan: publish it, and start the consumers that it needs.
+
+    Args:
+        group: The group.
+        plan: The plan.
+        now: Seconds, monotonic.
+        kept_slots: Slots that keep running after the plan, even if they own nothing then.
+    """
+    kept_slots |= approved_slots(group)
+    needed = kept_slots.union(plan.target.values(), group.owning_slots())
+    message = planned_message(group, plan)
+    after = replace(group, last_plan=plan.target, moved=message.moved)
+    moves = frozenset(plan.changes.moves)
+    managing = Manage(after, now, goal_for(group, plan.target), kept_slots, moves)
+    return managing, (Publish(message), Reconcile(needed))
+
+
+def give_up(state: Manage, now: float, log: Log) -> tuple[Sentinel, tuple[Action, ...]]:
+    """Give a plan up: what has begun to move goes on, what has not does not count."""
+    group = uncount_moves(state.group, state.goal.misplaced & state.moves)
+    return Sentinel(group, now), (log,)
+
+
+def reject(group: Group, now: float, reason: str) -> Step:
+    """Keep the assignment; a consumer that was started for a plan never carried out is retired."""
+    log = Log("plan.rejected", {"reason": reason})
+    if group.config.mode != "act" or group.owning_slots() >= group.living():
+        return Sentinel(group, now), (log,)
+    return Sentinel(group, now), (log, Reconcile(group.owning_slots()))

@@ -1,0 +1,216 @@
+"""Replaces consumers before they end: their nodes go, or they run by an older template.
+
+Another consumer takes over all that one reads, by the ordinary moves; then that one ends. All on
+nodes that go are replaced at once, and in spite of a freeze, since they end in any case. Those of
+an older template are replaced one after the other, within the budget of an hour.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from binwright.controller.decide.approval import approved_slots
+from binwright.controller.decide.budgets import moves_left
+from binwright.controller.decide.carry_out import give_up
+from binwright.controller.decide.drain import forced_plan
+from binwright.controller.decide.events import Action, Disrupted, Log, Publish, Renew
+from binwright.controller.decide.group import Group, Update
+from binwright.controller.decide.moves import find_readers
+from binwright.controller.decide.plans import Plan, counted
+from binwright.controller.decide.states import Manage, State, Step
+from binwright.protocol.model import Assignment, Slot
+
+Replacements = Mapping[Slot, Slot]
+"""Consumer -> the one that takes over."""
+
+
+def on_disrupted(state: State, event: Disrupted) -> Step:
+    """Store the disruptions; a plan that counts on a consumer that ends now is given up."""
+    before = state.group.ending()
+    group = replace(state.group, disruptions=dict(event.disruptions))
+    after, new = replace(state, group=group), group.ending() - before
+    if isinstance(after, Manage) and new & (after.goal.slots | group.owning_slots()):
+        reason = "; ".join(group.disruptions[slot].reason for slot in sorted(new))
+        return give_up(after, event.now, Log("plan.interrupted", {"reason": reason}))
+    return after, ()
+
+
+# --- which consumers, by which others -----------------------------------------------------------
+
+
+def replacements(group: Group, taken: Collection[Slot] = ()) -> dict[Slot, Slot]:
+    """Return the consumers that others take over from now; `taken` are no replacements.
+
+    Empty while only those are disrupted for which no slot of the same limit is left.
+    """
+    free = _free_slots(group, taken)
+    chosen: dict[Slot, Slot] = {}
+    for slot in _to_replace(group):
+        limit = group.config.limits.for_slot(slot)
+        alike = (s for s in free if group.config.limits.for_slot(s) == limit)
+        if (other := next(alike, None)) is not None:
+            chosen[slot] = other
+            free.remove(other)
+    return chosen
+
+
+def _to_replace(group: Group) -> list[Slot]:
+    """Return the consumers to replace now: all whose nodes go, else one of an older template."""
+    if group.config.mode == "observe":
+        return []
+    if ending := [slot for slot in sorted(group.ending()) if _is_settled(group, slot)]:
+        return ending
+    return [] if _roll_waits(group) else _rolling(group)[:1]
+
+
+def _rolling(group: Group) -> list[Slot]:
+    """Return the consumers that read, run by an older template and are not asked to end."""
+    slots = sorted(s for s, why in group.disruptions.items() if why.kind == "roll")
+    return [slot for slot in slots if _is_settled(group, slot)]
+
+
+def _is_settled(group: Group, slot: Slot) -> bool:
+    """Whether a consumer reads something that stays with it unless it is replaced."""
+    own = group.partitions.owned_by(slot)
+    if not own or group.member(slot).leaving:
+        return False
+    approved = _approved(group)  # it may name its replacement already
+    return not approved or any(approved.get(p, slot) == slot for p in own)
+
+
+def _approved(group: Group) -> Assignment:
+    plan = group.approved_plan if group.config.mode == "approve" else None
+    return {} if plan is None else plan.targets
+
+
+def _roll_waits(group: Group) -> str:
+    """Return why no consumer of an older template is replaced now, as text; empty: it is."""
+    if not (rolling := _rolling(group)):
+        return ""
+    if group.controls.frozen or group.config.mode == "observe":
+        return group.controls.frozen
+    left, number = moves_left(group), len(group.partitions.owned_by(rolling[0]))
+    # A consumer that reads more than the budget of an hour moves when nothing of that is used.
+    if left is not None and left < min(number, group.config.moves_per_hour or 0):
+        return f"its {counted(number, 'move')} exceed controller.moves_per_hour"
+    return ""
+
+
+def _free_slots(group: Group, taken: Collection[Slot]) -> list[Slot]:
+    """Return the slots that may take over: idle ready ones first, then those that start.
+
+    One whose process has died comes before one that does not run: its template may be the cause.
+    """
+    reserved = group.owning_slots().union(
+        taken, approved_slots(group), group.controls.rules.pins.values()
+    )
+    reserved |= _leaving(group)
+    slots = map(Slot, range(group.config.max_slots))
+    free = [slot for slot in slots if slot not in reserved and group.is_open(slot)]
+    members = {slot: group.member(slot) for slot in free}
+    has_begun = {s for s, m in members.items() if m.hello is not None and m.hello != m.goodbye}
+    return sorted(free, key=lambda s: (not members[s].usable, s not in has_begun, s))
+
+
+def _leaving(group: Group) -> frozenset[Slot]:
+    """Return the slots that are on their way out: they take nothing over, and are free soon."""
+    leaving = (s for s in group.living() if group.member(s).leaving)
+    return group.living() - group.desired - group.owning_slots() | frozenset(leaving)
+
+
+# --- the plan -----------------------------------------------------------------------------------
+
+
+def replaced(group: Group, target: Assignment) -> Assignment:
+    """Return a packing's result with the consumers replaced that are to be replaced now."""
+    if not group.disruptions or group.config.mode != "act":
+        return target
+    others = replacements(group, set(target.values()))
+    return {partition: others.get(slot, slot) for partition, slot in target.items()}
+
+
+def replacement_plan(group: Group) -> Plan | None:
+    """Return the plan that has others take over; None: no consumer is to be replaced now.
+
+    Partitions without a reader get one, too. All others stay where they are.
+    """
+    if not group.disruptions or not (others := replacements(group)):
+        return None
+    owners = {p: slot for p, slot in group.assignment().items() if not group.gone(p)}
+    target = {p: others.get(slot, slot) for p, slot in owners.items()}
+    if unread := group.unread():
+        ready = [slot for slot in group.usable() if slot not in others]
+        target = find_readers(group, target, unread, ready or sorted(others.values()))
+    return forced_plan(group, target, replacement_reasons(group, others))
+
+
+def replacement_reasons(group: Group, others: Replacements) -> tuple[str, ...]:
+    """Return why consumers are replaced, a sentence each."""
+    reasons = []
+    for slot, other in sorted(others.items()):
+        text = f"consumer {other} replaces consumer {slot}: {group.disruptions[slot].reason}"
+        if slot not in group.ending():
+            text += f", {_progress(group)}"
+        reasons.append(text)
+    return tuple(reasons)
+
+
+def _progress(group: Group) -> str:
+    """Return how far a new template has come, by the consumers that read."""
+    reading = group.partitions.slots
+    older = sum(slot in reading for slot, why in group.disruptions.items() if why.kind == "roll")
+    return f"{len(reading) - older} of {len(reading)} done"
+
+
+def replace_approved(group: Group, others: Replacements) -> Update:
+    """Put replacements into the approved plan, which stays the same plan: its bins are the same.
+
+    What a consumer reads by no approved plan stays with its replacement, too.
+    """
+    plan, approved = group.approved_plan, _approved(group)
+    if plan is None or not approved:
+        return group, ()
+    read = {p: slot for slot in others for p in group.partitions.owned_by(slot)}
+    targets = {p: others.get(s, s) for p, s in {**read, **approved}.items()}
+    accepted = replace(plan, term=group.term or 0, targets=targets)
+    return replace(group, approved_plan=accepted), (Publish(accepted),)
+
+
+def begin_replacements(group: Group) -> tuple[Group, Plan | None, tuple[Action, ...]]:
+    """Return the plan that replaces consumers now, if any, and what is published before it."""
+    if (plan := replacement_plan(group)) is None:
+        return group, None, ()
+    group, accepted = replace_approved(group, replacements(group))
+    return group, plan, accepted
+
+
+# --- restarts in place, where nothing can take over beforehand ------------------------------------
+
+
+def permit_renewals(group: Group) -> Update:
+    """Have the fleet restart the disrupted consumers that need no replacement, or have none."""
+    slots = _renewable(group)
+    if slots == group.renewable:
+        return group, ()
+    return replace(group, renewable=slots), (Renew(slots),)
+
+
+def _renewable(group: Group) -> frozenset[Slot]:
+    if not group.disruptions:
+        return frozenset()
+    older = frozenset(s for s, why in group.disruptions.items() if why.kind == "roll")
+    if group.controls.frozen:
+        older = frozenset()
+    if group.config.mode == "observe":
+        return older
+    idle, others = older - group.partitions.slots, replacements(group)
+    waiting = () if _leaving(group) else _to_replace(group)
+    return idle.union(slot for slot in waiting if slot not in others)
+
+
+def roll_held(group: Group) -> tuple[str, ...]:
+    """Return what keeps consumers of an older template from being replaced, a sentence or none."""
+    if not (waits := _roll_waits(group)):
+        return ()
+    slot = _rolling(group)[0]
+    reason = group.disruptions[slot].reason
+    return (f"{waits}; waits: consumer {slot}: {reason}, {_progress(group)}",)

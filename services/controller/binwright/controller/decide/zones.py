@@ -1,0 +1,51 @@
+"""Zones: where consumers run, and where the partitions that they read have replicas."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from binwright.controller.decide.group import Group
+from binwright.packing.zones import NO_ZONES, Zones
+from binwright.protocol.measurements import Measurement
+from binwright.protocol.model import Slot, TopicPartition
+
+
+def with_zones(group: Group, measurement: Measurement) -> Group:
+    """Return the group with the zones of the measured partitions, if they matter to it."""
+    topic, before = measurement.topic, group.readable_in.get(measurement.topic)
+    if not group.config.zone_price or not (measurement.zones or before):
+        return group
+    known: Mapping[int, frozenset[str]] = before or {}
+    measured = measurement.readable_in()  # of a large topic a part
+    if measured.items() <= known.items():
+        return group
+    known = {**known, **measured}
+    return replace(group, readable_in=group.readable_in.set(topic, known))
+
+
+def near_moves(
+    group: Group, moves: Mapping[TopicPartition, tuple[Slot, Slot]]
+) -> list[TopicPartition]:
+    """Return those of these moves (from, to) after which a partition no longer crosses, sorted."""
+    known = zones(group)
+    return sorted(
+        p for p, (old, new) in moves.items() if known.crosses(p, old) and not known.crosses(p, new)
+    )
+
+
+def zones(group: Group) -> Zones:
+    """Return what is known about the zones of living consumers and of partitions."""
+    if not group.config.zone_price:
+        return NO_ZONES
+    return Zones(
+        {
+            slot: member.zone
+            for slot, member in group.members.items()
+            if member.zone is not None and member.epoch is not None
+        },
+        {
+            TopicPartition(topic, number): near
+            for topic, of_topic in group.readable_in.items()
+            for number, near in of_topic.items()
+        },
+        group.config.zone_price,
+    )

@@ -1,0 +1,139 @@
+"""The shipped manifests on a real cluster: drains, spot notices and new images under load.
+
+Partitions have moved, acknowledged, before a pod is asked to end, and every row lands once.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from tests.deploy.kubernetes.sandbox import ROOT, until
+
+from binwright.kubernetes.objects import Obj, label_of, name_of
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.runtime.run import background_tasks, must_not_end
+
+from .kubelet import Kubelet
+from .plane import ControlPlane
+from .system import LONG_S, LONGEST_S, NAMESPACE, PARTITIONS, System, run_system
+
+RIGHTS = ROOT / "deploy" / "node-drains" / "rights.yaml"
+SPOT = "aws-node-termination-handler/spot-itn"
+TEMPLATE = f"/api/v1/namespaces/{NAMESPACE}/configmaps/binwright-consumer"
+
+pytestmark = [
+    pytest.mark.kubernetes,
+    pytest.mark.integration,
+    pytest.mark.asyncio(loop_scope="session"),
+]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def system(
+    plane: ControlPlane, nodes: tuple[Kubelet, Kubelet], tmp_path: Path
+) -> AsyncIterator[System]:
+    await plane.kubectl("apply", "-f", str(RIGHTS))
+    try:
+        async with run_system(plane, tmp_path, kubernetes="node_drains = true") as running:
+            yield running
+    finally:
+        await plane.kubectl("delete", "-f", str(RIGHTS))
+        for node in nodes:
+            await plane.kubectl("uncordon", node.node)
+            await set_taints(plane, node.node)
+
+
+async def set_taints(plane: ControlPlane, node: str, *taints: str) -> None:
+    """Give a node these taints, all it has."""
+    entries = ", ".join(f'{{"key": "{key}", "effect": "NoSchedule"}}' for key in taints)
+    patch = f'{{"spec": {{"taints": [{entries}]}}}}'
+    await plane.kubectl("patch", "node", node, "--type=merge", "-p", patch)
+
+
+class Ends:
+    """What consumers read when their pods were asked to end: each pod once."""
+
+    def __init__(self, system: System) -> None:
+        self.read: dict[str, set[TopicPartition]] = {}
+        self._system = system
+
+    async def watch(self) -> None:
+        while True:
+            for pod in await self._system.pods("consumer"):
+                if pod["metadata"].get("deletionTimestamp"):
+                    report = self._system.view.reports.get(slot_of(pod))
+                    read = set(report.reading) if report is not None else set()
+                    self.read.setdefault(name_of(pod), read)
+            await asyncio.sleep(0.05)
+
+
+def slot_of(pod: Obj) -> Slot:
+    return Slot(int(label_of(pod, "binwright.dev/slot")))
+
+
+async def reader(system: System) -> Obj:
+    """Wait until one consumer reads everything; return its pod."""
+    found: list[Obj] = []
+
+    async def one_reads() -> bool:
+        slots = set(system.owners().values())
+        alive = [p for p in await system.pods("consumer") if slot_of(p) in slots]
+        found[:] = [p for p in alive if not p["metadata"].get("deletionTimestamp")]
+        return system.all_read() and len(slots) == len(found) == 1
+
+    await until(one_reads, LONG_S)
+    return found[0]
+
+
+def planned(system: System, *texts: str) -> bool:
+    """Whether a plan gave this reason."""
+    return any(all(t in event for t in texts) for _, event in system.view.recent_events)
+
+
+async def test_partitions_move_before_pods_end_by_a_drain_a_spot_notice_or_a_new_image(
+    system: System,
+) -> None:
+    enough, ends = asyncio.Event(), Ends(system)
+    first = await reader(system)
+    async with (
+        asyncio.timeout(LONGEST_S),
+        asyncio.TaskGroup() as tasks,
+        background_tasks(must_not_end(ends.watch())),
+    ):
+        tasks.create_task(system.load(2_000, enough))
+        node = first["spec"]["nodeName"]
+        selector = "--pod-selector=app.kubernetes.io/component=consumer"
+        await system.plane.kubectl("drain", node, selector, "--force", "--timeout=140s")
+        second = await reader(system)
+        assert second["spec"]["nodeName"] != node
+        text = f"replaces consumer {slot_of(first)}: node {node} is cordoned"
+        assert planned(system, text)
+
+        await system.plane.kubectl("uncordon", node)
+        await set_taints(system.plane, second["spec"]["nodeName"], SPOT)
+        await until(lambda: planned(system, f"taint {SPOT}"), LONG_S)
+        await until(lambda: name_of(second) in ends.read, LONG_S)
+        third = await reader(system)
+        await set_taints(system.plane, second["spec"]["nodeName"])
+
+        template = await system.api.get(TEMPLATE)
+        before = third["spec"]["containers"][0]["image"]
+        after = f"{before}-next"
+        text = template["data"]["pod.yaml"].replace(before, after)
+        await system.api.merge(TEMPLATE, {"data": {"pod.yaml": text}})
+        change = f"its image changes from {before} to {after}, 0 of 1 done"
+        await until(lambda: planned(system, change), LONG_S)
+        await until(lambda: name_of(third) in ends.read, LONG_S)
+        assert (await reader(system))["spec"]["containers"][0]["image"] == after
+        enough.set()
+
+    assert ends.read == {name_of(pod): set() for pod in (first, second, third)}
+    assert not system.view.deaths
+    moves = [move for move in system.view.moves if move.partition in PARTITIONS]
+    assert len(moves) == 3 * len(PARTITIONS)  # each partition once, for each of the three
+    await until(system.landed, LONG_S)
+    found = await system.audit()
+    assert found.clean, found.to_json()
+    assert sum(part.rows for part in found.tables[0].partitions) > 0

@@ -1,0 +1,50 @@
+"""The rights of docs/reference/acls.md are enough to steer a group, and no other is used."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+from tests.integration.authorization import guarded_broker, parse_command
+from tests.integration.test_acls import COMMANDS
+from tests.integration.topics import create_topic
+
+from binwright.runtime.run import background_tasks, must_not_end
+from binwright.scaler.settings import ScalerProgramSettings, SteeringSettings
+from binwright.scaler.steering import steer
+
+from .test_steer import PER_TICK, STEERED, TOPIC, member, numbers, produce
+
+pytestmark = pytest.mark.integration
+
+DEADLINE_S = 240.0
+HERE = {"orders": TOPIC, "orders-billing": TOPIC}
+"""The page's topic and group, and what the helpers of this directory call both."""
+RULES = [
+    rule._replace(name=HERE.get(rule.name, rule.name))
+    for line in COMMANDS
+    if "User:steer " in line
+    for rule in parse_command(line)
+]
+
+
+async def test_the_documented_rights_are_enough_to_steer_a_group(tmp_path: Path) -> None:
+    steering = SteeringSettings.model_validate({"interval_s": 1, "groups": {TOPIC: STEERED}})
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        guarded_broker(tmp_path / "kafka", ["steer"], RULES, denies=True) as (owner, users),
+        AsyncExitStack() as stack,
+    ):
+        await create_topic(owner, TOPIC, len(PER_TICK))
+        servers = owner.bootstrap_servers
+        await stack.enter_async_context(background_tasks(must_not_end(produce(servers))))
+        members = [await stack.enter_async_context(member(servers)) for _ in range(2)]
+        settings = ScalerProgramSettings(kafka=users["steer"], steering=steering)
+        with capture_logs() as logs:
+            async with background_tasks(must_not_end(steer(settings))):
+                # The partition with most of the load is alone, or with one other.
+                while not (0 in (fewest := numbers(members)[0]) and len(fewest) < 3):  # noqa: ASYNC110
+                    await asyncio.sleep(0.2)
+    assert [log for log in logs if log["event"] == "plan.published"]
+    assert not [log for log in logs if "uthoriz" in str(log)]
