@@ -105,7 +105,8 @@ async def test_partitions_move_before_pods_end_by_a_drain_a_spot_notice_or_a_new
         tasks.create_task(system.load(2_000, enough))
         node = first["spec"]["nodeName"]
         selector = "--pod-selector=app.kubernetes.io/component=consumer"
-        await system.plane.kubectl("drain", node, selector, "--force", "--timeout=140s")
+        drain = ("drain", node, selector, "--delete-emptydir-data", "--timeout=140s")
+        await system.plane.kubectl(*drain)
         second = await reader(system)
         assert second["spec"]["nodeName"] != node
         text = f"replaces consumer {slot_of(first)}: node {node} is cordoned"
