@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 from tests.deploy.kubernetes.sandbox import ROOT, until
 
+from binwright.kubernetes.informer import Informer
 from binwright.kubernetes.objects import Obj, label_of, name_of
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.run import background_tasks, must_not_end
@@ -58,15 +59,16 @@ class Ends:
     def __init__(self, system: System) -> None:
         self.read: dict[str, set[TopicPartition]] = {}
         self._system = system
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods"
+        component = "app.kubernetes.io/component=consumer"
+        self.pods = Informer(system.api, path, labels=component)  # it misses no change
+        self.pods.add_handler(self._note)
 
-    async def watch(self) -> None:
-        while True:
-            for pod in await self._system.pods("consumer"):
-                if pod["metadata"].get("deletionTimestamp"):
-                    report = self._system.view.reports.get(slot_of(pod))
-                    read = set(report.reading) if report is not None else set()
-                    self.read.setdefault(name_of(pod), read)
-            await asyncio.sleep(0.05)
+    def _note(self, pod: Obj) -> None:
+        if pod["metadata"].get("deletionTimestamp"):
+            report = self._system.view.reports.get(slot_of(pod))
+            read = set(report.reading) if report is not None else set()
+            self.read.setdefault(name_of(pod), read)
 
 
 def slot_of(pod: Obj) -> Slot:
@@ -100,7 +102,7 @@ async def test_partitions_move_before_pods_end_by_a_drain_a_spot_notice_or_a_new
     async with (
         asyncio.timeout(LONGEST_S),
         asyncio.TaskGroup() as tasks,
-        background_tasks(must_not_end(ends.watch())),
+        background_tasks(must_not_end(ends.pods.run())),
     ):
         tasks.create_task(system.load(2_000, enough))
         node = first["spec"]["nodeName"]
