@@ -1,25 +1,33 @@
 """The machine keeps to orders and budgets, and gives what has no reader one all the same."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from tests.controller.decide.driver import (
     CONFIG,
     ControllerDriver,
-    assigned,
     published,
-    sent,
     sent_commands,
 )
+from tests.controller.decide.running_group import (
+    FREEZE,
+    A,
+    B,
+    C,
+    P,
+    at,
+    carry_out,
+    drain,
+    packed,
+    pin,
+    plans,
+    ready,
+    running,
+)
 
-from binwright.controller.decide.events import Action, Log, Pack, Packed, Reconcile
+from binwright.controller.decide.events import Log, Pack, Packed, Reconcile
 from binwright.controller.decide.states import Manage, Reassign, Sentinel
 from binwright.protocol.group_orders import (
-    AdoptOrder,
-    CordonOrder,
-    FreezeOrder,
-    PinOrder,
     ScaleOrder,
 )
 from binwright.protocol.messages import (
@@ -33,68 +41,6 @@ from binwright.protocol.messages import (
     StopWriting,
 )
 from binwright.protocol.model import Slot, TopicPartition
-
-P = [TopicPartition("orders", n) for n in range(4)]
-A, B, C, D = map(Slot, range(4))
-FREEZE = FreezeOrder(frozen=True, by="alice", reason="release")
-
-
-def drain(slot: Slot, state: Any = "drained") -> CordonOrder:
-    return CordonOrder(slot=slot, state=state, by="bob")
-
-
-def pin(partition: TopicPartition, slot: Slot) -> PinOrder:
-    return PinOrder(topic=partition.topic, partition=partition.partition, slot=slot, by="alice")
-
-
-def at(*slots: int) -> dict[TopicPartition, Slot]:
-    return {p: Slot(slot) for p, slot in zip(P, slots, strict=False)}
-
-
-PATIENT = replace(CONFIG, consumer_timeout_s=1e6, stale_s=1e6)
-"""Consumers need not report, nor monitors measure."""
-
-
-def running(
-    target: dict[TopicPartition, Slot], rate: float = 40.0, **config: Any
-) -> ControllerDriver:
-    """Return a leader of a group that is as in `target`; then its configuration changes."""
-    driver = assigned(dict.fromkeys(target, rate), target)
-    group = replace(driver.group, config=replace(PATIENT, **config))
-    driver.state = replace(driver.state, group=group)
-    return driver
-
-
-def ready(driver: ControllerDriver, *slots: Slot) -> list[Action]:
-    actions = []
-    for slot in slots:
-        driver.hello(slot)
-        actions += driver.report(slot)
-    return actions
-
-
-def carry_out(driver: ControllerDriver, actions: Iterable[Action]) -> None:
-    """Acknowledge every command about partitions, and those that follow, until none is sent."""
-    waiting = sent(actions)
-    while waiting:
-        slot, command = waiting.pop(0)
-        if isinstance(command, StopReading):
-            waiting += sent(driver.stopped(command, slot))
-        elif isinstance(command, StartReading):
-            waiting += sent(driver.started(command, slot))
-
-
-def packed(driver: ControllerDriver, target: dict[TopicPartition, Slot]) -> list[Action]:
-    """Let a packing be requested at the next tick, and return its result for what it asks."""
-    actions = driver.tick()
-    (request,) = (a for a in actions if isinstance(a, Pack))
-    assert request.rates.keys() <= target.keys()
-    return driver.feed(Packed(driver.now, {p: target[p] for p in request.rates}))
-
-
-def plans(actions: Iterable[Action]) -> list[Planned]:
-    return [m for m in published(actions) if isinstance(m, Planned)]
-
 
 # --- freeze -------------------------------------------------------------------------------------
 
@@ -400,43 +346,3 @@ def test_a_group_that_observes_ends_no_drained_consumer() -> None:
     ready(driver, B)
     driver.read(drain(B))
     assert not any(isinstance(a, Reconcile) for a in driver.tick(3))
-
-
-# --- adopted values of settings -----------------------------------------------------------------
-
-
-def adopt(setting: Any, value: str | None, replaces: str) -> AdoptOrder:
-    return AdoptOrder(setting=setting, value=value, replaces=replaces, by="carol")
-
-
-def test_plans_are_made_by_an_adopted_packing_until_the_settings_give_another() -> None:
-    driver = running(at(0, 0), rate=70.0)
-    driver.read(adopt("packing", "sticky:4", "sticky"))
-    (asked,) = (a for a in driver.tick() if isinstance(a, Pack))
-    assert asked.packing == "sticky:4"
-    changed = running(at(0, 0), rate=70.0, packing="mwf")
-    changed.read(adopt("packing", "sticky:4", "sticky"))
-    (asked,) = (a for a in changed.tick() if isinstance(a, Pack))
-    assert asked.packing is None
-    text = "controller.packing is sticky:4 instead of sticky, as proposal 0 has it by carol"
-    assert changed.group.held == (f"{text}; the settings give mwf by now",)
-
-
-def test_smaller_plans_are_computed_at_an_adopted_interval() -> None:
-    interval = f"{PATIENT.replan_interval_s:g}"
-    driver = running(at(0, 1), rate=10.0)
-    driver.read(adopt("replan_interval_s", f"{4 * PATIENT.replan_interval_s:g}", interval))
-    later = PATIENT.replan_interval_s + 1
-    assert not any(isinstance(a, Pack) for a in driver.tick(later))
-    driver.read(adopt("replan_interval_s", None, interval))
-    assert any(isinstance(a, Pack) for a in driver.tick())
-
-
-def test_what_an_object_gives_is_not_changed_by_an_order() -> None:
-    driver = running(at(0, 0), rate=70.0, given=frozenset({"packing"}))
-    driver.read(adopt("packing", "sticky:4", "sticky"))
-    (asked,) = (a for a in driver.tick() if isinstance(a, Pack))
-    assert asked.packing is None
-    assert driver.group.held[0].endswith(
-        "the group's object gives it, and is to be changed instead"
-    )

@@ -235,7 +235,6 @@ class TableWriter:
             await self._react(runner, current, outcome)
 
     def _follow_order(self) -> None:
-        """Apply the newest order about the table."""
         orders = self._context.orders
         if (order := orders.newest(self._table)) is not None:
             self._apply_step(apply_order(self._writer, order, orders.read_at))
@@ -290,8 +289,7 @@ class TableWriter:
     def _time_commit(self, files: Collection[str], began_at: float) -> None:
         """Measure a commit before its files leave the chain; one of a stamp alone has no rows."""
         phase, now = self._writer.phase, loop_s()
-        oldest_at = phase.chain.oldest_of(files) if isinstance(phase, Landing) else None
-        if oldest_at is not None:
+        if isinstance(phase, Landing) and (oldest_at := phase.chain.oldest_of(files)) is not None:
             self._context.timings.committed(self._timed(), now - began_at, now - oldest_at)
 
     def _timed(self) -> Target:
@@ -380,15 +378,8 @@ class TableWriter:
         )
 
     def _has_room(self) -> bool:
-        """Whether more is read: what does not join may wait for a later announcement (†).
-
-        A paused table reads no further, so that a long pause takes no memory.
-        """
         phase = self._writer.phase
-        if not isinstance(phase, Landing):
-            return True
-        is_full = len(phase.chain.pending) >= MOST_PENDING
-        return not phase.paused and (not is_full or not phase.joins)
+        return not isinstance(phase, Landing) or phase.has_room(MOST_PENDING)
 
     async def _apply_announcements(self, announced: Announced, read_up_to: int) -> None:
         if not isinstance(self._writer.phase, Landing):

@@ -325,6 +325,14 @@ class Landing:
     newest_ms: int | None = None  # the highest timestamp of records that landed under this claim
     commits: int = 0  # under this claim
 
+    def has_room(self, most: int) -> bool:
+        """Whether more announcements are read, where `most` pending ranges are many.
+
+        What does not join may wait for a later announcement (†). A paused table reads no further, so
+        that a long pause takes no memory.
+        """
+        return not self.paused and (len(self.chain.pending) < most or not self.joins)
+
 
 @dataclass(frozen=True, slots=True)
 class Contradicted:
