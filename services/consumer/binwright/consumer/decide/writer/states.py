@@ -328,8 +328,8 @@ class Landing:
     def has_room(self, most: int) -> bool:
         """Whether more announcements are read, where `most` pending ranges are many.
 
-        What does not join may wait for a later announcement (†). A paused table reads no further, so
-        that a long pause takes no memory.
+        What does not join may wait for a later announcement (†). A paused table reads no further:
+        a long pause takes no memory.
         """
         return not self.paused and (len(self.chain.pending) < most or not self.joins)
 
