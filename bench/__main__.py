@@ -16,6 +16,7 @@ BENCHES = (
     "demo",
     "packing",
     "zones",
+    "prediction",
     "brokers",
     "simulation",
     "sweep",

@@ -70,6 +70,29 @@ def _sweep(facts: Facts) -> Sections:
     return {"sweep": f"{table(rows)}\n\n{summary}"}
 
 
+def _prediction(facts: Facts) -> Sections:
+    rows = [
+        {
+            "load": one["load"],
+            "start-up, s": one["start_up_s"],
+            "the controller knows": KNOWN[kind["kind"]],
+            "replica-minutes": round(kind["default"][0]),
+            "within 5 s, %": f"{kind['default'][1]:.2f}",
+            "at equal replica-minutes, points": None
+            if kind["gain"] is None
+            else f"{round(kind['gain'], 2) + 0.0:+.2f}",
+        }
+        for one in facts["compared"]
+        for kind in one["kinds"]
+    ]
+    return {"prediction": table(rows)}
+
+
+KNOWN = {
+    "measured": "what is measured",
+    "trend": "also the trend of the last window",
+    "seer": "the highest rates of a start-up to come",
+}
 TIMINGS = {"timings": "Durations", "timings-capacity": "A consumer's capacity"}
 
 
@@ -89,6 +112,9 @@ BENCHES: Mapping[str, Bench] = {
             "simulation-week": "A week under every policy",
         },
         _simulation,
+    ),
+    "prediction": Bench(
+        "make bench-prediction", {"prediction": "A forecast of the load"}, _prediction
     ),
     "sweep": Bench("make bench-sweep", {"sweep": "A sweep on one and two executors"}, _sweep),
     "timings": Bench("make bench-timings", TIMINGS, _timings),

@@ -75,6 +75,19 @@ PRINTED: dict[str, Any] = {
         "consumer": {"times": 2, "p50": 0.5, "p99": 1.1, "all_s": [0.5, 1.07]},
         "consumer_and_leader": {"times": 0, "all_s": []},
     },
+    "prediction": {
+        "compared": [
+            {
+                "load": "a walk",
+                "start_up_s": 60.0,
+                "kinds": [
+                    {"kind": "measured", "default": [6227.6, 99.553], "gain": None},
+                    {"kind": "trend", "default": [6349.2, 98.972], "gain": -1.68},
+                    {"kind": "seer", "default": [6516.1, 99.881], "gain": -1e-14},
+                ],
+            }
+        ]
+    },
     "sweep": {
         "points": 24,
         "cpu_s_in_one_process": 96.4,
@@ -240,6 +253,15 @@ def test_a_death_that_was_not_tried_has_no_row(tmp_path: Path) -> None:
 
 def test_the_two_packings_of_one_size_share_a_row(tmp_path: Path) -> None:
     assert "| 32 | 0.5 | 1 | 0.1 | 0.2 |" in shown(tmp_path, "packing")
+
+
+def test_a_forecast_stands_beside_what_is_measured(tmp_path: Path) -> None:
+    page = shown(tmp_path, "prediction")
+    assert "| a walk | 60 | what is measured | 6,228 | 99.55 | - |" in page
+    assert "| a walk | 60 | also the trend of the last window | 6,349 | 98.97 | -1.68 |" in page
+    assert (
+        "| a walk | 60 | the highest rates of a start-up to come | 6,516 | 99.88 | +0.00 |" in page
+    )
 
 
 def test_prices_of_zones_stand_side_by_side(tmp_path: Path) -> None:
