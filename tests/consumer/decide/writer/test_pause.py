@@ -113,3 +113,13 @@ def test_an_order_without_a_reason_has_none() -> None:
     scene = landing()
     scene.order(paused=True, reason="")
     assert scene.landing.paused == "by ann at 1970-01-01 00:00:00 UTC"
+
+
+def test_more_is_read_while_little_waits_or_nothing_joins_and_not_in_a_pause() -> None:
+    scene = landing()
+    scene.announce(staged("a", {0: (0, 3)}))
+    assert scene.landing.has_room(2)
+    assert not scene.landing.has_room(1)
+    scene.change(joins=False)
+    assert scene.landing.has_room(1)
+    assert not paused().landing.has_room(2)
