@@ -14,6 +14,7 @@ from binwright.kafka.client import ClusterClient
 from binwright.local.cache import cache_dir
 from binwright.local.jars import ensure_jars, ivy_fetch, parse_lock
 from binwright.local.java import find_java
+from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings
 from binwright.scaler.groups import ConsumerGroups
@@ -70,7 +71,8 @@ async def test_console_consumers_read_what_is_planned(broker: str, tmp_path: Pat
     async def watch() -> None:
         async with ClusterClient(kafka) as cluster:
             while True:
-                seen.append(await ConsumerGroups(cluster).describe(topic))
+                with contextlib.suppress(BrokerUnavailable):  # a new broker has no coordinator yet
+                    seen.append(await ConsumerGroups(cluster).describe(topic))
                 await asyncio.sleep(0.2)
 
     watching = asyncio.create_task(watch())
