@@ -76,7 +76,7 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 def _user(kafka: KafkaSettings) -> str:
     if kafka.sasl_mechanism == "OAUTHBEARER":
-        source = kafka.sasl_token_file or kafka.sasl_token_url
+        source = kafka.sasl_token_file or kafka.sasl_token_url or kafka.sasl_token_provider
         return f"the issuer and the audience of tokens from {source}, by OAUTHBEARER"
     file = kafka.sasl_password_file
     password = f"the password in {file}" if file else "this password"

@@ -1,4 +1,4 @@
-"""Tokens for OAUTHBEARER: from a file, or from an endpoint by the client's id and secret."""
+"""Tokens for OAUTHBEARER: of a file, of an endpoint by the client's id and secret, of a package."""
 
 import asyncio
 import base64
@@ -12,6 +12,7 @@ import structlog
 from aiokafka.abc import AbstractTokenProvider
 
 from binwright.kafka.credentials import sasl_password
+from binwright.kafka.token_providers import TokenProvider, provider
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.secret_files import read_secret, secret_at_start
 from binwright.runtime.settings import KafkaSettings
@@ -40,24 +41,26 @@ def token_source(kafka: KafkaSettings) -> "TokenSource | None":
     """Return where the connection's tokens come from; None: it uses none.
 
     Raises:
-        SettingsError: The file of the token, or of the client's secret, cannot be read now.
+        SettingsError: The file of the token, or of the client's secret, cannot be read now, or
+            there is no such provider.
     """
     if not kafka.security_protocol.startswith("SASL") or kafka.sasl_mechanism != "OAUTHBEARER":
         return None
     if kafka.sasl_token_file is not None:
         secret_at_start(kafka.sasl_token_file, "kafka.sasl_token_file")
-    return TokenSource(kafka)
+    name = kafka.sasl_token_provider
+    return TokenSource(kafka, None if name is None else provider(name))
 
 
 class TokenSource(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka has no types
-    """Gives a token for each connection: what a file holds now, or one of an endpoint.
+    """Gives a token for each connection: what a file holds now, or one that is asked for.
 
     The latter is kept for `USED_SHARE` of its lifetime. Thread-safe.
     """
 
-    def __init__(self, kafka: KafkaSettings) -> None:
+    def __init__(self, kafka: KafkaSettings, provided_by: TokenProvider | None = None) -> None:
         """Take tokens as these settings say; the mechanism is OAUTHBEARER."""
-        self._kafka = kafka
+        self._kafka, self._provided_by = kafka, provided_by
         self._password = sasl_password(kafka)
         self._latest: Token | None = None
         self._fetched_at_s = 0.0
@@ -74,7 +77,7 @@ class TokenSource(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka has 
         return token.text, wall_ms() / 1000 + token.lifetime_s
 
     def read(self) -> Token:
-        """Return a token; blocks while the endpoint is asked. Raises `TokenUnavailable`."""
+        """Return a token; blocks while one is asked for. Raises `TokenUnavailable`."""
         if self._kafka.sasl_token_file is not None:
             return _token_in(self._kafka.sasl_token_file)
         with self._lock:
@@ -93,10 +96,21 @@ class TokenSource(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka has 
             return self._latest
 
     def _fetch(self) -> Token:
+        if self._provided_by is not None:
+            return self._provided(self._provided_by)
         from binwright.kafka.token_endpoint import fetch_token  # noqa: PLC0415 - HTTP takes a while
 
         secret = self._password() if callable(self._password) else self._password
         return fetch_token(self._kafka, str(secret))
+
+    def _provided(self, provided_by: TokenProvider) -> Token:
+        name = self._kafka.sasl_token_provider
+        try:
+            text, expires_s = provided_by(self._kafka.bootstrap_servers)
+            return Token(str(text), float(expires_s) - wall_ms() / 1000)
+        except Exception as exc:  # it is another's code
+            reason = str(exc) or type(exc).__name__
+            raise TokenUnavailable(f"the token provider {name} gives no token: {reason}") from exc
 
 
 def _token_in(file: Path) -> Token:

@@ -1,6 +1,7 @@
 """Tokens that an identity provider gives to the client's id and secret."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -9,6 +10,7 @@ from tests.integration.security.secured_broker import SecuredBroker
 from tests.integration.topics import create_topic
 
 from binwright.kafka.client import LATEST, ClusterClient, client_options
+from binwright.kafka.token_providers import ENTRY_POINTS
 from binwright.protocol.model import TopicPartition
 from binwright.recordings.load import run_load
 from binwright.recordings.load_pacing import Load
@@ -61,3 +63,28 @@ async def test_records_are_confirmed_while_tokens_expire_and_are_renewed(
             end = (await cluster.offsets(broker, {topic: [0]}, LATEST))[topic, 0]
     assert end == sent + result.partitions[TopicPartition(topic, 0)].records
     assert set(endpoint.scopes) == {SCOPE}
+
+
+PROVIDER = """
+import time
+def token(servers):
+    with open({file!r}) as file:
+        return file.read(), time.time() + 60
+"""
+
+
+async def test_the_broker_accepts_the_tokens_of_an_installed_provider(
+    secured: SecuredBroker, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, described = tmp_path / "token", tmp_path / "ours-1.dist-info"
+    file.write_text(secured.issuer.token(USER))
+    (tmp_path / "provider_of_a_file.py").write_text(PROVIDER.format(file=str(file)))
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: ours\nVersion: 1\n")
+    (described / "entry_points.txt").write_text(
+        f"[{ENTRY_POINTS}]\nof-a-file = provider_of_a_file:token\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    kafka = secured.connection("OAUTHBEARER", sasl_token_file=None, sasl_token_provider="of-a-file")  # noqa: S106 - a name
+    async with asyncio.timeout(DEADLINE_S), AIOKafkaProducer(**client_options(kafka)) as producer:
+        await producer.send_and_wait(topic, b"value", partition=0)

@@ -1,5 +1,6 @@
 """The connection to Kafka."""
 
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import urlparse
@@ -9,7 +10,8 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from binwright.runtime.addresses import is_loopback
 from binwright.runtime.settings.section import Seconds, Section
 
-_EITHER = (("sasl_password", "sasl_password_file"), ("sasl_token_file", "sasl_token_url"))
+_TOKENS = "sasl_token_file", "sasl_token_url", "sasl_token_provider"
+_EITHER = (("sasl_password", "sasl_password_file"), *combinations(_TOKENS, 2))
 
 
 class KafkaSettings(Section):
@@ -35,6 +37,9 @@ class KafkaSettings(Section):
     """Scope that tokens are requested for."""
     sasl_token_ca_file: Path | None = None
     """PEM file of the authority of sasl_token_url; unset: the system's."""
+    sasl_token_provider: Annotated[str | None, Field(min_length=1)] = None
+    """Name of what gives tokens for OAUTHBEARER, of a package that is installed beside binwright:
+    `aws-msk-iam` with `binwright[aws]`, or your own."""
     allow_cleartext_password: bool = False
     """Whether SASL_PLAINTEXT may send a password or token to another machine as it is."""
     ssl_ca_file: Path | None = None
@@ -71,9 +76,9 @@ class KafkaSettings(Section):
         if not self.security_protocol.startswith("SASL"):
             return self
         by_token = self.sasl_mechanism == "OAUTHBEARER"
-        if by_token and not (self.sasl_token_file or self.sasl_token_url):
-            raise ValueError("OAUTHBEARER needs sasl_token_file or sasl_token_url")
-        if not (by_token and self.sasl_token_file) and not (
+        if by_token and not any(getattr(self, name) for name in _TOKENS):
+            raise ValueError(f"OAUTHBEARER needs one of {', '.join(_TOKENS)}")
+        if not (by_token and not self.sasl_token_url) and not (
             self.sasl_username and (self.sasl_password or self.sasl_password_file)
         ):
             raise ValueError(
@@ -91,9 +96,14 @@ class KafkaSettings(Section):
         self._refuse("ssl_key_", certificate, "ssl_certificate_file is unset")
         by_token = mechanism == "OAUTHBEARER"
         self._refuse("sasl_token_", by_token, f"sasl_mechanism is {mechanism}")
-        by_file = self.sasl_token_file is not None
-        for name in ("sasl_username", "sasl_password", "sasl_token_scope", "sasl_token_ca_file"):
-            self._refuse(name, not by_file, "sasl_token_file is set")
+        for source in ("sasl_token_file", "sasl_token_provider"):
+            for name in (
+                "sasl_username",
+                "sasl_password",
+                "sasl_token_scope",
+                "sasl_token_ca_file",
+            ):
+                self._refuse(name, not getattr(self, source), f"{source} is set")
         return self
 
     @model_validator(mode="after")
