@@ -6,7 +6,6 @@ import functools
 import gc
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, settings
 
 # The gate draws the same examples every time, and counts on no machine's speed.
@@ -25,11 +24,6 @@ def pytest_configure() -> None:
     """
     asyncio.set_event_loop(None)
     ast.parse = _parsed_whole(ast.parse)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with tests that wait for real things: a long one that begins last is waited for."""
-    items.sort(key=lambda item: item.get_closest_marker("integration") is None)
 
 
 def _parsed_whole(parse: Any) -> Any:
