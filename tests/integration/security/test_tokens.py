@@ -74,8 +74,10 @@ def token(servers):
 
 
 async def test_the_broker_accepts_the_tokens_of_an_installed_provider(
-    secured: SecuredBroker, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    secured: SecuredBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    topic = "secured-by-a-provider"
+    await create_topic(secured.owner(), topic, 1)
     file, described = tmp_path / "token", tmp_path / "ours-1.dist-info"
     file.write_text(secured.issuer.token(USER))
     (tmp_path / "provider_of_a_file.py").write_text(PROVIDER.format(file=str(file)))
