@@ -113,7 +113,7 @@ async def test_a_proposal_is_adopted_and_that_is_lifted() -> None:
     code, text = await desk.order(order="adopt", number=number, reason="cheaper")
     change = f"controller.packing is sticky:4 instead of sticky, as proposal {number} has it"
     assert (code, text) == (200, change)
-    (order,) = await desk.published()
+    _, order = await desk.published()  # the proposal stands in this topic, too
     assert (order, order.by, order.reason) == (order, BY, "cheaper")
     assert isinstance(order, AdoptOrder)
     assert await desk.order(order="unadopt", what="packing") == (
