@@ -102,16 +102,16 @@ async def open_clusters(
         SettingsError: The settings do not say how to reach a cluster.
     """
     async with connect(settings, WATCHES * (len(namespaces) + 1) + 1) as connection:
-        nodes = Informer(connection.api, NODES, keep=kept_of_node)
-        watched = nodes if settings.node_drains else None
-        clusters = [_cluster(connection, settings, name, watched) for name in namespaces]
+        watched = settings.node_drains
+        nodes = Informer(connection.api, NODES, keep=kept_of_node) if watched else None
+        clusters = [_cluster(connection, settings, name, nodes) for name in namespaces]
         # An informer that ended would show stale objects: its end is an error.
         work = (
             must_not_end(informer.run())
             for cluster in clusters
             for informer in (cluster.deployments, cluster.pods, cluster.templates)
         )
-        watch = [must_not_end(watched.run())] if watched is not None else []
+        watch = [must_not_end(nodes.run())] if nodes is not None else []
         async with background_tasks(*work, *watch):
             yield clusters
 
