@@ -23,7 +23,8 @@ from binwright.controller.decide.drain import drain_plan, drained
 from binwright.controller.decide.group import Group, Member
 from binwright.controller.decide.moves import candidates
 from binwright.controller.decide.orders import held_reasons
-from binwright.controller.decide.replacements import replacement_plan, replacements
+from binwright.controller.decide.plans import Plan
+from binwright.controller.decide.replacements import begin_replacements, replacements
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
 
 S3 = Slot(3)
@@ -36,6 +37,12 @@ def two(kind: Kind = "node", *slots: Slot, **more: Any) -> Group:
     known: dict[str, Any] = {"disruptions": found, "desired": frozenset({S0, S1}), **more}
     members: dict[Slot, Member] = {S0: alive(1), S1: alive(2), **known.pop("others", {})}
     return group(members, partitions, **known)
+
+
+def plan_of(known: Group) -> Plan | None:
+    """Return the plan that replaces consumers now."""
+    _, plan, _ = begin_replacements(known)
+    return plan
 
 
 def with_limits(**named: float) -> Any:
@@ -124,14 +131,14 @@ def test_a_consumer_that_reads_more_than_the_budget_moves_when_none_of_it_is_use
 
 
 def test_the_plan_moves_all_that_one_reads_to_its_replacement_and_nothing_else() -> None:
-    plan = replacement_plan(two("node", S0))
+    plan = plan_of(two("node", S0))
     assert plan is not None
     assert plan.target == at(2, 2, 1, 1)
     assert plan.reasons[0] == f"consumer 2 replaces consumer 0: {CORDONED}"
 
 
 def test_the_plan_has_how_far_a_roll_has_come() -> None:
-    plan = replacement_plan(two("roll", S1))
+    plan = plan_of(two("roll", S1))
     assert plan is not None
     assert plan.reasons[0] == f"consumer 2 replaces consumer 1: {ROLL}, 1 of 2 done"
 
@@ -139,7 +146,7 @@ def test_the_plan_has_how_far_a_roll_has_come() -> None:
 def test_the_plan_gives_what_has_no_reader_to_a_consumer_that_stays() -> None:
     known = two("node", S0)
     known = replace(known, partitions=known.partitions.changed({P[1]: released()}))
-    plan = replacement_plan(known)
+    plan = plan_of(known)
     assert plan is not None
     assert plan.target == at(2, 1, 1, 1)
 
@@ -147,19 +154,19 @@ def test_the_plan_gives_what_has_no_reader_to_a_consumer_that_stays() -> None:
 def test_the_plan_gives_what_has_no_reader_to_a_replacement_where_none_stays() -> None:
     known = two("node", S0, S1)
     known = replace(known, partitions=known.partitions.changed({P[1]: released()}))
-    plan = replacement_plan(known)
+    plan = plan_of(known)
     assert plan is not None
     assert plan.target == at(2, 2, 3, 3)
 
 
 def test_the_plan_leaves_partitions_out_that_are_gone() -> None:
-    plan = replacement_plan(two("node", S0, counts={"orders": 3}))
+    plan = plan_of(two("node", S0, counts={"orders": 3}))
     assert plan is not None
     assert P[3] not in plan.target
 
 
 def test_without_disruptions_there_is_no_plan() -> None:
-    assert replacement_plan(two()) is None
+    assert plan_of(two()) is None
 
 
 # --- beside plans -------------------------------------------------------------------------------

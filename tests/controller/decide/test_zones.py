@@ -96,7 +96,7 @@ def test_a_consumer_reports_its_zone_and_the_packing_gets_it() -> None:
 def test_moves_that_bring_a_partition_near_are_known() -> None:
     found = in_zones((10, 10, 10), (0, 0, 1), "aba", "ab")
     moves = {p(0): (Slot(0), Slot(1)), p(1): (Slot(0), Slot(1)), p(2): (Slot(1), Slot(1))}
-    assert near_moves(found, moves) == [p(1)]
+    assert near_moves(zones(found), moves) == [p(1)]
 
 
 # --- which plans they pay for --------------------------------------------------------------------

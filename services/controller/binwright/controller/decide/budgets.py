@@ -5,12 +5,12 @@ consumer reads that is asked to end, or whose node goes, moves at once, too, and
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from math import fsum
 
 from binwright.controller.decide.group import Group, Proposal
-from binwright.controller.decide.zones import near_moves
+from binwright.controller.decide.zones import near_moves, zones
 from binwright.protocol.model import Assignment, Slot, TopicPartition
 
 MINUTE_MS, HOUR_MIN = 60_000, 60
@@ -87,7 +87,7 @@ def affordable(
     emptied = [(len(own), slot) for slot, own in by_source.items() if slot not in staying]
     for _, slot in sorted(emptied):
         accepted.take(by_source[slot])
-    near = sorted(near_moves(group, moves), key=group.need, reverse=True)
+    near = sorted(near_moves(zones(group), moves), key=group.need, reverse=True)
     for partition in (*near, *(sorted(moves) if triggered else ())):
         accepted.take((partition,))
     left_out = {p: old for p, (old, _) in moves.items() if p not in accepted.chosen}
@@ -132,8 +132,7 @@ def movable_now(group: Group, misplaced: Iterable[TopicPartition]) -> list[Topic
     ordered = sorted(misplaced)
     if most is None and most_bytes is None:
         return ordered
-    ending = group.ending()
-    urgent = [p for p in ordered if _reader_ends(group, p, ending)]
+    urgent = [p for p in ordered if _reader_departs(group, p)]
     moving = [*group.partitions.pending, *group.unread(), *urgent]
     number, rate = len(moving), fsum(map(group.need, moving))
     begun = list(urgent)
@@ -147,6 +146,6 @@ def movable_now(group: Group, misplaced: Iterable[TopicPartition]) -> list[Topic
     return begun
 
 
-def _reader_ends(group: Group, partition: TopicPartition, ending: Container[Slot]) -> bool:
+def _reader_departs(group: Group, partition: TopicPartition) -> bool:
     slot = group.partitions[partition].slot
-    return slot is not None and (group.member(slot).leaving or slot in ending)
+    return slot is not None and group.departs(slot)

@@ -14,13 +14,11 @@ def without_moves(state: Manage) -> Manage:
     Those off consumers that are asked to end, or whose nodes go, stay. The others do not count for
     the budget of the hour.
     """
-    group, goal, ending = state.group, state.goal, state.group.ending()
+    group, goal = state.group, state.goal
     staying = {
         p: at.slot
         for p in goal.misplaced
-        if isinstance(at := group.partitions.get(p), Owned)
-        and not group.member(at.slot).leaving
-        and at.slot not in ending
+        if isinstance(at := group.partitions.get(p), Owned) and not group.departs(at.slot)
     }
     if staying:
         group = uncount_moves(group, staying.keys() & state.moves)

@@ -195,6 +195,11 @@ class Group:
         """Return the slots whose processes the platform ends before long."""
         return frozenset(s for s, why in self.disruptions.items() if why.kind == "node")
 
+    def departs(self, slot: Slot) -> bool:
+        """Whether a consumer is asked to end, or the platform ends it before long."""
+        why = self.disruptions.get(slot)
+        return self.member(slot).leaving or (why is not None and why.kind == "node")
+
     def is_open(self, slot: Slot) -> bool:
         """Whether a slot may be given more: neither an order nor a disruption closes it."""
         return slot not in self.disruptions and self.controls.rules.is_open(slot)

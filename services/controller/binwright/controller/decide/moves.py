@@ -256,11 +256,9 @@ def _must_stop(group: Group, topic: str, slot: Slot, wanted: dict[str, Slot]) ->
 
     During a freeze a table keeps its writer, unless that is asked to end, or its node goes.
     """
-    member = group.member(slot)
     if topic in wanted:
-        if wanted[topic] == slot:
-            return False
-        return not group.controls.frozen or member.leaving or slot in group.ending()
+        return wanted[topic] != slot and (not group.controls.frozen or group.departs(slot))
+    member = group.member(slot)
     tables = member.tables_of(topic)
     gone = topic not in group.partitions.topics
     landed = bool(tables) and not any(table.pending_bytes for table in tables)

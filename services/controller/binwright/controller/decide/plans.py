@@ -214,7 +214,7 @@ class _Balance:
     def of(cls, group: Group, rates: Rates, target: Assignment, changes: Difference) -> "_Balance":
         current, known = group.assignment(), zones(group)
         total = sum(rates[p] for p in sorted(target))
-        near = sum(rates[p] for p in near_moves(group, changes.moves))
+        near = sum(rates[p] for p in near_moves(known, changes.moves))
         crossing = (known.crossing(rates, owners) for owners in (current, target))
         before, after = (bytes_ / total if total else 0.0 for bytes_ in crossing)
         return cls(

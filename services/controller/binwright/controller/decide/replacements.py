@@ -128,13 +128,11 @@ def replaced(group: Group, target: Assignment) -> Assignment:
     return {partition: others.get(slot, slot) for partition, slot in target.items()}
 
 
-def replacement_plan(group: Group) -> Plan | None:
-    """Return the plan that has others take over; None: no consumer is to be replaced now.
+def _replacement_plan(group: Group, others: Replacements) -> Plan | None:
+    """Return the plan that has others take over.
 
     Partitions without a reader get one, too. All others stay where they are.
     """
-    if not group.disruptions or not (others := replacements(group)):
-        return None
     owners = {p: slot for p, slot in group.assignment().items() if not group.gone(p)}
     target = {p: others.get(slot, slot) for p, slot in owners.items()}
     if unread := group.unread():
@@ -177,9 +175,10 @@ def replace_approved(group: Group, others: Replacements) -> Update:
 
 def begin_replacements(group: Group) -> tuple[Group, Plan | None, tuple[Action, ...]]:
     """Return the plan that replaces consumers now, if any, and what is published before it."""
-    if (plan := replacement_plan(group)) is None:
+    others = replacements(group) if group.disruptions else {}
+    if not others or (plan := _replacement_plan(group, others)) is None:
         return group, None, ()
-    group, accepted = replace_approved(group, replacements(group))
+    group, accepted = replace_approved(group, others)
     return group, plan, accepted
 
 

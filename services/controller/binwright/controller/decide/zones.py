@@ -23,10 +23,9 @@ def with_zones(group: Group, measurement: Measurement) -> Group:
 
 
 def near_moves(
-    group: Group, moves: Mapping[TopicPartition, tuple[Slot, Slot]]
+    known: Zones, moves: Mapping[TopicPartition, tuple[Slot, Slot]]
 ) -> list[TopicPartition]:
     """Return those of these moves (from, to) after which a partition no longer crosses, sorted."""
-    known = zones(group)
     return sorted(
         p for p, (old, new) in moves.items() if known.crosses(p, old) and not known.crosses(p, new)
     )
