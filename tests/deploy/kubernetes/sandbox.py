@@ -174,6 +174,14 @@ class Sandbox:
         """Return the slots whose pod is ready."""
         return {slot for slot, pod in (await self.pods()).items() if is_ready(pod)}
 
+    async def wait_for_running(self, *numbers: int) -> None:
+        """Wait until the pods of these slots are ready, and no others."""
+
+        async def run() -> bool:
+            return await self.running() == set(numbers)
+
+        await until(run)
+
     async def events(self, reason: str) -> list[str]:
         found = (await self.api.get(self.path("events")))["items"]
         return [

@@ -35,10 +35,7 @@ async def two_slots(sandbox: Sandbox) -> tuple[KubernetesFleet, asyncio.Event]:
     fleet.watch(signalled.set)
     await fleet.reconcile([S0, S1])
 
-    async def both_run() -> bool:
-        return await sandbox.running() == {0, 1}
-
-    await until(both_run)
+    await sandbox.wait_for_running(0, 1)
     return fleet, signalled
 
 
@@ -91,10 +88,7 @@ async def test_a_pod_that_the_watch_has_not_delivered_yet_is_not_gone(sandbox: S
     fleet = await sandbox.fleet(cluster=cluster)
     await fleet.reconcile([S0])
 
-    async def runs() -> bool:
-        return await sandbox.running() == {0}
-
-    await until(runs)
+    await sandbox.wait_for_running(0)
     pod = (await sandbox.pods())[S0]
     cluster.pods.drop(*key_of(pod))
     assert await fleet.find_ended({S0: hello_now(pod)}) == []

@@ -85,14 +85,10 @@ async def budgets(sandbox: Sandbox) -> list[Obj]:
     return found
 
 
-async def running_fleet(sandbox: Sandbox, *numbers: int) -> KubernetesFleet:
-    fleet = await sandbox.fleet(cluster=await sandbox.cluster(node_drains=True))
+async def running_fleet(sandbox: Sandbox, *numbers: int, group: str = "orders") -> KubernetesFleet:
+    fleet = await sandbox.fleet(group, await sandbox.cluster(node_drains=True))
     await fleet.reconcile(slots(*numbers))
-
-    async def run() -> bool:
-        return await sandbox.running() == set(numbers)
-
-    await until(run)
+    await sandbox.wait_for_running(*numbers)
     return fleet
 
 
@@ -100,7 +96,8 @@ async def running_fleet(sandbox: Sandbox, *numbers: int) -> KubernetesFleet:
 async def test_a_cordon_is_reported_and_evictions_wait_until_the_slot_is_not_desired(
     sandbox: Sandbox,
 ) -> None:
-    fleet = await running_fleet(sandbox, 0)
+    group = "drained"  # no other test's: a drain reaches into each namespace
+    fleet = await running_fleet(sandbox, 0, group=group)
     node = await node_of(sandbox, 0)
 
     async def counted() -> bool:
@@ -111,23 +108,19 @@ async def test_a_cordon_is_reported_and_evictions_wait_until_the_slot_is_not_des
     drain = asyncio.create_task(
         sandbox.plane.kubectl(
             *("drain", node, "--force", "--ignore-daemonsets", "--timeout=90s"),
-            "--pod-selector=binwright.dev/group=orders,binwright.dev/slot in (0)",
+            f"--pod-selector=binwright.dev/group={group},binwright.dev/slot in (0)",
         )
     )
     cordon = {Slot(0): Disruption("node", f"node {node} is cordoned")}
     await until(lambda: fleet.disruptions() == cordon)
-    labels = {"group": "orders", "slot": "0", "kind": "node"}
+    labels = {"group": group, "slot": "0", "kind": "node"}
     assert Sample("binwright_slot_disruption", 1, labels) in list(fleet.samples())
     with pytest.raises(ClusterRefused, match="disruption budget") as refused:
         await evict(sandbox, 0)
     assert refused.value.status == BUSY
 
     await fleet.reconcile(slots(0, 1))  # the controller starts a replacement
-
-    async def replaced() -> bool:
-        return await sandbox.running() == {0, 1}
-
-    await until(replaced)
+    await sandbox.wait_for_running(0, 1)
     assert await node_of(sandbox, 1) != node
     assert not drain.done()
     await fleet.reconcile(slots(1))  # all that slot 0 read has moved
@@ -205,10 +198,7 @@ async def test_changed_settings_are_reported_and_restart_nothing_by_themselves(
     fleet = await sandbox.fleet()
     await fleet.reconcile(slots(0, 1))
 
-    async def run() -> bool:
-        return await sandbox.running() == {0, 1}
-
-    await until(run)
+    await sandbox.wait_for_running(0, 1)
     before = {slot: pod["metadata"]["uid"] for slot, pod in (await sandbox.pods()).items()}
     fleet.close()
     changed = await sandbox.fleet(BINWRIGHT_CONSUMER__LINGER="7")

@@ -27,10 +27,7 @@ async def test_desired_slots_run_and_others_are_deleted(sandbox: Sandbox) -> Non
     await fleet.reconcile(slots(0, 1, 2))
     assert await sandbox.slots() == {0, 1, 2}
 
-    async def all_run() -> bool:
-        return await sandbox.running() == {0, 1, 2}
-
-    await until(all_run)
+    await sandbox.wait_for_running(0, 1, 2)
     await fleet.reconcile(slots(1))
 
     async def one_runs() -> bool:
@@ -71,10 +68,7 @@ async def test_a_killed_process_is_restarted_in_its_pod(sandbox: Sandbox) -> Non
     fleet = await sandbox.fleet()
     await fleet.reconcile(slots(0))
 
-    async def runs() -> bool:
-        return await sandbox.running() == {0}
-
-    await until(runs)
+    await sandbox.wait_for_running(0)
     before = (await sandbox.pods())[Slot(0)]
     os.kill(pid_of(before), signal.SIGKILL)
 
@@ -94,16 +88,14 @@ async def test_destroy_ends_a_pod_that_ignores_sigterm_and_another_is_created(
     fleet = await sandbox.fleet()
     await fleet.reconcile(slots(0))
 
-    async def runs() -> bool:
-        return await sandbox.running() == {0}
-
-    await until(runs)
+    await sandbox.wait_for_running(0)
     before = (await sandbox.pods())[Slot(0)]["metadata"]["uid"]
     await fleet.destroy(Slot(0))
 
     async def another_runs() -> bool:
         pods = await sandbox.pods()
-        return Slot(0) in pods and pods[Slot(0)]["metadata"]["uid"] != before and await runs()
+        is_another = Slot(0) in pods and pods[Slot(0)]["metadata"]["uid"] != before
+        return is_another and await sandbox.running() == {0}
 
     await until(another_runs)
 
@@ -146,9 +138,6 @@ async def test_a_changed_template_goes_from_pod_to_pod_and_stops_at_a_broken_one
     await fleet.reconcile(slots(0, 1, 2))
     fleet.renew(slots(0, 1, 2))
 
-    async def all_run() -> bool:
-        return await sandbox.running() == {0, 1, 2}
-
     async def images() -> list[str]:
         found = await sandbox.deployments()
         return [
@@ -156,7 +145,7 @@ async def test_a_changed_template_goes_from_pod_to_pod_and_stops_at_a_broken_one
             for slot in sorted(found)
         ]
 
-    await until(all_run)
+    await sandbox.wait_for_running(0, 1, 2)
     await sandbox.apply_template(template("sleeper:2"))
 
     async def renewed() -> bool:
@@ -258,10 +247,7 @@ async def test_a_pod_that_cannot_run_is_reported_with_its_reason_and_others_go_o
     healthy = await sandbox.fleet("healthy", cluster)
     await healthy.reconcile(slots(0))
 
-    async def healthy_runs() -> bool:
-        return await sandbox.running() == {0}
-
-    await until(healthy_runs)
+    await sandbox.wait_for_running(0)
     failing = await sandbox.fleet("failing", cluster)
 
     async def template() -> Template:

@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 from tests.deploy.kubernetes.sandbox import ROOT, until
 
+from binwright.controller.fleets.kubernetes.deployment import GROUP_LABEL
 from binwright.kubernetes.informer import Informer
 from binwright.kubernetes.objects import Obj, label_of, name_of
 from binwright.protocol.model import Slot, TopicPartition
@@ -106,7 +107,8 @@ async def test_partitions_move_before_pods_end_by_a_drain_a_spot_notice_or_a_new
     ):
         tasks.create_task(system.load(2_000, enough))
         node = first["spec"]["nodeName"]
-        selector = "--pod-selector=app.kubernetes.io/component=consumer"
+        # by the group: a drain reaches into the namespaces of other tests
+        selector = f"--pod-selector=binwright.dev/group={label_of(first, GROUP_LABEL)}"
         drain = ("drain", node, selector, "--delete-emptydir-data", "--timeout=140s")
         await system.plane.kubectl(*drain)
         second = await reader(system)
