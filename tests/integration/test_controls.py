@@ -19,15 +19,13 @@ from tests.integration.landing import rows, until
 from tests.integration.topics import create_topic
 
 from binwright.audit.audit import audit
-from binwright.kafka.control_records import CONTROLLER_PARTITION
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.kafka.publishing import publish_message
 from binwright.local.server import HOST, reserve_port
 from binwright.local.stack import Stack, services
 from binwright.protocol.savings import Savings, SimulatedCost
-from binwright.protocol.selection import METADATA_SUFFIX
 from binwright.runtime.settings import KafkaSettings, Settings, load_settings
 from binwright.runtime.web import basic_login
+from binwright.views.orders_topic import publish_order
 
 pytestmark = pytest.mark.integration
 
@@ -207,7 +205,7 @@ async def adopt(person: Person) -> None:
     proposed = replace(own, change="replan_interval_s=1", replica_minutes=8)
     found = Savings(from_ms=0, until_ms=1, sla_s=5, own=own, proposed=proposed, replaces="3600")
     async with KafkaControlTopics(KafkaSettings(bootstrap_servers=person.broker)) as bus:
-        await publish_message(bus, GROUP + METADATA_SUFFIX, CONTROLLER_PARTITION, found)
+        await publish_order(bus, GROUP, found)
     number = (await person.status())["adoptable"]
     _, shown = await person.asks("status")
     assert f"`binwright group adopt {number}`" in shown

@@ -12,11 +12,12 @@ import pytest
 from tests.builders import measurement
 from tests.integration.test_status import A, B, P, Q, playing
 
-from binwright.kafka.control_records import METRICS_CONFIG
+from binwright.kafka.control_records import METRICS_CONFIG, ORDERS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol import wire
 from binwright.protocol.measurements import PartitionRate
 from binwright.protocol.model import BytesPerSecond
+from binwright.protocol.selection import ORDERS_SUFFIX
 from binwright.runtime.settings import KafkaSettings
 
 pytestmark = pytest.mark.integration
@@ -32,6 +33,7 @@ async def kafka(broker: str) -> AsyncIterator[str]:
     """A broker with a group, and twenty minutes of measurements, of which five are busy."""
     async with KafkaControlTopics(KafkaSettings(bootstrap_servers=broker)) as bus:
         await bus.ensure(METRICS, 1, METRICS_CONFIG)
+        await bus.ensure(f"{GROUP}{ORDERS_SUFFIX}", 1, ORDERS_CONFIG)
         now_ms, size = round(time.time() * 1000), 0
         for at_s in range(0, 60 * MINUTES, EVERY_S):
             rate = BUSY if 300 <= at_s < 600 else QUIET

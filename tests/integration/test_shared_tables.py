@@ -23,6 +23,7 @@ pytestmark = pytest.mark.integration
 TYPED = {"format": "json", "columns": "id BIGINT"}
 EU, US = "shared-eu", "shared-us"
 DAY_MS = 86_400_000
+LATER = 6  # records of each topic that are to be kept
 
 
 def settings_of(  # noqa: PLR0913, PLR0917 - each is a setting
@@ -133,11 +134,11 @@ async def test_a_shared_table_is_compacted_and_keeps_the_days_that_it_is_to_keep
         await produce(broker, topic, values(0, 10), timestamp_ms=wall_ms() - 3 * DAY_MS)
     async with services(settings, lake.parent / "logs"):
         await until(lambda: _operations(lake, "kept")["WRITE"] > 0)
-        for n in range(10, 16):  # a file each, so that there is something to compact
+        for n in range(10, 10 + LATER):  # a file each, so that there is something to compact
             for topic in topics:
                 await produce(broker, topic, [b'{"id": %d}' % n])
             await until(lambda n=n: _newest(lake, "kept") == (n, n))  # type: ignore[misc]
-        await until(lambda: len(landed(lake, "kept")) == 2 * 6)
+        await until(lambda: len(landed(lake, "kept")) == 2 * LATER)
         await until(lambda: _operations(lake, "kept")["OPTIMIZE"] > 0)
         result = await audited(settings)
         wider = tmp_path / "wider.sql"
@@ -149,7 +150,7 @@ async def test_a_shared_table_is_compacted_and_keeps_the_days_that_it_is_to_keep
     assert result.clean, result.faults()
     parts = {t.topic: t.partitions[0] for t in result.tables}
     assert {topic: (p.rows, p.expired, p.lost) for topic, p in parts.items()} == dict.fromkeys(
-        topics, (10, 10, 0)
+        topics, (LATER, 10, 0)
     )
     assert checked[0] == 0, checked
     assert [(change["column"], change["kind"]) for change in json.loads(checked[1])] == [
