@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import figures
-from bench.landing.backlog import backlog, backlog_in_columns
+from bench.landing.backlog import backlog, backlog_in_columns, backlog_of_avro
 from bench.landing.bench_broker import BenchBroker
 from bench.landing.growth import growth
 from bench.landing.live import live, live_in_columns, tables
@@ -28,7 +28,10 @@ from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import root_cause
 from binwright.runtime.settings import KafkaSettings
 
-SCENARIOS = ("backlog", "backlog-columns", "live", "live-columns", "tables", "growth")
+SCENARIOS = (
+    *("backlog", "backlog-columns", "backlog-avro"),
+    *("live", "live-columns", "tables", "growth"),
+)
 
 
 async def measure(only: Sequence[str], megabytes: int, directory: Path) -> dict[str, Any]:
@@ -42,6 +45,9 @@ async def measure(only: Sequence[str], megabytes: int, directory: Path) -> dict[
         if "backlog-columns" in only:
             found = await backlog_in_columns(ground, directory, megabytes, progress)
             results["backlog-columns"] = found
+        if "backlog-avro" in only:
+            found = await backlog_of_avro(ground, directory, megabytes, progress)
+            results["backlog-avro"] = found
         if "live" in only:
             results["live"] = await live(ground, directory, progress)
         if "live-columns" in only:

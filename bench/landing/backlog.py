@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.integration.registry.server import run_registry
+
 from bench.landing import binwright_side, streaming
-from bench.landing.bench_broker import COLUMNS, RECORD_BYTES, BenchBroker, until
+from bench.landing.bench_broker import RECORD_BYTES, BenchBroker, until
 from bench.landing.connect_server import spark_for
 from bench.landing.cpu_usage import CpuUsage
+from bench.landing.forms import BYTES, JSON, SCHEMA, Form, avro
 from bench.landing.streaming import Query
 from bench.landing.table_log import TableLog
 from binwright.local.server import ProgressCallback
+from binwright.protocol.errors import ExternalError
 
 Row = dict[str, Any]
 
@@ -45,7 +49,7 @@ async def backlog(
         Variant("Structured Streaming, our settings"),
         Variant(batches, per_trigger=BATCH_RECORDS),
     )
-    return await _both_backlogs(ground, directory, megabytes, queries, "", progress)
+    return await _both_backlogs(ground, directory, megabytes, queries, BYTES, progress)
 
 
 async def backlog_in_columns(
@@ -56,9 +60,26 @@ async def backlog_in_columns(
         Variant("from_json, Spark's defaults", SPARK_DEFAULTS),
         Variant("from_json, our settings"),
     )
-    return await _both_backlogs(
-        ground, directory / "columns", megabytes, queries, COLUMNS, progress
+    return await _both_backlogs(ground, directory / "columns", megabytes, queries, JSON, progress)
+
+
+async def backlog_of_avro(
+    ground: BenchBroker, directory: Path, megabytes: int, progress: ProgressCallback
+) -> list[Row]:
+    """Land a backlog of Avro as columns: by one consumer, and by queries with `from_avro`.
+
+    A registry has the schema, whose id is in front of each value; queries are given it as text.
+    """
+    queries = (
+        Variant("from_avro, Spark's defaults", SPARK_DEFAULTS),
+        Variant("from_avro, our settings"),
     )
+    own = directory / "avro"
+    async with run_registry(own / "registry") as registry:
+        # Both topics' subjects have one schema, so one id.
+        ids = {registry.register(f"{name}-avro-value", SCHEMA) for name in ("warm", "backlog")}
+        form = avro(registry.url, ids.pop())
+        return await _both_backlogs(ground, own, megabytes, queries, form, progress)
 
 
 async def _both_backlogs(  # noqa: PLR0913, PLR0917 - what is run, and where
@@ -66,37 +87,35 @@ async def _both_backlogs(  # noqa: PLR0913, PLR0917 - what is run, and where
     directory: Path,
     megabytes: int,
     queries: Sequence["Variant"],
-    columns: str,
+    form: Form,
     progress: ProgressCallback,
 ) -> list[Row]:
-    kind = "-columns" if columns else ""
     rows = {
-        f"warm{kind}": WARM_MB * 1_000_000 // RECORD_BYTES,
-        f"backlog{kind}": megabytes * 1_000_000 // RECORD_BYTES,
+        f"{name}-{form.name}": size * 1_000_000 // RECORD_BYTES
+        for name, size in (("warm", WARM_MB), ("backlog", megabytes))
     }
     await asyncio.to_thread(ground.create, list(rows), PARTITIONS)
+    written = 0.0  # megabytes of the last topic
     for topic, records in rows.items():
         progress(f"writing {records:,} records to {topic}")
-        await asyncio.to_thread(ground.fill, topic, PARTITIONS, records)
-    found = [await _our_backlog(ground, directory / "ours", rows, columns, progress)]
+        written = await asyncio.to_thread(ground.fill, topic, PARTITIONS, records, form)
+    found = [await _our_backlog(ground, directory / "ours", rows, form, progress)]
     for how in queries:
-        found.append(await _their_backlog(ground, directory, rows, how, columns, progress))  # noqa: PERF401 - one after the other
-    return found
+        found.append(await _their_backlog(ground, directory, rows, how, form, progress))  # noqa: PERF401 - one after the other
+    return [took.row(written) for took in found]
 
 
 async def _our_backlog(
     ground: BenchBroker,
     directory: Path,
     rows: Mapping[str, int],
-    columns: str,
+    form: Form,
     progress: ProgressCallback,
-) -> Row:
+) -> "Took":
     async with spark_for("ours", directory, progress) as spark:
         for topic, wanted in rows.items():
             progress(f"binwright lands {topic}")
-            group = binwright_side.GroupOptions(
-                name=f"bench-{topic}", topics=[topic], columns=columns
-            )
+            group = binwright_side.GroupOptions(name=f"bench-{topic}", topics=[topic], form=form)
             chosen = binwright_side.settings(group, ground.kafka, spark.url, directory)
             log = TableLog(directory / "lake" / topic)
             async with binwright_side.running(chosen, directory) as stack:
@@ -108,31 +127,33 @@ async def _our_backlog(
                 server = CpuUsage(spark.pids)
                 server_began = server.seconds()
                 await _landed(log, wanted, usage, BACKLOG_S)
-                took = Took(
-                    time.time() - began, usage.seconds() - cost, server.seconds() - server_began
-                )
-    return took.row("binwright", wanted, log)
+                seconds, spent = time.time() - began, usage.seconds() - cost
+                took = Took("binwright", seconds, spent, server.seconds() - server_began, log)
+    return took
 
 
+@dataclass(frozen=True, slots=True)
 class Took:
-    """Time and cost of a backlog."""
+    """Time and cost of a backlog: of its last topic."""
 
-    def __init__(self, seconds: float, cpu_s: float, spark_s: float) -> None:
-        self.seconds, self.cpu_s, self.spark_s = seconds, cpu_s, spark_s
+    side: str
+    seconds: float
+    cpu_s: float
+    spark_s: float
+    log: TableLog
 
-    def row(self, side: str, records: int, log: TableLog) -> Row:
+    def row(self, megabytes: float) -> Row:
         """Return what is printed."""
-        megabytes = records * RECORD_BYTES / 1e6
         return {
-            "side": side,
+            "side": self.side,
             "MB": megabytes,
             "s": self.seconds,
             "MB/s": megabytes / self.seconds,
             "CPU-s": self.cpu_s,
             "of it Spark": self.spark_s,
             "MB per CPU-s": megabytes / self.cpu_s,
-            "commits": len(log.commits),
-            "files": sum(c.files for c in log.commits),
+            "commits": len(self.log.commits),
+            "files": sum(c.files for c in self.log.commits),
         }
 
 
@@ -158,13 +179,13 @@ async def _their_backlog(  # noqa: PLR0913, PLR0917 - what is run, and where
     directory: Path,
     rows: Mapping[str, int],
     how: Variant,
-    columns: str,
+    form: Form,
     progress: ProgressCallback,
-) -> Row:
+) -> Took:
     own = directory / how.name.replace(" ", "-").replace("'", "")
     async with spark_for("streaming", own, progress, how.conf) as spark:
         usage = CpuUsage(spark.pids)
-        for topic in rows:
+        for topic, wanted in rows.items():
             progress(f"{how.name} lands {topic}")
             table = own / "lake" / topic
             query = Query(
@@ -173,7 +194,7 @@ async def _their_backlog(  # noqa: PLR0913, PLR0917 - what is run, and where
                 own / "checkpoints" / topic,
                 how.per_trigger,
                 once=True,
-                columns=columns,
+                form=form,
             )
             began, cost = time.time(), usage.seconds()
             servers = ground.kafka.bootstrap_servers
@@ -182,5 +203,6 @@ async def _their_backlog(  # noqa: PLR0913, PLR0917 - what is run, and where
             took = time.time() - began
             spent = usage.seconds() - cost
             log = TableLog(table)
-            wanted = log.read_new_commits()
-    return Took(took, spent, spent).row(how.name, wanted, log)
+            if (landed := log.read_new_commits()) != wanted:
+                raise ExternalError(f"{how.name} landed {landed} of {wanted} records")
+    return Took(how.name, took, spent, spent, log)

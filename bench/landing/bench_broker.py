@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from bench.landing.forms import Form
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 from binwright.recordings.load import SampleRecords, kafka_options, run_load
@@ -17,10 +18,6 @@ from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import KafkaSettings
 
 RECORD_BYTES = 1_000
-COLUMNS = (
-    "id BIGINT, ts BIGINT, customer STRING, amount DECIMAL(10,2), currency STRING, note STRING"
-)
-"""All that a record's value has."""
 LONGEST_S = 3600.0
 LOOK_S = 0.1
 
@@ -38,14 +35,17 @@ class BenchBroker:
         for future in made.values():
             future.result(30.0)
 
-    def fill(self, topic: str, partitions: int, records: int) -> None:
-        """Write so many records, spread evenly; returns when all are confirmed."""
+    def fill(self, topic: str, partitions: int, records: int, form: Form) -> float:
+        """Write so many records, spread evenly; return their megabytes when all are confirmed."""
         options = {"queue.buffering.max.kbytes": 262_144, "linger.ms": 50, "acks": "all"}
         producer = Producer({**kafka_options(self.kafka), **options})
         source = SampleRecords(RECORD_BYTES)
-        now_ms = wall_ms()
+        now_ms, written = wall_ms(), 0
         for number in range(records):
             key, value = source.make(now_ms)
+            if form.encoded is not None:
+                value = form.encoded(value)
+            written += len(key) + len(value)
             while True:
                 try:
                     producer.produce(topic, value, key, number % partitions)
@@ -54,6 +54,7 @@ class BenchBroker:
                     producer.poll(0.1)
         if left := producer.flush(120.0):
             raise ExternalError(f"{left} records were not confirmed")
+        return written / 1e6
 
     @contextlib.asynccontextmanager
     async def load(

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.landing.forms import BYTES, Form
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.stack import Stack, services
@@ -23,7 +24,7 @@ class GroupOptions:
     max_consumers: int = 1
     freshness_s: float = 5.0
     compact_files: int = 0  # the age of rewritten rows is unknown
-    columns: str = ""  # into which JSON is decoded; "": it stays bytes
+    form: Form = BYTES
 
 
 def settings(group: GroupOptions, kafka: KafkaSettings, spark: str, directory: Path) -> Settings:
@@ -38,9 +39,8 @@ def settings(group: GroupOptions, kafka: KafkaSettings, spark: str, directory: P
             "freshness_s": group.freshness_s,
             "compact_files": group.compact_files,
         },
-        tables=[{"topics": group.topics, "format": "json", "columns": group.columns}]
-        if group.columns
-        else [],
+        tables=[{"topics": group.topics, **group.form.entry}] if group.form.entry else [],
+        registry={"url": group.form.registry} if group.form.registry else None,
         monitor={"window_s": 8.0, "topic": f"{group.name}.metrics"},
         controller={
             "limit_bytes_per_s": group.limit,

@@ -10,9 +10,10 @@ from typing import Any
 
 from bench.handover.ages import landed_rows
 from bench.landing import binwright_side, streaming
-from bench.landing.bench_broker import COLUMNS, BenchBroker, until
+from bench.landing.bench_broker import BenchBroker, until
 from bench.landing.connect_server import RunningSpark, spark_for
 from bench.landing.cpu_usage import CpuUsage
+from bench.landing.forms import BYTES, JSON, Form
 from bench.landing.streaming import Query
 from bench.landing.table_log import TableLog
 from binwright.local.server import ProgressCallback
@@ -46,11 +47,10 @@ async def live_in_columns(
 ) -> list[Row]:
     """The load of `live` by one consumer: as bytes, then JSON as columns."""
     rows: list[Row] = []
-    for name, columns in (("bytes", ""), ("columns", COLUMNS)):
-        load = LiveLoad(
-            directory / f"form-{name}", (f"form-{name}",), PARTITIONS, 200_000.0, columns=columns
-        )
-        rows += await _both_live(ground, load, name, progress, 1, 3.0)
+    for form in (BYTES, JSON):
+        topic = f"form-{form.name}"
+        load = LiveLoad(directory / topic, (topic,), PARTITIONS, 200_000.0, form=form)
+        rows += await _both_live(ground, load, form.name, progress, 1, 3.0)
     return rows
 
 
@@ -73,7 +73,7 @@ class LiveLoad:
     partitions: int  # of each topic
     bytes_per_s: float  # of all topics
     executors: int = 0
-    columns: str = ""  # into which JSON is decoded; "": it stays bytes
+    form: Form = BYTES
     warm_up_s: float = 240.0
     measured_s: float = 90.0
 
@@ -104,7 +104,7 @@ async def _both_live(  # noqa: PLR0913, PLR0917 - what is run, and how it is wat
         limit=1.32 * load.bytes_per_s / consumers,
         max_consumers=2 * consumers,
         freshness_s=freshness_s,
-        columns=load.columns,
+        form=load.form,
     )
     mine = await _our_live(ground, ours, group, f"binwright, {side}", progress)
     query = await _their_live(ground, theirs, mine["age p50, s"], progress)
@@ -165,7 +165,7 @@ async def _their_live(
                     table,
                     directory / "checkpoints" / t,
                     trigger_s=trigger_s,
-                    columns=load.columns,
+                    form=load.form,
                 )
                 for t, table in load.tables.items()
             ]
@@ -219,7 +219,7 @@ async def _figures(
     ages: list[float] = []
     longest: list[float] = []
     commits = files = 0
-    timestamp = "_kafka.timestamp" if load.columns else "timestamp"
+    timestamp = "_kafka.timestamp" if load.form.row else "timestamp"
     for table in load.tables.values():
         if not (table / "_delta_log").is_dir():
             longest.append(float("inf"))  # it came to no turn

@@ -13,20 +13,17 @@ from typing import Any
 
 from pyspark.sql.connect.session import SparkSession
 
+from bench.landing.forms import BYTES, Form
 from binwright.local.cache import cache_dir
 from binwright.local.jars import ensure_jars, ivy_fetch, parse_lock
 from binwright.local.java import find_java
 from binwright.local.server import ProgressCallback
 
-PLACE = (
-    *("topic", "partition", "offset", "timestamp"),
-    *("timestampType AS timestamp_type", "key", "headers"),
-)
 LOCK = Path(__file__).with_name("streaming.lock")
 
 
 async def connector_jars(progress: ProgressCallback) -> tuple[Path, ...]:
-    """Return the jars of Spark's Kafka source, fetched once."""
+    """Return the jars of Spark's Kafka source and of `from_avro`, fetched once."""
     jars = parse_lock(LOCK.read_text())
     directory = cache_dir() / "jars" / "streaming"
     return await ensure_jars(jars, directory, ivy_fetch(await find_java(), "the bench's", progress))
@@ -42,16 +39,7 @@ class Query:
     per_trigger: int | None = None  # records of one commit at most; None: all there are
     once: bool = False  # end when all that was there at the start has landed
     trigger_s: float | None = None  # seconds from one commit's beginning to the next; None: at once
-    columns: str = ""  # into which JSON is decoded; "": it stays bytes
-
-
-def _shaped(records: Any, columns: str) -> Any:
-    """Return the rows of a table like ours."""
-    if not columns:
-        return records.selectExpr(*PLACE, "value")
-    place = f"struct({', '.join(PLACE)}) AS _kafka"
-    row = f"from_json(CAST(value AS STRING), '{columns}') AS row"
-    return records.selectExpr(place, row).selectExpr("_kafka", "row.*")
+    form: Form = BYTES
 
 
 def start(spark: SparkSession, bootstrap_servers: str, query: Query) -> Any:
@@ -65,11 +53,10 @@ def start(spark: SparkSession, bootstrap_servers: str, query: Query) -> Any:
     )
     if query.per_trigger is not None:
         source = source.option("maxOffsetsPerTrigger", str(query.per_trigger))
-    writer = (
-        _shaped(source.load(), query.columns)
-        .writeStream.format("delta")
-        .option("checkpointLocation", str(query.checkpoint))
-    )
+    records = source.load()
+    for expressions in query.form.select:
+        records = records.selectExpr(*expressions)
+    writer = records.writeStream.format("delta").option("checkpointLocation", str(query.checkpoint))
     if query.once:
         writer = writer.trigger(availableNow=True)
     elif query.trigger_s is not None:

@@ -34,6 +34,7 @@ LANDING = {
     "live": "Landing a live load",
     "live-columns": "Landing a live load as columns",
     "backlog-columns": "Landing a backlog as columns",
+    "backlog-avro": "Landing a backlog of Avro as columns",
     "tables": "Landing into fifty tables",
     "growth": "Commits in an old table",
 }
