@@ -28,8 +28,8 @@ EXTRAS: Mapping[str, Sequence[str]] = {
     "demo": ("demo",),
     "java": ("java",),
     "monitor": ("monitor",),
-    "controller": ("controller", "keda"),
-    "consumer": ("consumer",),
+    "controller": ("controller", "keda", "traces"),
+    "consumer": ("consumer", "traces"),
     "tools": ("controller", "consumer", "lab"),
 }
 """A file of `requirements` -> the extras that it installs."""

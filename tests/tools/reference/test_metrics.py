@@ -77,7 +77,7 @@ def _limited() -> NamespaceLimits:
 
 def reported() -> dict[str, list[Sample]]:
     timings = Timings()
-    timings.committed(TARGET, 0.5, 4.0)
+    timings.committed(TARGET, 2, 0.5, 4.0)
     return {
         "service": [s for s in Health(120.0, Path("client.pem")).samples() if not s.labels],
         "fleet": [

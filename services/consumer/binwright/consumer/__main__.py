@@ -40,6 +40,7 @@ from binwright.runtime.health import serve_health
 from binwright.runtime.run import background_tasks
 from binwright.runtime.serve import serve
 from binwright.runtime.settings import LakeSettings, Settings, Target
+from binwright.runtime.traces import open_traces
 
 log = structlog.get_logger()
 
@@ -61,6 +62,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
     async with (
         AsyncExitStack() as stack,
         serve_health(settings.health, settings.kafka.ssl_certificate_file) as health,
+        open_traces(settings.traces, "binwright-consumer") as trace,
         FileStaging(settings.staging_path) as staging,
         Decoders(settings) as decoders,
         KafkaControlTopics(settings.kafka) as bus,
@@ -86,7 +88,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
         )
         log.info("hello.sent", epoch=mailbox.epoch, process=process)
         open_lake = lake_opener(stack, settings.lake, settings.staging_path, config.write_timeout_s)
-        timings = Timings()
+        timings = Timings(group=settings.group, trace=trace)
         context = WriterContext(
             lake=SharedLake(open_lake),
             targets=settings.targets,

@@ -3,6 +3,7 @@
 import contextlib
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.group_context import GroupContext, group_context
@@ -20,6 +21,7 @@ from binwright.protocol.selection import CONTROLLERS_SUFFIX
 from binwright.runtime.health import Health, serve_health
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import run_service
+from binwright.runtime.traces import open_traces
 
 GATHER_MS = 200
 """How long brokers gather records for a controller of many groups: fewer, larger fetches."""
@@ -62,7 +64,8 @@ async def _leader(
     if settings.kubernetes.groups:
         from binwright.controller.group_objects.groups import kubernetes_groups  # noqa: PLC0415 - as above
 
-        async with kubernetes_groups(settings, bus, measurements, health) as groups:
+        trace = context.trace
+        async with kubernetes_groups(settings, bus, measurements, health, trace) as groups:
             health.collectors.append(groups.samples)
             yield groups.lead
         return
@@ -86,12 +89,13 @@ async def control(settings: ControllerProgramSettings) -> None:
     """
     context = group_context(settings)  # first: an unknown packing is reported before connecting
     async with (
+        open_traces(settings.traces, "binwright-controller") as trace,
         serve_health(settings.health, settings.kafka.ssl_certificate_file) as health,
         KafkaControlTopics(
             settings.kafka, fetch_wait_ms=GATHER_MS * settings.kubernetes.groups
         ) as bus,
         run_measurements(bus, settings.monitor.topic) as measurements,
-        _leader(settings, context, bus, measurements, health) as lead,
+        _leader(settings, replace(context, trace=trace), bus, measurements, health) as lead,
     ):
         topic = settings.monitor.topic
         await ensure_own(bus, topic, 1, METRICS_CONFIG)

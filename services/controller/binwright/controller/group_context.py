@@ -13,6 +13,7 @@ from binwright.protocol.model import Slot
 from binwright.protocol.selection import METADATA_SUFFIX
 from binwright.runtime.settings import Settings, TableNames
 from binwright.runtime.settings.controller import Pin
+from binwright.runtime.traces import Trace, untraced
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class GroupContext:
     needs_topic: str
     config: ControllerConfig
     packing: Packing
+    trace: Trace = untraced  # of its plans
 
     @property
     def group(self) -> str:
@@ -33,12 +35,15 @@ class GroupContext:
         return self.metadata_topic.removesuffix(METADATA_SUFFIX)
 
 
-def group_context(settings: Settings, given: frozenset[str] = frozenset()) -> GroupContext:
+def group_context(
+    settings: Settings, given: frozenset[str] = frozenset(), trace: Trace = untraced
+) -> GroupContext:
     """Return what a controller needs to lead the group of these settings.
 
     Args:
         settings: Of the group.
         given: Those of the controller that the group's object gives: no order changes them.
+        trace: Takes a span for each plan.
 
     Raises:
         SettingsError: The packing of the settings does not exist, or cannot run here.
@@ -55,6 +60,7 @@ def group_context(settings: Settings, given: frozenset[str] = frozenset()) -> Gr
         needs_topic=settings.needs_topic,
         config=controller_config(settings, given),
         packing=packing,
+        trace=trace,
     )
 
 

@@ -39,6 +39,7 @@ from binwright.controller.decide.topic_limits import TopicShare
 from binwright.controller.group_context import GroupContext
 from binwright.controller.needs import publish_needs
 from binwright.controller.orders_topic import open_orders
+from binwright.controller.plan_traces import PlanTraces
 from binwright.kafka.control_records import (
     COMMANDS_CONFIG,
     CONTROLLER_PARTITION,
@@ -209,9 +210,12 @@ class Leadership:
                     self._actions.put_nowait(action)
 
     async def _read_records(self, reader: Reader, history_end: int) -> None:
+        traces = PlanTraces(self._context.group, self._context.trace)
         with self._health.progress(f"records of {self._context.group}") as beat:
             async for record, message in inbound(reader, history_end, beat):
                 self._feed(RecordRead(loop_s(), record.offset, message))
+                if record.offset >= history_end:
+                    traces.apply(record.timestamp_ms, message)
 
     async def _read_orders(self, reader: Reader) -> None:
         with self._health.progress(f"orders of {self._context.group}") as beat:

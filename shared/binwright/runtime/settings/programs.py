@@ -40,6 +40,7 @@ from binwright.runtime.settings.registry import RegistrySettings
 from binwright.runtime.settings.section import TopicPatterns, check_distinct
 from binwright.runtime.settings.tables import TableSettings
 from binwright.runtime.settings.targets import Target, check_tables, targets_of
+from binwright.runtime.settings.traces import TracesSettings
 
 PREFIX = "BINWRIGHT_"
 STAGING = "_staging"  # in lake.path
@@ -72,6 +73,7 @@ EVERY_NAME = frozenset(
         "tables",
         "topic_patterns",
         "topics",
+        "traces",
     ]
 )
 """The tables and values of the file that some program reads."""
@@ -180,6 +182,7 @@ class Settings(TopicSettings):
     tables: tuple[TableSettings, ...] = ()
     """Tables of other names, or with columns."""
     registry: RegistrySettings = RegistrySettings()
+    traces: TracesSettings = TracesSettings()
 
     @model_validator(mode="after")
     def _tables_agree(self) -> Self:

@@ -4,16 +4,16 @@ from pathlib import Path
 from typing import Annotated, Self
 from urllib.parse import urlparse
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from binwright.runtime.addresses import is_loopback
-from binwright.runtime.settings.section import Section
+from binwright.runtime.settings.section import Section, WebAddress
 
 
 class RegistrySettings(Section):
     """The schema registry, which has the schemas of values; one that speaks as Confluent's does."""
 
-    url: Annotated[str | None, Field(repr=False)] = None
+    url: Annotated[WebAddress | None, Field(repr=False)] = None
     """Its address, of https, or of http; required by tables of Avro and Protobuf, and by those of
     JSON without `columns`.
     """
@@ -31,18 +31,6 @@ class RegistrySettings(Section):
     """PEM file of the client certificate's key."""
     allow_cleartext_password: bool = False
     """Whether http may send a password or token to another machine as it is."""
-
-    @field_validator("url")
-    @classmethod
-    def _is_web(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
-        url = urlparse(value)
-        if url.scheme not in {"http", "https"} or not url.hostname or url.query or url.fragment:
-            raise ValueError("must be an address of http or https, without query and fragment")
-        if url.username or url.password:
-            raise ValueError("must hold no user: set username and password_file")
-        return value.rstrip("/")
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:

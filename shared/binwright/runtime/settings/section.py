@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from typing import Annotated
+from urllib.parse import urlparse
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -22,6 +23,17 @@ def _together(patterns: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(pattern.text for pattern in compile_patterns(patterns))
 
 
+def _is_web(value: str) -> str:
+    url = urlparse(value)
+    if url.scheme not in {"http", "https"} or not url.hostname or url.query or url.fragment:
+        raise ValueError("must be an address of http or https, without query and fragment")
+    if url.username or url.password:
+        raise ValueError("must hold no user and no password")
+    return value.rstrip("/")
+
+
+WebAddress = Annotated[str, AfterValidator(_is_web)]
+"""Of a server of http or https, without a slash at its end."""
 TopicPattern = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_compiles)]
 """A regular expression for the whole names of topics."""
 TopicPatterns = Annotated[tuple[TopicPattern, ...], AfterValidator(_together)]

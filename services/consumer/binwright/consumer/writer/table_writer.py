@@ -286,11 +286,11 @@ class TableWriter:
         await self._apply_outcome(runner, outcome)
         return outcome
 
-    def _time_commit(self, files: Collection[str], began_at: float) -> None:
+    def _time_commit(self, files: Collection[str], began: float) -> None:
         """Measure a commit before its files leave the chain; one of a stamp alone has no rows."""
         phase, now = self._writer.phase, loop_s()
         if isinstance(phase, Landing) and (oldest_at := phase.chain.oldest_of(files)) is not None:
-            self._context.timings.committed(self._timed(), now - began_at, now - oldest_at)
+            self._context.timings.committed(self._timed(), len(files), now - began, now - oldest_at)
 
     def _timed(self) -> Target:
         return Target(topic_label([*self._targets]), self._table)

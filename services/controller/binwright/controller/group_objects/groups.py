@@ -60,6 +60,7 @@ from binwright.runtime.backoff import Backoff
 from binwright.runtime.health import Health
 from binwright.runtime.metrics import Sample
 from binwright.runtime.run import background_tasks, must_not_end, root_cause
+from binwright.runtime.traces import Trace, untraced
 
 log = structlog.get_logger()
 
@@ -99,6 +100,7 @@ class Groups:
     measurements: Measurements
     base: ControllerProgramSettings
     health: Health | None = None
+    trace: Trace = untraced
     _active: dict[Key, _Active] = field(default_factory=dict)
     _seen: dict[Key, Identity] = field(default_factory=dict)
     _fleets: list[KubernetesFleet] = field(default_factory=list)
@@ -245,7 +247,9 @@ class Groups:
         try:
             settings = settings_of(obj, self.base)
             check_allowed(settings, self.base, namespace_of(obj))
-            context = capped(group_context(settings, given_settings(obj)), admission.consumers)
+            context = capped(
+                group_context(settings, given_settings(obj), self.trace), admission.consumers
+            )
         except UserError as exc:
             await self._refuse(obj, "SpecRefused", str(exc))
             return
@@ -371,6 +375,7 @@ async def kubernetes_groups(
     bus: ControlTopics,
     measurements: Measurements,
     health: Health | None = None,
+    trace: Trace = untraced,
 ) -> AsyncIterator[Groups]:
     """Give the groups that objects describe, in our namespace or those of the settings.
 
@@ -386,6 +391,6 @@ async def kubernetes_groups(
         raise SettingsError(f"kubernetes.groups: {'; '.join(secrets)}")
     namespaces = watched_namespaces(settings.kubernetes)
     async with open_clusters(settings.kubernetes, namespaces) as clusters:
-        groups = Groups(clusters, bus, measurements, settings, health)
+        groups = Groups(clusters, bus, measurements, settings, health, trace)
         async with background_tasks(must_not_end(groups.follow())):
             yield groups
