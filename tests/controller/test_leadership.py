@@ -15,10 +15,12 @@ from binwright.controller.group_context import GroupContext
 from binwright.controller.leadership import Leadership, check_compacted
 from binwright.kafka.control_records import LANDING_PARTITIONS, METADATA_CONFIG
 from binwright.kafka.metrics_topic import Measurements
+from binwright.kafka.publishing import publish_message
 from binwright.packing.catalogue import Packing, algorithm
 from binwright.packing.inputs import Capacity
 from binwright.packing.zones import NO_ZONES, Zones
 from binwright.protocol.errors import UserError
+from binwright.protocol.messages import Planned
 from binwright.protocol.model import (
     Assignment,
     BytesPerSecond,
@@ -29,6 +31,7 @@ from binwright.protocol.model import (
 )
 from binwright.protocol.ports.kafka import Record
 from binwright.runtime.health import Health
+from binwright.runtime.traces import Span, Trace, untraced
 from binwright.testing.control_topics import FakeControlTopics, FakeReader
 
 pytestmark = pytest.mark.looptime
@@ -91,7 +94,10 @@ async def test_a_leadership_with_a_topic_that_deletes_by_age_ends_at_once(topic:
 
 
 def leadership(
-    kafka: FakeControlTopics, health: Health | None = None, packing: Packing | None = None
+    kafka: FakeControlTopics,
+    health: Health | None = None,
+    packing: Packing | None = None,
+    trace: Trace = untraced,
 ) -> Leadership:
     config = ControllerConfig(limits=PerSlot(BytesPerSecond(2.0)), capacity=BytesPerSecond(1.0))
     context = GroupContext(
@@ -102,6 +108,7 @@ def leadership(
         needs_topic="metrics.needs",
         config=config,
         packing=packing or algorithm("sticky"),
+        trace=trace,
     )
     return Leadership(kafka, FixedFleet(4), context, Measurements(kafka, "metrics"), health=health)
 
@@ -158,6 +165,21 @@ async def test_a_leader_that_reads_no_records_any_more_fails_the_liveness_probe(
         await asyncio.sleep(130)
         assert health.stuck().startswith("orders of g: ")
         assert ", records of g: " in health.stuck()
+
+
+async def test_plans_of_earlier_leaders_are_not_traced_again(kafka: FakeControlTopics) -> None:
+    def planned(consumers: int) -> Planned:
+        return Planned(
+            term=0, reasons=(), consumers=consumers, moves={}, rscore=0.0, rates={}, targets={}
+        )
+
+    traced: list[Span] = []
+    await publish_message(kafka, TOPIC, 0, planned(1))
+    async with leading(leadership(kafka, trace=traced.append)):
+        await asyncio.sleep(1)
+        await publish_message(kafka, TOPIC, 0, planned(2))
+        await asyncio.sleep(1)
+    assert [span.attributes["binwright.consumers"] for span in traced] == [2]
 
 
 class HangingPacking:
