@@ -297,7 +297,7 @@ def _instance(settings: Settings) -> str:
 async def shown(
     system: LiveSystem, fault: Fault, fires_s: float, mended: asyncio.Event
 ) -> dict[str, float]:
-    """Make a fault and mend it; return after how many seconds each alert fired.
+    """Make a fault and mend it; return how many seconds after it was made each alert fired.
 
     Args:
         system: Where it is made.
@@ -311,9 +311,9 @@ async def shown(
     """
     labels = fault.labels(system)
     loop = asyncio.get_running_loop()
-    began = loop.time()
     took: dict[str, float] = {}
     async with fault.make(system):
+        began = loop.time()
         for alert in fault.alerts:
             left_s = fires_s - (loop.time() - began)
             await seen(partial(system.fires, alert, labels), f"{alert} fires", left_s)

@@ -57,7 +57,7 @@ class PrometheusServer(Server):
 
     async def has_values(self, query: str, since_s: float, until_s: float) -> bool:
         """Tell whether a query has had a finite value in a span of wall-clock time."""
-        span = {"start": str(since_s), "end": str(until_s), "step": f"{INTERVAL_S}s"}
+        span = {"start": str(since_s), "end": str(until_s), "step": f"{INTERVAL_S:g}s"}
         found = await self._ask("query_range", {"query": query, **span})
         return any(
             math.isfinite(float(value)) for line in found["result"] for _, value in line["values"]
