@@ -174,8 +174,13 @@ async def certificate_expires(system: LiveSystem) -> AsyncIterator[None]:
 async def late_commits(system: LiveSystem) -> AsyncIterator[None]:
     """Have a table land rows too late, and the last of them not yet."""
 
+    async def is_paused() -> bool:
+        tables = (await system.status())["tables"]
+        return any(table["name"] == SLOW and table["state"] == "paused" for table in tables)
+
     async def hold(number: int) -> None:
         await system.run("table", "pause", SLOW, "--reason", REASON)
+        await seen(is_paused, f"{SLOW} is paused", ALTER_S)  # else the row may land at once
         await produce(system.broker, SLOW, [b"late %d" % number])
 
     async def land(number: int) -> None:
