@@ -45,7 +45,7 @@ class Teams:
         lake, staged = "s3a://lake", f"{here}.orders"
         group, sinks = "kubernetes.group_prefix", "kubernetes.sinks"
         topics, directory = "only the settings of a group may name them", "a directory of Delta"
-        return {
+        found: dict[str, tuple[Obj, str]] = {
             # another group's offsets: its name has them, and topics hold them
             "taken": ({"group": f"{there}.orders"}, group),
             "before-its-owner": ({"group": f"{there}.later"}, group),
@@ -63,13 +63,14 @@ class Teams:
             "above": ({"tables": [{"topics": ["orders"], "name": "..", "format": "raw"}]}, ".."),
             # a token: that of the lake, sent to a server
             "server": ({"sink": {"spark": "sc://evil:443"}}, "kubernetes.spark_servers"),
-        } | {
-            f"by-{field}": ({"group": f"{staged}-{field}", "template": template}, path)
-            for field, template, path in (
-                ("namespace", {"metadata": {"namespace": there}}, "metadata.namespace"),
-                ("account", {"spec": {"serviceAccountName": "x"}}, "spec.serviceAccountName"),
-            )
         }
+        template: Obj
+        for field, template, path in (
+            ("namespace", {"metadata": {"namespace": there}}, "metadata.namespace"),
+            ("account", {"spec": {"serviceAccountName": "x"}}, "spec.serviceAccountName"),
+        ):
+            found[f"by-{field}"] = {"group": f"{staged}-{field}", "template": template}, path
+        return found
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -94,7 +95,7 @@ async def test_no_object_of_a_tenant_reaches_offsets_tables_tokens_or_namespaces
         assert not await teams.tenant.create(name, **(given | spec))
 
     async def answers() -> dict[str, str]:
-        found = {}
+        found: dict[str, str] = {}
         for name in attempts:
             for kind in ("Accepted", "Healthy"):
                 if (await own.condition(name, kind)).startswith("False "):
