@@ -15,6 +15,12 @@ CONTROLLERS_SUFFIX, SCALERS_SUFFIX, BALANCERS_SUFFIX = ".controllers", ".scalers
 REMEMBERED = 100_000  # topics; more than most clusters have
 
 
+def is_of_a_system(topic: str) -> bool:
+    """Whether a topic is Kafka's own, or has a name like those of binwright's groups."""
+    suffixes = METADATA_SUFFIX, COMMANDS_SUFFIX, LANDING_SUFFIX, ORDERS_SUFFIX
+    return topic.startswith("__") or topic.endswith(suffixes)
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """Topics by name and by pattern; the monitor and all groups apply the same rules.
@@ -30,9 +36,7 @@ class Selection:
 
     def matches_pattern(self, topic: str) -> bool:
         """Whether a pattern matches this topic."""
-        if topic in self.excluded or topic.startswith("__") or topic in RESERVED:
-            return False
-        if topic.endswith((METADATA_SUFFIX, COMMANDS_SUFFIX, LANDING_SUFFIX, ORDERS_SUFFIX)):
+        if topic in self.excluded or topic in RESERVED or is_of_a_system(topic):
             return False
         if not any(pattern.matches(topic) for pattern in self.patterns):
             return False

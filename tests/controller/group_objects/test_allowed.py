@@ -1,5 +1,6 @@
 """An object names only groups, places and Spark servers that the controller's settings allow."""
 
+import re
 from typing import Any
 
 import pytest
@@ -152,3 +153,16 @@ def test_settings_that_would_allow_something_else_are_refused(
     with pytest.raises(SettingsError, match=fault) as refused:
         base(**kubernetes)
     assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        *("__consumer_offsets", "others.metadata", "others.commands", "others.group-orders"),
+        *("others.landing", "binwright.metrics", "binwright.metrics.needs"),
+    ],
+)
+def test_a_topic_with_what_other_groups_do_is_no_object_s_to_land(topic: str) -> None:
+    obj: Obj = {"metadata": {"name": "orders"}, "spec": {"topics": ["orders", topic]}}
+    with pytest.raises(SettingsError, match=f"topics {re.escape(topic)}: Kafka's own, or"):
+        check_allowed(settings_of(obj, base()), base(), "team-a")

@@ -57,9 +57,8 @@ class Tenant:
         }
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def tenant(harness: GroupsHarness) -> Tenant:
-    sandbox = harness.sandbox
+async def new_tenant(sandbox: Sandbox) -> Tenant:
+    """Give the user its one right in a namespace."""
     what = ("--verb=create", "--resource=consumergroups.binwright.dev")
     user = (f"--role={TENANT}", f"--user={TENANT}")
     for command in (("role", TENANT, *what), ("rolebinding", TENANT, *user)):
@@ -69,6 +68,11 @@ async def tenant(harness: GroupsHarness) -> Tenant:
         with pytest.raises(AssertionError):
             await found.kubectl("auth", "can-i", *right.split())
     return found
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def tenant(harness: GroupsHarness) -> Tenant:
+    return await new_tenant(harness.sandbox)
 
 
 @asynccontextmanager

@@ -15,6 +15,17 @@ def variable(name: str, **fields: Any) -> Obj:
     return consumer(env=[{"name": name, **fields}])
 
 
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def keeping_off(kind: str, **others: Any) -> Obj:
+    """Return an affinity that keeps pods off its zone: of its namespace, or of `others`."""
+    term = {"topologyKey": "zone", "labelSelector": {}, **others}
+    rule = term if kind == REQUIRED else {"weight": 1, "podAffinityTerm": term}
+    return {"podAntiAffinity": {kind: [rule]}}
+
+
 SECRET = {"secretKeyRef": {"name": "others", "key": "token"}}
 ENV = "spec.containers.consumer.env"
 
@@ -90,6 +101,14 @@ REFUSED: dict[str, tuple[Obj, str]] = {  # -> what its message names
         {"spec": {"priorityClassName": "system-node-critical"}},
         "spec.priorityClassName",
     ),
+    "pods of a namespace": (
+        {"spec": {"affinity": keeping_off(REQUIRED, namespaces=["others"])}},
+        "spec.affinity of other namespaces",
+    ),
+    "pods of all namespaces": (
+        {"spec": {"affinity": keeping_off(PREFERRED, namespaceSelector={})}},
+        "spec.affinity of other namespaces",
+    ),
     "our label": (
         {"metadata": {"labels": {"binwright.dev/slot": "0"}}},
         "metadata.labels.binwright.dev/slot",
@@ -105,7 +124,7 @@ REFUSED: dict[str, tuple[Obj, str]] = {  # -> what its message names
 ALLOWED: Obj = {
     "metadata": {"labels": {"team": "a"}, "annotations": {"cost-center": "7"}},
     "spec": {
-        "affinity": {"podAntiAffinity": {}},
+        "affinity": keeping_off(REQUIRED),
         "nodeSelector": {"disk": "fast"},
         "terminationGracePeriodSeconds": 6,
         "tolerations": [{"key": "dedicated", "operator": "Exists"}],

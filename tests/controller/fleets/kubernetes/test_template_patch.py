@@ -5,10 +5,17 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.controller.fleets.kubernetes.refused_patches import ALLOWED, REFUSED, consumer
+from tests.controller.fleets.kubernetes.refused_patches import (
+    ALLOWED,
+    PREFERRED,
+    REFUSED,
+    REQUIRED,
+    consumer,
+)
 
 from binwright.controller.fleets.kubernetes.template import check_template
 from binwright.controller.fleets.kubernetes.template_patch import (
+    NAMESPACES,
     POD,
     RESOURCES,
     VARIABLES,
@@ -83,6 +90,12 @@ def test_what_has_another_form_is_refused(patch: object, path: str) -> None:
     assert path in str(refused.value)
 
 
+@pytest.mark.parametrize("odd", [7, [7], [{"podAffinityTerm": 7}], None])
+def test_an_affinity_of_another_form_is_left_to_the_api_server(odd: object) -> None:
+    for kind in (REQUIRED, PREFERRED):
+        check_patch({"spec": {"affinity": {"podAffinity": {kind: odd}}}}, "here")
+
+
 def test_an_objects_fields_are_laid_over_the_operators_template() -> None:
     pod = over_the_operators(ALLOWED)
     spec, own = pod["spec"], ALLOWED["spec"]
@@ -153,5 +166,5 @@ def test_the_policy_has_the_same_lists() -> None:
     text = refused["expression"]
     assert f"[{pod}]" in text
     assert f"'{VARIABLES}'" in text
-    assert all(f"'{name}'" in text for name in RESOURCES)
+    assert all(f"'{name}'" in text for name in (*RESOURCES, *NAMESPACES))
     assert binding["spec"]["policyName"] == policy["metadata"]["name"]

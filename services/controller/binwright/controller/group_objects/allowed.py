@@ -1,4 +1,4 @@
-"""What an object may name: its group, where it lands, and which Spark gets the lake's token.
+"""What an object may name: group, topics, where it lands, which Spark gets the lake's token.
 
 The controller's settings list it, because consumers of all objects use the same accounts.
 """
@@ -8,11 +8,15 @@ from collections.abc import Iterator
 from binwright.controller.settings import ControllerProgramSettings
 from binwright.kubernetes.settings import KubernetesSettings, in_namespace
 from binwright.protocol.errors import SettingsError
+from binwright.protocol.selection import is_of_a_system
 from binwright.runtime.settings import Settings
 from binwright.runtime.settings.consumer import absolute
 from binwright.runtime.settings.programs import STAGING
 from binwright.runtime.spark_url import redacted_url
 from binwright.runtime.storage_path import is_at_or_below, storage_parts
+
+SHOWN = 10
+"""Of a list's names in a message."""
 
 
 def check_allowed(settings: Settings, base: ControllerProgramSettings, namespace: str) -> None:
@@ -23,6 +27,7 @@ def check_allowed(settings: Settings, base: ControllerProgramSettings, namespace
     """
     faults = [
         *_faults_of_group(settings.group, base.kubernetes, namespace),
+        *_faults_of_topics(settings, base),
         *_faults_of_places(settings, base, namespace),
         *_faults_of_servers(settings, base, namespace),
     ]
@@ -41,6 +46,16 @@ def _faults_of_group(group: str, kubernetes: KubernetesSettings, namespace: str)
         yield (
             f"group {group} does not begin with {prefix} (kubernetes.group_prefix): create this "
             f"object again with spec.group: {prefix}{group}"
+        )
+
+
+def _faults_of_topics(settings: Settings, base: ControllerProgramSettings) -> Iterator[str]:
+    measured = base.monitor.topic, base.needs_topic
+    named = [each for each in settings.topics if is_of_a_system(each) or each in measured]
+    if named:  # they have other groups' offsets, orders and rates
+        yield (
+            f"topics {', '.join(named[:SHOWN])}: Kafka's own, or of a group of binwright's; "
+            "only the settings of a group may name them"
         )
 
 

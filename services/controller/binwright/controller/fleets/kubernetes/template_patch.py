@@ -25,6 +25,10 @@ POD: Mapping[str, type] = {
 RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
 """Other resources are devices of the host."""
 SYSTEM_CLASSES = "system-"
+NAMESPACES = ("namespaces", "namespaceSelector")
+"""Fields of a term of `affinity` by which it counts pods of other namespaces. One that repels them
+would keep them off nodes: the scheduler holds it against every later pod.
+"""
 VARIABLES = (
     r"^(BINWRIGHT_CONSUMER__[A-Z_]+|BINWRIGHT_LOG_(LEVEL|FORMAT)"
     r"|MALLOC_(ARENA_MAX|MMAP_THRESHOLD_|TRIM_THRESHOLD_))$"
@@ -107,8 +111,22 @@ def _faults(patch: object) -> Iterator[str]:
             yield f"spec.{name} that is no {_KINDS[kind]}"
     if str(spec.get("priorityClassName", "")).startswith(SYSTEM_CLASSES):
         yield f"spec.priorityClassName {SYSTEM_CLASSES}*"
+    if any(name in term for term in _affinity_terms(spec.get("affinity")) for name in NAMESPACES):
+        yield "spec.affinity of other namespaces"
     if "containers" in spec:
         yield from _faults_of_containers(spec["containers"])
+
+
+def _affinity_terms(affinity: object) -> Iterator[Obj]:
+    """Yield what an affinity says of other pods, as far as it has the form of one."""
+    for kind in ("podAffinity", "podAntiAffinity"):
+        rules = _part(affinity, kind)
+        required = _part(rules, "requiredDuringSchedulingIgnoredDuringExecution")
+        preferred = _part(rules, "preferredDuringSchedulingIgnoredDuringExecution")
+        terms = [*required] if isinstance(required, list) else []
+        if isinstance(preferred, list):
+            terms += [_part(each, "podAffinityTerm") for each in preferred]
+        yield from (each for each in terms if isinstance(each, dict))
 
 
 def _faults_of_containers(containers: object) -> Iterator[str]:
