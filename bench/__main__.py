@@ -30,6 +30,7 @@ BENCHES = (
     "takeover",
     "deaths",
     "handover",
+    "split",
     "landing",
     "kubernetes",
 )

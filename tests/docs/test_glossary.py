@@ -15,6 +15,7 @@ from binwright.controller.decide.group import Mode
 from binwright.controller.decide.ownership import State as PartitionState
 from binwright.controller.decide.states import State
 from binwright.protocol.messages import Message
+from binwright.protocol.stage_ranges import RangeMessage
 
 PAGE = DOCS / "glossary.md"
 
@@ -62,7 +63,8 @@ def test_the_modes_are_those_of_the_settings() -> None:
 
 
 def test_the_messages_are_those_of_the_protocol() -> None:
-    assert terms("Messages") == names(Message) | names(BrokerPlanRecord)
+    every = names(Message) | names(RangeMessage) | names(BrokerPlanRecord)
+    assert terms("Messages") == every
 
 
 def test_the_reasons_are_those_that_plans_have() -> None:

@@ -334,6 +334,7 @@ TARGETS: Mapping[str, Target] = {
             ("measurement", wire.decode_measurement),
             ("needs", wire.decode_needs),
             ("announcement", wire.decode_staged),
+            ("part", wire.decode_range),
             ("group plan", wire.decode_group_plan),
             ("broker plan", decode_record),
         )

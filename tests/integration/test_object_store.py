@@ -21,7 +21,7 @@ from binwright.consumer.doctor.lake_checks import Server, probe_file
 from binwright.consumer.events import Event, RowsMissing, TableLost
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
-from binwright.consumer.staging.stager import one_raw_table
+from binwright.consumer.staging.file_writer import one_raw_table
 from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance

@@ -18,7 +18,7 @@ from binwright.consumer.__main__ import lake_opener
 from binwright.consumer.decide.writer.states import WriterConfig
 from binwright.consumer.events import Event, RowsMissing
 from binwright.consumer.staging.file_staging import FileStaging
-from binwright.consumer.staging.stager import one_raw_table
+from binwright.consumer.staging.file_writer import one_raw_table
 from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance

@@ -39,6 +39,8 @@ from binwright.protocol.messages import (
 )
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.savings import Savings, SimulatedCost
+from binwright.protocol.splits import SplitReading, StagedShare
+from binwright.protocol.stage_ranges import RangeMessage
 
 NAMES = some.from_regex(r"[A-Za-z0-9._-]{1,249}", fullmatch=True).filter(
     lambda name: name not in {".", ".."}
@@ -126,6 +128,10 @@ FIELDS: dict[str, some.SearchStrategy[Any]] = {
     **dict.fromkeys(["before", "after"], some_map(some_tuple(NUMBERS))),
     "done": some.booleans(),
     "bins": some_tuple(some_map(NUMBERS)),
+    "splits": some_map(some_tuple(some.builds(StagedShare, SLOTS, NUMBERS))),
+    "helper": SLOTS,
+    "partition": PARTITIONS,
+    **dict.fromkeys(["range", "piece"], RANGES),
 }
 MOMENTS = some.integers(0, LATEST_MS)
 ORDER = {
@@ -160,6 +166,7 @@ SPECIAL: dict[type, dict[str, some.SearchStrategy[Any]]] = {
     Planned: {"moved": some_tuple(some.tuples(NUMBERS, NUMBERS))},
     Stopped: {"next": some_map(some.none() | NUMBERS)},
     StartReading: {"offsets": some_map(some.none() | NUMBERS)},
+    SplitReading: {"partitions": some_map(some_tuple(SLOTS))},
     Measurement: {"partitions": some_tuple(RATES)},
 }
 
@@ -170,6 +177,7 @@ READERS = (
     wire.decode_command,
     wire.decode_measurement,
     wire.decode_staged,
+    wire.decode_range,
     wire.decode_needs,
     wire.decode_group_plan,
     decode_record,
@@ -177,6 +185,7 @@ READERS = (
 OTHER_KINDS = (
     *get_args(OrderRecord),
     *(Staged, Measurement, Needs, GroupPlan),
+    *get_args(RangeMessage),
     *get_args(BrokerPlanRecord),
 )
 
@@ -192,6 +201,9 @@ def some_message(kinds: tuple[type, ...]) -> some.SearchStrategy[Any]:
             for kind in kinds
         ]
     )
+
+
+FIELDS["files"] = some_tuple(some_message((Staged,)))
 
 
 def has_kind_last(kind: type) -> bool:
@@ -226,6 +238,11 @@ def test_any_measurement_decodes_to_itself(message: Measurement) -> None:
 def test_any_announcement_decodes_to_itself(message: Staged) -> None:
     assert wire.decode_staged(wire.encode(message)) == message
     assert wire.key(message) == message.target.encode()
+
+
+@given(some_message(get_args(RangeMessage)))
+def test_whatever_consumers_write_about_parts_decodes_to_itself(message: RangeMessage) -> None:
+    assert wire.decode_range(wire.encode(message)) == message
 
 
 @given(some_message((Needs,)))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from typing import Any, TypeVar
 from uuid import NAMESPACE_OID, uuid5
 
@@ -43,7 +44,7 @@ from binwright.protocol.selection import Selection
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import MonitorSettings, Target
 from binwright.testing.control_topics import FakeControlTopics
-from binwright.testing.data_topics import FakeDataReader, FakeTopics
+from binwright.testing.data_topics import FakeDataReader, FakePace, FakeTopics
 from binwright.testing.fleet import FakeFleet
 from binwright.testing.lake import FakeLake
 from binwright.testing.lake_storage import FakeStorage
@@ -114,6 +115,8 @@ class Process:
         self.lake = FakeLake(world.storage, world.staging, latency_s=world.write_s)
         self.lake.refusing = world.refusing
         self.reader = FakeDataReader(world.topics, GROUP)
+        self.part_reader = FakeDataReader(world.topics, GROUP)
+        self.reader.pace = self.part_reader.pace = FakePace(world.process_bytes_per_s)
         self.grants = 0
 
     async def run(self) -> None:
@@ -143,6 +146,7 @@ class Process:
         self.ingest = Ingest(
             mailbox=mailbox,
             reader=reader,
+            part_reader=lambda: contextlib.nullcontext(gated(self.part_reader, self.gate)),
             staging=staging,
             landing_topic=LANDING,
             writers=partial(Writers, context),
@@ -178,6 +182,7 @@ class World:
     storage: FakeStorage = field(default_factory=FakeStorage)
     staging: FakeStaging = field(default_factory=FakeStaging)
     write_s: float = 0.5
+    process_bytes_per_s: float = inf  # what each process can read
     refusing: set[str] = field(default_factory=set)  # tables that accept no rows
     named: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Topic -> its tables; else it has one of its name."""
@@ -268,6 +273,7 @@ class World:
             wire.decode_staged(record.value)
             for partition in range(8)
             for record in self.bus.records(LANDING, partition)
+            if b"/" not in (record.key or b"")  # else it is about parts of a split partition
         ]
 
     def values(self, partition: TopicPartition) -> list[bytes]:

@@ -41,6 +41,10 @@ CONTROL_MEANINGS = {
         "its orders topic now; none is lost, and none counts in the metadata topic any more."
     ),
     "order.expired": "The time of a person's order is over: it holds nothing back any more.",
+    "partition.split": (
+        "Other consumers than before help to stage a partition that gets more than the limit; "
+        "without `helpers` its owner stages it alone."
+    ),
     "plan.held": (
         "Orders or settings hold a plan back, or cannot be followed; `reasons` says which."
     ),

@@ -191,6 +191,13 @@ MEANINGS = CONTROL_MEANINGS | {
         "controller creates it when it leads the group."
     ),
     "partition.delayed": "Kafka does not return where partitions begin or end; their start waits.",
+    "partition.handed_back": (
+        "The owner of a split partition reads on by itself: it has caught up, or a part could not "
+        "be staged."
+    ),
+    "partition.handed_out": (
+        "The owner of a split partition is behind, and hands out parts from this offset on."
+    ),
     "partition.started": "The consumer reads a partition from this offset on.",
     "partition.stopped": "The consumer stopped reading a partition.",
     "pass.failed": "A pass of the monitor failed; the next one follows after a pause.",
@@ -220,6 +227,9 @@ MEANINGS = CONTROL_MEANINGS | {
     ),
     "request.unanswered": "A page or its numbers failed by a fault of its own: please report it.",
     "record.undecodable": "A header key of a record is not UTF-8; it is escaped.",
+    "range.refused": (
+        "A part of a split partition cannot be staged here now; the partition's owner does."
+    ),
     "records.lost": (
         "Retention deleted records before they were read: they are missing in the table."
     ),

@@ -27,6 +27,8 @@ from binwright.protocol.messages import (
     TableReport,
 )
 from binwright.protocol.savings import SettingName, SimulatedCost
+from binwright.protocol.splits import StagedShare
+from binwright.protocol.stage_ranges import RangeMessage
 from binwright.protocol.wire import Part
 
 HEAD = """\
@@ -60,8 +62,9 @@ TOPICS: Mapping[str, tuple[str, tuple[Any, ...]]] = {
         get_args(Command),
     ),
     "GROUP.landing": (
-        "Consumers write, tables' writers read. The key, a table, selects the partition.",
-        (Staged,),
+        """Consumers write, tables' writers read announcements, whose key, a table, selects the
+        partition. Consumers of a split partition read what is between them.""",
+        (Staged, *get_args(RangeMessage)),
     ),
     "binwright.metrics": ("Monitors write, controllers read.", (Measurement,)),
     "binwright.metrics.needs": (
@@ -105,6 +108,7 @@ TYPES = {
     "SettingName": " or ".join(map(code, get_args(SettingName))),
     "SettingValue": "text, 100 characters at most",
     "SlotNumber": "integer ≥ 0",
+    "Staged": "[staged/1](#staged1)",
     "Term": "integer",
     "TopicName": "string",
     "bool": "true or false",
@@ -122,7 +126,8 @@ def page() -> str:
     lines.append("## Parts\n\nA message above 900 kB is sent as several records of this kind.\n")
     lines.append(_message(Part, "part/KEY/NUMBER"))
     lines.append("## Inside other messages\n")
-    for each in (TableReport, MeasuredCapacity, SimulatedCost, OffsetRange, PartitionRate):
+    inside = (TableReport, MeasuredCapacity, StagedShare, SimulatedCost, OffsetRange, PartitionRate)
+    for each in inside:
         lines.append(f"### {each.__name__}\n\n{_text(each)}\n\n{_table(each)}")
     lines.append(f"`quality` is one of:\n\n{_qualities()}")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Figures of hand-overs and deaths."""
+"""Figures of hand-overs, deaths and split partitions."""
 
 from collections.abc import Mapping
 
@@ -54,6 +54,22 @@ def _deaths(facts: Facts) -> Sections:
     return {"deaths": table(rows)}
 
 
+def _split(facts: Facts) -> Sections:
+    sides = {"split": "split, a helper and the owner killed", "alone": "one consumer"}
+    rows = [
+        {
+            "the partition": title,
+            "consumers": facts[side]["consumers"],
+            "behind at most, s": facts[side]["highest_lag_s"],
+            "mean of the last third, s": facts[side]["mean_lag_of_thirds_s"][-1],
+            "at the end, s": facts[side]["lag_at_the_end_s"],
+        }
+        for side, title in sides.items()
+    ]
+    landed = "clean" if facts["split"]["audit_clean"] else "not clean"
+    return {"split": f"{table(rows)}\n\nAudit of the split side: {landed}."}
+
+
 BENCHES: Mapping[str, Bench] = {
     "handover": Bench(
         "make bench-handover",
@@ -65,4 +81,5 @@ BENCHES: Mapping[str, Bench] = {
         _handover,
     ),
     "deaths": Bench("make bench-deaths", {"deaths": "Deaths"}, _deaths),
+    "split": Bench("make bench NAME=split", {"split": "A split partition"}, _split),
 }

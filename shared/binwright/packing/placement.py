@@ -30,7 +30,7 @@ def open_inputs(
     taken: dict[Slot, float] = {}
     for partition, slot in sorted(fixed.items()):
         taken[slot] = taken.get(slot, 0.0) + rates[partition]
-    left = {slot: _room(capacities.for_slot(slot), load) for slot, load in taken.items()}
+    left = {slot: room(capacities.for_slot(slot), load) for slot, load in taken.items()}
     rest = {p: rate for p, rate in rates.items() if p not in fixed}
     owners = {
         p: slot
@@ -40,7 +40,8 @@ def open_inputs(
     return rest, SlotCapacities(capacities.default, {**capacities.named, **left}), owners
 
 
-def _room(capacity: BytesPerSecond, taken: float) -> BytesPerSecond:
+def room(capacity: BytesPerSecond, taken: float) -> BytesPerSecond:
+    """Return what is left of a capacity, above 0, bytes/s."""
     return BytesPerSecond(max(capacity - taken, LEAST_ROOM * capacity))
 
 

@@ -98,6 +98,13 @@ class TopicMissing(ExternalError):
     """
 
 
+class RangeRefused(ExternalError):
+    """A consumer cannot stage a range of a split partition now; the partition's owner does.
+
+    Nothing, unless it happens again and again: the log of the consumer says why.
+    """
+
+
 class ReassignmentRefused(ExternalError):
     """Kafka refuses to describe or move replicas, or to change a configuration, and says why.
 

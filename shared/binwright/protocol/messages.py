@@ -29,6 +29,7 @@ from binwright.protocol.measurements import Measurement, Needs
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import FileName, TopicName
 from binwright.protocol.savings import Savings
+from binwright.protocol.splits import SplitReading, StagedShare
 from binwright.protocol.table_orders import TableOrder
 
 # --- a controller, in metadata partition 0 --------------------------------------------------------
@@ -208,6 +209,7 @@ class Report:
     faults: Mapping[TopicName, str] = field(default_factory=dict)  # topics that stand, and why
     leaving: bool = False  # asked to end: it works until its partitions and tables have moved
     zone: str | None = None  # where it runs; null: not known
+    splits: Mapping[Partition, tuple[StagedShare, ...]] = field(default_factory=dict)  # owner first
     kind: Literal["report/3"] = "report/3"
 
     @property
@@ -325,7 +327,8 @@ class Leave:
     kind: Literal["leave/1"] = "leave/1"
 
 
-Command = StateQuery | StopReading | StartReading | StopWriting | StartWriting | Leave
+_ToReaders = StopReading | StartReading | SplitReading
+Command = StateQuery | _ToReaders | StopWriting | StartWriting | Leave
 
 
 # --- a consumer to a table's writer, in the landing topic -----------------------------------------

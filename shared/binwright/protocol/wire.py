@@ -43,6 +43,7 @@ from binwright.protocol.messages import (
     Stopped,
 )
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.stage_ranges import RangeMessage, RangeStaged, StageRange
 from binwright.protocol.table_orders import TableOrder
 
 T = TypeVar("T")
@@ -109,6 +110,8 @@ def key(message: AnyMessage) -> bytes:
             return message.group.encode()
         case Hello() | Report() | Stopped() | Started() | Gap() | Goodbye() | Dead():
             return f"{name}/{message.slot}".encode()
+        case StageRange() | RangeStaged():
+            return f"{name}/{message.helper}".encode()
         case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder() | AdoptOrder():
             return subject(message).encode()
         case _:
@@ -198,6 +201,8 @@ decode_needs: Decode[Needs] = partial(_decode, TypeAdapter(Needs))
 """Of the needs topic."""
 decode_staged: Decode[Staged] = partial(_decode, TypeAdapter(Staged))
 """Of the landing topic."""
+decode_range: Decode[RangeMessage] = decoder(RangeMessage)
+"""Of the landing topic, what consumers of a split partition write to each other."""
 decode_group_plan: Decode[GroupPlan] = partial(_decode, TypeAdapter(GroupPlan))
 """Of the plans topic."""
 # --- parts ----------------------------------------------------------------------------------------

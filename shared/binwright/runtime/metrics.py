@@ -91,7 +91,10 @@ METRICS: Mapping[str, Metric] = {
         "Partitions that no consumer reads.", GROUP, "group"
     ),
     "binwright_group_hot_partitions": Metric(
-        "Partitions that get more than a consumer sustains.", GROUP, "group"
+        "Partitions that get more than what stages them sustains.", GROUP, "group"
+    ),
+    "binwright_group_split_partitions": Metric(
+        "Partitions that several consumers stage.", GROUP, "group"
     ),
     "binwright_group_orders": Metric(
         "People's orders in force: pins, cordons, drains, a freeze, a scale.", ("group",), "group"

@@ -1,6 +1,7 @@
 """Data topics computed from growth rates, with fakes of a consumer's and a monitor's client."""
 
 import asyncio
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from math import inf
@@ -126,10 +127,32 @@ class FakeTopics:
         self.changed = asyncio.Event()
 
 
+class FakePace:
+    """Limits how much the readers of a process fetch together; up to a second's worth at once."""
+
+    def __init__(self, bytes_per_s: float) -> None:
+        self.bytes_per_s = bytes_per_s
+        self._room, self._at = bytes_per_s, loop_s()
+
+    def room(self) -> int:
+        """Return how many bytes may be fetched now."""
+        now = loop_s()
+        if self.bytes_per_s == inf:
+            return sys.maxsize
+        self._room = min(self._room + (now - self._at) * self.bytes_per_s, self.bytes_per_s)
+        self._at = now
+        return int(self._room)
+
+    def spend(self, size: int) -> None:
+        """Count fetched bytes."""
+        self._room -= size
+
+
 class FakeDataReader:
     """An `DataReader`: one consumer's client of `FakeTopics`.
 
     Attributes:
+        pace: Limits what is fetched.
         torn: Partition -> a batch that cannot be decoded, or that is large.
     """
 
@@ -137,6 +160,7 @@ class FakeDataReader:
         self, topics: FakeTopics, group: str = "binwright", *, linger_s: float = 0.1
     ) -> None:
         self.linger_s = linger_s  # the least wait of a fetch that finds no records at once
+        self.pace = FakePace(inf)
         self._topics, self._offsets = topics, topics.offsets[group]
         self._positions: dict[TopicPartition, int] = {}
         self._lost: dict[TopicPartition, tuple[int, int]] = {}
@@ -219,7 +243,9 @@ class FakeDataReader:
 
     def progress(self) -> ReadProgress:
         """Fit `DataReader.progress`: records that are in no log have no stored size."""
-        return ReadProgress(0, {})
+        logs, now = self._topics.logs, loop_s()
+        known = {p: (at, logs[p].end(now)) for p, at in self._positions.items() if p in logs}
+        return ReadProgress(0, known)
 
     def passed(self) -> Mapping[TopicPartition, int]:
         """Fit `DataReader.passed`."""
@@ -261,12 +287,15 @@ class FakeDataReader:
 
     def _take(self, max_bytes: int) -> dict[TopicPartition, Records]:
         taken: dict[TopicPartition, Records] = {}
+        max_bytes = min(max_bytes, self.pace.room())
         for partition, log in self._logs():
             if max_bytes <= 0:
                 break
             if records := self._read(partition, log, max_bytes):
                 taken[partition] = Records.of(records)
-                max_bytes -= sum(map(size_of, records))
+                size = sum(map(size_of, records))
+                max_bytes -= size
+                self.pace.spend(size)
         for partition in taken:  # to the end of the order, so that fast ones do not starve others
             self._positions[partition] = self._positions.pop(partition)
         return taken

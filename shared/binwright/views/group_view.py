@@ -44,6 +44,7 @@ from binwright.protocol.messages import (
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.protocol.monitors import Monitors, accept_measurement
 from binwright.protocol.savings import Savings
+from binwright.protocol.splits import StagedShare
 from binwright.views.plan_history import PlanHistory
 from binwright.views.table_view import TableViews
 
@@ -365,10 +366,26 @@ class GroupView:
         return Zones(of_slot, self.readable_in, price)
 
     def load(self, slot: Slot) -> BytesPerSecond:
-        """Return the write rate of the partitions that a consumer reads, bytes/s."""
-        report = self.reports.get(slot)
-        reading = report.reading if report else {}
-        return BytesPerSecond(sum(self.rates.get(p, 0.0) for p in reading))
+        """Return the write rate of the partitions that a consumer reads, bytes/s.
+
+        Of a split partition each of its consumers has an equal share.
+        """
+        report, splits = self.reports.get(slot), self.splits
+        reading = set(report.reading) if report else set()
+        reading |= {p for p, shares in splits.items() if any(s.slot == slot for s in shares)}
+        return BytesPerSecond(
+            sum(self.rates.get(p, 0.0) / max(1, len(splits.get(p, ()))) for p in sorted(reading))
+        )
+
+    @property
+    def splits(self) -> dict[TopicPartition, tuple[StagedShare, ...]]:
+        """Split partitions -> what each consumer has staged, as the owner reports, itself first."""
+        return {
+            p: shares
+            for slot, report in self.reports.items()
+            for p, shares in report.splits.items()
+            if p in report.reading and shares and shares[0].slot == slot
+        }
 
 
 def _limits(message: Claim | LimitsMeasured) -> PerSlot:

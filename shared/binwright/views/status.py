@@ -7,9 +7,10 @@ from typing import Any, Literal
 from binwright.packing.zones import Zones
 from binwright.protocol.group_orders import AdoptOrder, GroupOrder, describe, subject
 from binwright.protocol.messages import MeasuredCapacity, Report
-from binwright.protocol.model import PerSlot, Slot, TopicPartition
+from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.protocol.savings import Savings
 from binwright.protocol.selection import Selection
+from binwright.protocol.splits import StagedShare
 from binwright.views.group_view import GroupView
 from binwright.views.table_status import TableStatus, table_statuses
 
@@ -58,11 +59,20 @@ class MoveStatus:
 
 @dataclass(frozen=True, slots=True)
 class HotPartition:
-    """A partition that gets more than its consumer sustains: it falls behind, alone as it is."""
+    """A partition that gets more than its consumers sustain: it falls behind."""
 
     partition: TopicPartition
     rate: float  # bytes/s
-    limit: float  # likewise
+    limit: float  # likewise; of all that stage it
+
+
+@dataclass(frozen=True, slots=True)
+class SplitPartition:
+    """A partition that several consumers stage."""
+
+    partition: TopicPartition
+    rate: float  # bytes/s
+    shares: tuple[StagedShare, ...]  # what each has staged, the owner first
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +145,7 @@ class Status:
     limits_measured: bool = False  # by the consumers; else they are given
     crossing: float = 0.0  # bytes/s that consumers read from other zones
     hot: tuple[HotPartition, ...] = ()
+    splits: tuple[SplitPartition, ...] = ()
     orders: tuple[OrderStatus, ...] = ()  # of people, in force
     held: tuple[str, ...] = ()  # what its controller does not do because of orders or settings
     savings: Savings | None = None  # of a past time, as `binwright savings` published them
@@ -195,6 +206,10 @@ def status(group: str, view: GroupView, now_ms: int, topics: Selection | None = 
         limits_measured=leader.measured if leader else False,
         crossing=sum(each.crossing for each in consumers),
         hot=_hot(view, parts, leader.limits if leader else None),
+        splits=tuple(
+            SplitPartition(p, view.rates.get(p, 0.0), shares)
+            for p, shares in sorted(view.splits.items())
+        ),
         savings=view.savings,
         adoptable=_adoptable(view, now_ms),
         lag_bytes=sum(view.partition_lag(p) * view.record_bytes.get(p, 0.0) for p in parts),
@@ -270,10 +285,12 @@ def _hot(
     if limits is None:
         return ()
     readers = {p: slot for slot, report in view.reports.items() for p in report.reading}
-    found = []
+    found, splits = [], view.splits
     for partition in sorted(partitions):
         slot, rate = readers.get(partition), view.rates.get(partition, 0.0)
         limit = limits.largest if slot is None else limits.for_slot(slot)
+        if shares := splits.get(partition):
+            limit = BytesPerSecond(sum(limits.for_slot(share.slot) for share in shares))
         if rate > limit:
             found.append(HotPartition(partition, rate, limit))
     return tuple(found)

@@ -75,6 +75,16 @@ PRINTED: dict[str, Any] = {
         "consumer": {"times": 2, "p50": 0.5, "p99": 1.1, "all_s": [0.5, 1.07]},
         "consumer_and_leader": {"times": 0, "all_s": []},
     },
+    "split": {
+        side: {
+            "consumers": consumers,
+            "highest_lag_s": 12.0,
+            "mean_lag_of_thirds_s": [1.0, 2.0, lag],
+            "lag_at_the_end_s": lag,
+            "audit_clean": True,
+        }
+        for side, consumers, lag in (("split", 4, 3.5), ("alone", 1, 60.5))
+    },
     "prediction": {
         "compared": [
             {
@@ -249,6 +259,13 @@ def test_a_death_that_was_not_tried_has_no_row(tmp_path: Path) -> None:
     page = shown(tmp_path, "deaths")
     assert "| a consumer | 2 | 0.5 | 1.07 |" in page
     assert "leader" not in page
+
+
+def test_a_split_partition_stands_beside_one_with_one_consumer(tmp_path: Path) -> None:
+    page = shown(tmp_path, "split")
+    assert "| split, a helper and the owner killed | 4 | 12 | 3.5 | 3.5 |" in page
+    assert "| one consumer | 1 | 12 | 60.5 | 60.5 |" in page
+    assert "Audit of the split side: clean." in page
 
 
 def test_the_two_packings_of_one_size_share_a_row(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from binwright.consumer.decide.buffer import (
     BatchConfig,
     Buffer,
     BufferedRange,
+    TakenRows,
     interval_s,
     over_share,
 )
@@ -51,6 +52,7 @@ def test_a_range_has_its_number_of_rows_and_their_bytes() -> None:
     buffer.add(P, records(7), 5.5)
     taken = buffer.take_ranges("t")[P]
     assert (taken.count, taken.bytes) == (3, 3 * RECORD_BYTES)
+    assert TakenRows("t", None, {P: taken, Q: taken}, 0.0, taken.bytes).count == 6
 
 
 def test_the_next_range_begins_where_the_last_one_ended() -> None:

@@ -13,6 +13,7 @@ from binwright.consumer.decide.machine import (
     Reading,
     Reply,
     ReportNow,
+    Share,
     StartWriter,
     StopFetching,
     StopWriter,
@@ -21,6 +22,7 @@ from binwright.protocol.messages import (
     Command,
     Goodbye,
     Leave,
+    OffsetRange,
     Started,
     StartReading,
     StartWriting,
@@ -30,6 +32,7 @@ from binwright.protocol.messages import (
     StopWriting,
 )
 from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.splits import SplitReading
 
 P, Q = TopicPartition("t", 0), TopicPartition("t", 1)
 SLOT, EPOCH, TERM = Slot(2), 40, 7
@@ -371,3 +374,20 @@ def test_the_old_offset_is_reported_until_a_cut_is_announced() -> None:
     assert consumer.next_offsets() == {P: 3}
     consumer, _ = machine.file_announced(machine.staging_started(consumer, {P: 4}), [P])
     assert consumer.next_offsets() == {P: 4}
+
+
+def test_a_command_names_all_split_partitions_of_a_consumer() -> None:
+    partitions = {P: (SLOT, Slot(3))}
+    command = SplitReading(term=TERM, epoch=EPOCH, partitions=partitions)
+    consumer, actions = handled(fresh(), command)
+    assert actions == [Share(partitions), ReportNow()]
+    assert consumer == fresh()
+
+
+def test_a_piece_that_joins_on_advances_the_position_and_no_other_does() -> None:
+    """After a stop or a start elsewhere a piece of before must not count."""
+    consumer = fresh(partitions={P: Reading(1, 10)})
+    after = machine.part_announced(consumer, P, OffsetRange(10, 20))
+    assert after.next_offsets() == {P: 20}
+    assert machine.part_announced(consumer, P, OffsetRange(11, 20)) == consumer
+    assert machine.part_announced(consumer, Q, OffsetRange(10, 20)) == consumer

@@ -36,6 +36,12 @@ def test_a_group_has_its_own_price_of_zones() -> None:
         settings_of(consumer_group(zonePrice=1.5, packing="mwf"), load_settings())
 
 
+def test_a_group_may_split_partitions() -> None:
+    assert settings_of(consumer_group(split=True), load_settings()).controller.split
+    with pytest.raises(SettingsError, match="split needs the mode act, not observe"):
+        settings_of(consumer_group(split=True, mode="observe"), load_settings())
+
+
 def test_every_budget_of_the_schema_reaches_the_settings() -> None:
     crd = yaml.safe_load(CRD.read_text())
     schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]

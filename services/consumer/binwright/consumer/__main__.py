@@ -66,13 +66,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
         FileStaging(settings.staging_path) as staging,
         Decoders(settings) as decoders,
         KafkaControlTopics(settings.kafka) as bus,
-        KafkaDataReader(
-            settings.kafka,
-            settings.group,
-            config.isolation,
-            config.batch_inflated_bytes,
-            config.zone,
-        ) as reader,
+        _data_reader(settings) as reader,
     ):
         process = f"{socket.gethostname()}/{os.getpid()}/{uuid4().hex[:8]}"
         cluster = await reader.cluster_id()
@@ -107,6 +101,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
         ingest = Ingest(
             mailbox=mailbox,
             reader=reader,
+            part_reader=partial(_data_reader, settings),
             staging=staging,
             landing_topic=settings.landing_topic,
             writers=partial(Writers, context),
@@ -131,6 +126,17 @@ async def consume(settings: Settings, slot: Slot) -> None:
                 await _until_drained(ingest, config.drain_timeout_s)
         finally:
             await mailbox.reader.close()
+
+
+def _data_reader(settings: Settings) -> KafkaDataReader:
+    config = settings.consumer
+    return KafkaDataReader(
+        settings.kafka,
+        settings.group,
+        config.isolation,
+        config.batch_inflated_bytes,
+        config.zone,
+    )
 
 
 def lake_opener(

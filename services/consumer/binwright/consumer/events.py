@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
+from binwright.protocol.messages import OffsetRange
 from binwright.protocol.model import TopicPartition
 
 
@@ -27,6 +28,14 @@ class FileAnnounced:
     """The file with rows of these partitions is announced."""
 
     partitions: Collection[TopicPartition]
+
+
+@dataclass(frozen=True, slots=True)
+class PartAnnounced:
+    """The files with these offsets of a split partition are announced."""
+
+    partition: TopicPartition
+    range: OffsetRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,7 @@ Event = (
     PositionFound
     | StagingStarted
     | FileAnnounced
+    | PartAnnounced
     | FileDropped
     | TableLost
     | WritingStopped

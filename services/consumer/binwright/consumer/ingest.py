@@ -22,6 +22,7 @@ from binwright.consumer.decide.machine import (
     Fetch,
     Reply,
     ReportNow,
+    Share,
     StartWriter,
     Step,
     StopFetching,
@@ -33,6 +34,7 @@ from binwright.consumer.events import (
     Event,
     FileAnnounced,
     FileDropped,
+    PartAnnounced,
     PositionFound,
     RowsMissing,
     StagingStarted,
@@ -41,13 +43,17 @@ from binwright.consumer.events import (
 )
 from binwright.consumer.mailbox import Mailbox, Outbox
 from binwright.consumer.partitions import AssignedPartitions
+from binwright.consumer.splits import Splits
 from binwright.consumer.staging.collection import collect_regularly
-from binwright.consumer.staging.stager import Origin, Stager, one_raw_table
+from binwright.consumer.staging.file_writer import FileWriter, Origin, one_raw_table
+from binwright.consumer.staging.part_stager import OpenReader, PartStager
+from binwright.consumer.staging.stager import Stager
 from binwright.consumer.timings import Timings
 from binwright.kafka.control_records import commands
 from binwright.protocol.errors import StagingUnavailable, Superseded
 from binwright.protocol.messages import Report, TableReport
-from binwright.protocol.ports.kafka import DataReader
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import DataReader, ReadProgress
 from binwright.protocol.ports.lake import Staging
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
@@ -109,6 +115,7 @@ class Ingest:
         *,
         mailbox: Mailbox,
         reader: DataReader,
+        part_reader: OpenReader,
         staging: Staging,
         landing_topic: str,
         writers: Callable[[Emit], TableWriters],
@@ -134,19 +141,38 @@ class Ingest:
             staging=staging,
             backlog=self._backlog,
             emit=self.apply_event,
+            reclaimed=self._reclaim,
             beat=beat,
         )
-        self._stager = Stager(
-            origin=Origin(mailbox.slot, mailbox.epoch, landing_topic),
-            partitions=self._partitions,
+        origin = Origin(mailbox.slot, mailbox.epoch, landing_topic)
+        writer = FileWriter(
+            origin=origin,
             staging=staging,
-            bus=mailbox.bus,
             backlog=self._backlog,
-            emit=self.apply_event,
             timings=timings or Timings(),
             targets=config.targets,
             decoder_of=config.decoder_of,
+        )
+        self._stager = Stager(
+            origin=origin,
+            partitions=self._partitions,
+            writer=writer,
+            bus=mailbox.bus,
+            emit=self.apply_event,
             beat=beat,
+        )
+        self._parts = PartStager(
+            part_reader, writer, self._backlog, config.batch.bytes, self._stager.rate
+        )
+        self._splits = Splits(
+            origin=origin,
+            bus=mailbox.bus,
+            reader=reader,
+            partitions=self._partitions,
+            stager=self._parts,
+            next_offset=self._next_offset,
+            emit=self.apply_event,
+            wall_ms=wall_ms,
         )
         self._writers = writers(self.apply_event)
         self._leave_requested = asyncio.Event()
@@ -163,6 +189,7 @@ class Ingest:
             self._report_regularly,
             self._partitions.run,
             self._stager.run,
+            self._splits.run,
             self._backlog.run,
             self._collect,
             self._writers.run,
@@ -199,6 +226,8 @@ class Ingest:
                 self.consumer = machine.staging_started(consumer, ends)
             case FileAnnounced(partitions=partitions):
                 self._apply(machine.file_announced(consumer, partitions))
+            case PartAnnounced(partition=partition, range=offsets):
+                self.consumer = machine.part_announced(consumer, partition, offsets)
             case FileDropped(partitions=partitions):
                 self._apply(machine.dropped(consumer, partitions))
             case TableLost(topic=topic):
@@ -216,6 +245,8 @@ class Ingest:
                     self._partitions.stop(partition)
                 case Fetch(partition=partition, offset=offset):
                     self._partitions.read(partition, offset)
+                case Share(partitions=shares):
+                    self._splits.share(shares)
                 case StartWriter(topics=topics):
                     self._writers.start(topics)
                 case StopWriter(topics=topics):
@@ -224,6 +255,13 @@ class Ingest:
                     self._outbox.report()
                 case Reply() | Exit():
                     self._outbox.reply(action)
+
+    def _next_offset(self, partition: TopicPartition) -> int | None:
+        part = self.consumer.partitions.get(partition)
+        return None if part is None else part.next
+
+    def _reclaim(self, partition: TopicPartition) -> None:
+        self._splits.reclaim(partition)
 
     # --- the tasks -------------------------------------------------------------------------------
 
@@ -255,11 +293,16 @@ class Ingest:
 
     async def _report_regularly(self) -> None:
         while True:
-            parts, progress = self._partitions, self._reader.progress
-            self._capacity.look(loop_s(), progress, parts.waiting.total, parts.held_s)
+            waiting = self._partitions.waiting.total, self._partitions.held_s
+            self._capacity.look(loop_s(), self._progress, *waiting)
             self._outbox.report()
             self._beat("report")
             await asyncio.sleep(self._config.report_s)
+
+    def _progress(self) -> ReadProgress:
+        """Return what was read, also of split partitions."""
+        own = self._reader.progress()
+        return ReadProgress(own.stored_bytes + self._parts.stored_bytes, own.offsets)
 
     def report(self) -> Report:
         """Return this process's state for the controller."""
@@ -274,12 +317,13 @@ class Ingest:
             rate=self._stager.rate.per_s(now),
             busy=min(self._partitions.waiting.per_s(now), 1.0),
             capacity=self._capacity.capacity,
-            staged_rows=self._stager.rows,
+            staged_rows=self._stager.rows + self._parts.rows,
             staged_bytes=self._backlog.bytes,
             lost_offsets=self._partitions.lost_offsets,
             faults={**self._partitions.faults, **self._stager.faults},
             leaving=consumer.leaving,
             zone=self._config.zone,
+            splits=self._splits.report(),
         )
 
     def _writing(self) -> dict[str, TableReport]:

@@ -7,12 +7,11 @@ topic delays its own partitions only, and no command waits for them.
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 
 import structlog
 
 from binwright.consumer.backlog import Backlog
-from binwright.consumer.decide.buffer import BatchConfig, Buffer, BufferedRange, over_share
+from binwright.consumer.decide.buffer import BatchConfig, Buffer, TakenRows, over_share
 from binwright.consumer.decide.writer.chain import same_topic
 from binwright.consumer.events import Emit, PositionFound
 from binwright.consumer.meters import Meter
@@ -22,6 +21,7 @@ from binwright.consumer.reading.start_offsets import (
     StartOffsets,
     StartPosition,
     TopicRecreated,
+    successor,
 )
 from binwright.consumer.undecodable import UndecodableBatches
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
@@ -39,22 +39,6 @@ FETCH_WAIT_S = 0.5
 RETRY_S = 1.0
 POLL_S, SHORTEST_S = 0.5, 0.01  # within a pause, checks for partitions added since
 IDLE_S = 5.0  # between checks for rows that are due
-
-
-@dataclass(frozen=True, slots=True)
-class TakenRows:
-    """Rows of one topic, for one file."""
-
-    topic: str
-    topic_id: str | None  # of the topic that they were fetched from
-    ranges: Mapping[TopicPartition, BufferedRange]
-    oldest_at: float  # when the oldest row was fetched; s, monotonic
-    bytes: int  # of memory
-
-    @property
-    def count(self) -> int:
-        """Return the number of rows."""
-        return sum(part.count for part in self.ranges.values())
 
 
 class AssignedPartitions:
@@ -76,6 +60,7 @@ class AssignedPartitions:
         staging: Staging,
         backlog: Backlog,
         emit: Emit,
+        reclaimed: Callable[[TopicPartition], None] = lambda _: None,
         beat: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.lost_offsets, self.waiting, self.held_s = 0, Meter(), 0.0
@@ -86,6 +71,8 @@ class AssignedPartitions:
         )
         self._starts = StartOffsets(reader, from_latest=from_latest, is_current=self._is_current)
         self._assigned: set[TopicPartition] = set()
+        self._lent: set[TopicPartition] = set()  # of them, those that are read in parts
+        self._reclaimed = reclaimed  # called when a lent partition is stopped
         self._pending: dict[TopicPartition, PendingStart] = {}
         self._begun_at: dict[TopicPartition, int] = {}  # the offset where reading began
         self._topic_ids: dict[str, str | None] = {}  # when the topic's first partition was started
@@ -102,7 +89,7 @@ class AssignedPartitions:
     def read(self, partition: TopicPartition, offset: int | None) -> None:
         """Read the partition from `offset` on; None: from where the group begins it.
 
-        The group begins a partition at its committed offset, else at its first offset or its end.
+        That is the group's committed offset, else the first offset or the end.
         """
         self._assigned.add(partition)
         if offset is None:
@@ -119,6 +106,30 @@ class AssignedPartitions:
             self._topic_ids.pop(partition.topic, None)
         log.info("partition.stopped", partition=str(partition))
 
+    def lend(self, partition: TopicPartition) -> tuple[int, str | None] | None:
+        """Stop fetching, and keep what is buffered, until `give_back`.
+
+        Returns:
+            The next offset to fetch, and the topic's id; None: it does not get on, or just began.
+        """
+        begun_at, taken = self._begun_at.get(partition), self._buffer.taken_before(partition)
+        if begun_at is None or taken is None or taken <= begun_at:  # a cut is announced first (†)
+            return None
+        stands = partition in self._pending or partition in self._reader.stuck()
+        position = self._buffer.next_offset(partition)
+        if stands or partition.topic in self._paused_topics or position is None:
+            return None
+        self._reader.stop(partition)
+        self._undecodable.forget(partition)
+        del self._begun_at[partition]
+        self._lent.add(partition)
+        return position, self._topic_ids.get(partition.topic)
+
+    def give_back(self, partition: TopicPartition, offset: int) -> None:
+        """Fetch it again, from this offset on."""
+        self._lent.discard(partition)
+        self._begin(partition, offset)
+
     async def run(self) -> None:
         """Read until cancelled; raise an unexpected error of any lookup."""
         try:
@@ -133,10 +144,9 @@ class AssignedPartitions:
     @property
     def faults(self) -> Mapping[str, str]:
         """Return the topics of which a partition does not get on, and why."""
-        stuck = sorted(self._reader.stuck().items())
         return {
             p.topic: f"{p} stands at offset {self._buffer.next_offset(p)}: {why}"
-            for p, why in stuck
+            for p, why in sorted(self._reader.stuck().items())
         }
 
     def _begin(self, partition: TopicPartition, offset: int, *, cut: bool = False) -> None:
@@ -147,6 +157,9 @@ class AssignedPartitions:
         self._room.set()
 
     def _drop(self, partition: TopicPartition) -> None:
+        if partition in self._lent:
+            self._lent.remove(partition)
+            self._reclaimed(partition)
         self._reader.stop(partition)
         self._undecodable.forget(partition)
         self._buffer.drop(partition)
@@ -174,26 +187,15 @@ class AssignedPartitions:
         self._rows.clear()
         await until_set(self._rows, IDLE_S if due_in is None else max(due_in, SHORTEST_S))
 
-    async def check_topic(self, taken: TakenRows) -> bool:
-        """Whether the taken rows are of the topic that exists; else its successor is read.
+    async def check_topic(self, topic: str, topic_id: str | None) -> bool:
+        """Whether rows are of the topic that exists, by its id; else its successor is read.
 
         Rows of a topic that was deleted count as current.
         """
-        pause = Backoff(5.0)
-        while True:
-            try:
-                current_id = await self._reader.topic_id(taken.topic)
-            except TopicMissing:
-                return True
-            except BrokerUnavailable as exc:
-                log.warning("topic.unknown", topic=taken.topic, reason=str(exc))
-                await asyncio.sleep(pause.next())
-            else:
-                break
-        if same_topic(current_id, taken.topic_id):
-            return True
-        self._restart_topic(taken.topic, current_id)
-        return False
+        recreated = await successor(self._reader, topic, topic_id)
+        if recreated is not None:
+            self._restart_topic(topic, recreated.topic_id)
+        return recreated is None
 
     def release(self, topic: str) -> None:
         """Free the memory of the rows that were taken last of a topic: they are staged."""

@@ -80,18 +80,23 @@ class Records:
     def since(self, offset: int) -> Self:
         """Return the records from this offset on; their bytes count like all others'."""
         first = bisect_left(self.offsets, offset)
-        if first == 0:
-            return self
-        left = len(self) - first
+        return self if first == 0 else self._slice(first, len(self))
+
+    def before(self, offset: int) -> Self:
+        """Return the records before this offset; their bytes count like all others'."""
+        end = bisect_left(self.offsets, offset)
+        return self if end == len(self) else self._slice(0, end)
+
+    def _slice(self, first: int, end: int) -> Self:
         return replace(
             self,
-            offsets=self.offsets[first:],
-            timestamps_ms=self.timestamps_ms[first:],
-            timestamp_types=self.timestamp_types[first:],
-            keys=self.keys[first:],
-            values=self.values[first:],
-            headers=self.headers[first:],
-            bytes=self.bytes * left // len(self),
+            offsets=self.offsets[first:end],
+            timestamps_ms=self.timestamps_ms[first:end],
+            timestamp_types=self.timestamp_types[first:end],
+            keys=self.keys[first:end],
+            values=self.values[first:end],
+            headers=self.headers[first:end],
+            bytes=self.bytes * (end - first) // len(self),
         )
 
 

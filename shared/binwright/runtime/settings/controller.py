@@ -58,6 +58,8 @@ class ControllerSettings(Section):
     """The process fleet ends its consumers before the controller ends; for one container of all."""
     catch_up_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 300.0
     """Time in which a backlog is to be read: what that takes counts as load. 0: backlogs do not."""
+    split: bool = False
+    """Whether several consumers stage a partition that gets more than the limit (mode act)."""
     zone_price: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """What a byte that crosses zones in `replan_interval_s` costs, in bytes that move. 0: nothing;
     up to 1, only what moves anyway is placed by zones (docs/design/packing.md).
@@ -121,6 +123,8 @@ class ControllerSettings(Section):
             )
         if self.zone_price and not self.packing.startswith("sticky"):
             raise ValueError(f"zone_price needs the packing sticky, not {self.packing}")
+        if self.split and self.mode != "act":
+            raise ValueError(f"split needs the mode act, not {self.mode}")
         if self.min_slots > self.max_slots:
             raise ValueError(
                 f"min_slots ({self.min_slots}) must not exceed max_slots ({self.max_slots})"

@@ -21,7 +21,7 @@ from binwright.views.follower import GroupFollower, group_topic
 from binwright.views.group_view import GroupView
 from binwright.views.order_text import order_text
 from binwright.views.savings_text import savings_text
-from binwright.views.status import ProposalStatus, Status, status
+from binwright.views.status import ProposalStatus, SplitPartition, Status, status
 
 READ_S, REFRESH_S, CATCH_UP_S = 0.2, 1.0, 30.0
 
@@ -135,9 +135,11 @@ def faults(status: Status) -> list[Text]:
         lines.append(f"no consumer reads: {_some(list(map(str, status.unread)))}")
     if status.hot:
         first, more = status.hot[0], len(status.hot) - 1
+        split = any(each.partition == first.partition for each in status.splits)
+        stagers = "all that stage it sustain" if split else "its consumer sustains"
         lines.append(
             f"{first.partition}{f' and {more} more' if more else ''}: {data_size(first.rate)}/s is "
-            f"more than its consumer sustains ({data_size(first.limit)}/s)"
+            f"more than {stagers} ({data_size(first.limit)}/s)"
         )
     if status.lost_offsets:
         lines.append(f"lost (deleted unread, or undecodable): {status.lost_offsets:,} offsets")
@@ -167,6 +169,7 @@ def _group(status: Status, width: int) -> list[RenderableType]:
         parts.append(_consumers(status, width))
     if status.tables:
         parts.append(_tables(status, width))
+    parts.extend(Text(split_text(each), style="cyan") for each in status.splits)
     parts.extend(
         Text(f"{move.partition}: {_slot(move.old)} → {move.new} ({move.phase})", style="cyan")
         for move in status.moves
@@ -182,6 +185,16 @@ def _group(status: Status, width: int) -> list[RenderableType]:
     parts.extend(Text(f"held: {reason}", style="yellow") for reason in status.held)
     parts.extend(Text(f"order: {order_text(each)}", style="yellow") for each in status.orders)
     return parts
+
+
+def split_text(split: SplitPartition) -> str:
+    """Return which consumers stage a partition, and how much of it each has staged, as text."""
+    total = sum(share.rows for share in split.shares) or 1
+    shares = [f"{share.slot} ({share.rows / total:.0%})" for share in split.shares]
+    return (
+        f"{split.partition} ({data_size(split.rate)}/s) is split: consumers "
+        f"{', '.join(shares)} stage it"
+    )
 
 
 def _limit(status: Status) -> list[str]:

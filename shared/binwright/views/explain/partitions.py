@@ -38,9 +38,7 @@ def explain_partition(group: Group, partition: TopicPartition) -> Explanation:
                 f"{load}/s in all and sustains {most}/s; {behind}",
             )
         )
-        if rate > limit > 0:
-            text = f"it gets more than a consumer sustains ({most}/s), and falls behind alone"
-            lines.append(Line("is", text))
+        lines += [Line("is", text) for text in _above_limit(group, partition, rate, limit)]
     lines += [Line("is", text) for text in partition_zones(group, partition, reader)]
     lines.append(Line("why", _where_from(group, past, partition)))
     if reader is not None:
@@ -50,6 +48,25 @@ def explain_partition(group: Group, partition: TopicPartition) -> Explanation:
     if reader is not None and group.limits is not None:
         lines.append(Line("change", _next_move(group, reader)))
     return Explanation(str(partition), tuple(lines))
+
+
+def _above_limit(group: Group, partition: TopicPartition, rate: float, limit: float) -> list[str]:
+    """Say how a partition is staged that gets more than one consumer sustains."""
+    if split := next((s for s in group.status.splits if s.partition == partition), None):
+        staged = some(f"{share.slot} ({count(share.rows, 'row')})" for share in split.shares)
+        text = (
+            f"a consumer sustains {data_size(limit)}/s, so it is split: consumer "
+            f"{split.shares[0].slot} hands out parts, and announces what these consumers have "
+            f"staged: {staged}"
+        )
+        return [text]
+    if rate > limit > 0:
+        text = (
+            f"it gets more than a consumer sustains ({data_size(limit)}/s), and falls behind "
+            "alone; with controller.split several consumers would stage it"
+        )
+        return [text]
+    return []
 
 
 def _next_move(group: Group, reader: ConsumerStatus) -> str:

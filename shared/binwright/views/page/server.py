@@ -260,6 +260,7 @@ def group_samples(status: Status, pauses: Distribution) -> Iterator[Sample]:
     yield Sample("binwright_group_partitions", status.partitions, labels)
     yield Sample("binwright_group_unread_partitions", len(status.unread), labels)
     yield Sample("binwright_group_hot_partitions", len(status.hot), labels)
+    yield Sample("binwright_group_split_partitions", len(status.splits), labels)
     yield Sample("binwright_group_moves_in_flight", len(status.moves), labels)
     yield Sample("binwright_group_orders", len(status.orders), labels)
     yield Sample("binwright_group_held", len(status.held), labels)

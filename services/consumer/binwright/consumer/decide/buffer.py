@@ -42,6 +42,22 @@ class BufferedRange:
         return sum(map(len, self.records))
 
 
+@dataclass(frozen=True, slots=True)
+class TakenRows:
+    """Rows of one topic, for one file."""
+
+    topic: str
+    topic_id: str | None  # of the topic that they were fetched from
+    ranges: Mapping[TopicPartition, BufferedRange]
+    oldest_at: float  # when the oldest row was fetched; s, monotonic
+    bytes: int  # of memory
+
+    @property
+    def count(self) -> int:
+        """Return the number of rows."""
+        return sum(part.count for part in self.ranges.values())
+
+
 @dataclass(slots=True)
 class _Rows:
     begin: int  # of the current range

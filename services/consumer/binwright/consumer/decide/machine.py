@@ -12,6 +12,7 @@ from binwright.protocol.messages import (
     Command,
     Goodbye,
     Leave,
+    OffsetRange,
     Started,
     StartReading,
     StartWriting,
@@ -21,6 +22,7 @@ from binwright.protocol.messages import (
     StopWriting,
 )
 from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.splits import SplitReading
 
 # --- actions -----------------------------------------------------------------------------------
 
@@ -74,7 +76,14 @@ class Exit:
     reason: str
 
 
-Action = Reply | ReportNow | Fetch | StopFetching | StartWriter | StopWriter | Exit
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Split these partitions, with these consumers, and no others."""
+
+    partitions: Mapping[TopicPartition, tuple[Slot, ...]]  # -> the owner, then its helpers
+
+
+Action = Reply | ReportNow | Fetch | StopFetching | Share | StartWriter | StopWriter | Exit
 
 
 # --- state -------------------------------------------------------------------------------------
@@ -132,17 +141,21 @@ def handle_command(consumer: Consumer, command: Command, now_ms: int) -> Step:
     if command.epoch != consumer.epoch:
         newer = command.epoch > consumer.epoch
         return consumer, (Exit(f"superseded by epoch {command.epoch}"),) if newer else ()
+    step: Step
     match command:
         case Leave():
-            return consumer, (Exit("commanded to leave: declared dead, or superseded"),)
+            step = consumer, (Exit("commanded to leave: declared dead, or superseded"),)
         case StopReading():
-            return _stop_reading(consumer, command, now_ms)
+            step = _stop_reading(consumer, command, now_ms)
         case StartReading():
-            return _start_reading(consumer, command)
+            step = _start_reading(consumer, command)
+        case SplitReading():
+            step = consumer, (Share(command.partitions), ReportNow())
         case StopWriting():
-            return _stop_writing(consumer, command)
+            step = _stop_writing(consumer, command)
         case _:
-            return _start_writing(consumer, command)
+            step = _start_writing(consumer, command)
+    return step
 
 
 # --- reading -----------------------------------------------------------------------------------
@@ -270,6 +283,15 @@ def file_announced(consumer: Consumer, partitions: Collection[TopicPartition]) -
         if part is not None and part.revision == revision:
             parts[partition] = replace(part, next=end)
     return _exit_if_done(replace(consumer, partitions=parts, staging=left), ())
+
+
+def part_announced(consumer: Consumer, partition: TopicPartition, offsets: OffsetRange) -> Consumer:
+    """Advance past a piece of a split partition, if it joins on to what is staged (†)."""
+    part = consumer.partitions.get(partition)
+    if part is None or part.next != offsets.first:
+        return consumer
+    parts = {**consumer.partitions, partition: replace(part, next=offsets.next)}
+    return replace(consumer, partitions=parts)
 
 
 def dropped(consumer: Consumer, partitions: Collection[TopicPartition]) -> Step:

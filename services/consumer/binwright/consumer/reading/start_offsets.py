@@ -11,6 +11,7 @@ from binwright.consumer.decide.writer.chain import same_topic
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, GroupOffset
+from binwright.runtime.backoff import Backoff
 
 log = structlog.get_logger()
 
@@ -192,3 +193,21 @@ class StartOffsets:
         if last is None or last.topic_id is None:
             return False
         return last.topic_id == topic_id and last.offset > end
+
+
+async def successor(reader: DataReader, topic: str, topic_id: str | None) -> TopicRecreated | None:
+    """Return the topic that exists now, if it is not the one of this id; asked until Kafka answers.
+
+    None for a topic that was deleted: none has its name yet.
+    """
+    pause = Backoff(5.0)
+    while True:
+        try:
+            current_id = await reader.topic_id(topic)
+        except TopicMissing:
+            return None
+        except BrokerUnavailable as exc:
+            log.warning("topic.unknown", topic=topic, reason=str(exc))
+            await asyncio.sleep(pause.next())
+        else:
+            return None if same_topic(current_id, topic_id) else TopicRecreated(current_id)

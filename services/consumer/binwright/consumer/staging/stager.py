@@ -1,48 +1,25 @@
 """Writes taken rows to staged files and announces them; rows are kept until both are done."""
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Mapping
-from dataclasses import dataclass
-from typing import Any
-from uuid import uuid4
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 
 import structlog
 
-from binwright.consumer.backlog import Backlog
-from binwright.consumer.decoding.decoders import DecoderOf, no_decoder
+from binwright.consumer.decide.buffer import TakenRows
 from binwright.consumer.events import Emit, FileAnnounced, FileDropped, StagingStarted
 from binwright.consumer.meters import Meter
-from binwright.consumer.partitions import AssignedPartitions, TakenRows
-from binwright.consumer.timings import Timings
+from binwright.consumer.partitions import AssignedPartitions
+from binwright.consumer.staging.file_writer import FileWriter, Origin
 from binwright.kafka.control_records import LANDING_CONFIG, LANDING_PARTITIONS, landing_partition
 from binwright.kafka.publishing import Publisher
 from binwright.protocol.errors import ExternalError
-from binwright.protocol.messages import Staged
-from binwright.protocol.model import Slot
 from binwright.protocol.ports.kafka import ControlTopics
-from binwright.protocol.ports.lake import Footer, Staging
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
 from binwright.runtime.settings import Target
 
 log = structlog.get_logger()
-
-CONCURRENT_WRITES = 4  # files, each of another table
-SLOW_S = 15.0  # a slower write is logged
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """The consumer that stages, and the topic of its announcements."""
-
-    slot: Slot
-    epoch: int
-    landing_topic: str
-
-
-def one_raw_table(topic: str) -> tuple[Target, ...]:
-    """Return the tables of a topic that no entry of the settings names."""
-    return (Target(topic, topic),)
 
 
 @dataclass(slots=True)
@@ -63,27 +40,20 @@ class Stager:
         faults: Tables for which taken rows cannot be staged, and why.
     """
 
-    def __init__(  # noqa: PLR0913 - its ports and collaborators
+    def __init__(  # noqa: PLR0913 - its collaborators
         self,
         *,
         origin: Origin,
         partitions: AssignedPartitions,
-        staging: Staging,
+        writer: FileWriter,
         bus: ControlTopics,
-        backlog: Backlog,
         emit: Emit,
-        timings: Timings,
-        targets: Callable[[str], Collection[Target]] = one_raw_table,
-        decoder_of: DecoderOf = no_decoder,
         beat: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.rows, self.rate = 0, Meter()
         self.faults: dict[str, str] = {}
-        self._origin, self._partitions, self._staging, self._bus = origin, partitions, staging, bus
-        self._backlog, self._emit, self._beat = backlog, emit, beat
-        self._targets, self._decoder_of, self._timings = targets, decoder_of, timings
-        self._slots = asyncio.Semaphore(CONCURRENT_WRITES)
-        self._count = 0
+        self._origin, self._partitions, self._writer = origin, partitions, writer
+        self._bus, self._emit, self._beat = bus, emit, beat
 
     async def run(self) -> None:
         """Stage what is due until cancelled."""
@@ -110,12 +80,13 @@ class Stager:
         taken = work.taken
         try:
             # Before each attempt: the topic may have been recreated since the last one (†).
-            if not await self._partitions.check_topic(taken):
+            if not await self._partitions.check_topic(taken.topic, taken.topic_id):
                 self._emit(FileDropped(taken.ranges.keys()))
                 self._note(work, {}, work.failing)
                 return True
             if work.files is None:
-                work.files = {target: self._file_name() for target in self._targets(taken.topic)}
+                targets = self._writer.targets(taken.topic)
+                work.files = {target: self._writer.file_name() for target in targets}
         except Exception as exc:  # noqa: BLE001 - a bug, or a name that no table can have
             self._note(work, {taken.topic: exc}, ())
             return False
@@ -165,61 +136,18 @@ class Stager:
 
     async def _stage_file(self, name: str, target: Target, taken: TakenRows) -> None:
         """Write a table's file and announce it."""
-        rows = {p: part.records for p, part in taken.ranges.items()}
-        ranges = {p.partition: (r.range.first, r.range.next) for p, r in taken.ranges.items()}
-        footer = Footer(taken.topic_id, taken.count, ranges, topic=taken.topic)
-        decoder = await self._decoder_of(target, rows)
-        async with self._slots:
-            writing = self._staging.write(target.name, name, rows, footer, decoder)
-            began_at = loop_s()
-            size = await self._warn_if_slow(writing, taken.topic)
-            self._timings.staging.observe(loop_s() - began_at)
-        await self._announce(name, target, taken, size)
-        self._backlog.add(target, name, size)
+        staged = await self._writer.write(name, target, taken)
+        announcements = announcer(self._bus, self._origin.landing_topic, target.name)
+        await announcements.publish(lambda: replace(staged, age_s=loop_s() - taken.oldest_at))
+        self._writer.keep(target, staged)
 
-    def _file_name(self) -> str:
-        self._count += 1
-        origin = self._origin
-        return f"{origin.slot}-{origin.epoch}-{self._count}-{uuid4().hex[:8]}.parquet"
 
-    @staticmethod
-    async def _warn_if_slow(writing: Coroutine[Any, Any, int], topic: str) -> int:
-        """Wait for a write; log when it takes long."""
-        slow = asyncio.get_running_loop().call_later(
-            SLOW_S, lambda: log.warning("staging.slow", topic=topic, waited_s=SLOW_S)
-        )
-        try:
-            return await writing
-        finally:
-            slow.cancel()
+def announcer(bus: ControlTopics, landing_topic: str, table: str) -> Publisher:
+    """Return what publishes a table's announcements."""
 
-    async def _announce(self, name: str, target: Target, taken: TakenRows, size: int) -> None:
-        """Publish the file's ranges until that is confirmed."""
-
-        def staged() -> Staged:
-            return Staged(
-                topic=taken.topic,
-                table=target.name,
-                topic_id=taken.topic_id,
-                file=name,
-                rows=taken.count,
-                bytes=size,
-                ranges={p: part.range for p, part in taken.ranges.items()},
-                slot=self._origin.slot,
-                epoch=self._origin.epoch,
-                age_s=loop_s() - taken.oldest_at,
-                cut=tuple(p for p, part in taken.ranges.items() if part.cut),
-            )
-
-        await Publisher(
-            self._bus,
-            self._origin.landing_topic,
-            landing_partition(target.name),
-            create=self._create_landing_topic,
-        ).publish(staged)
-
-    async def _create_landing_topic(self) -> None:
+    async def create() -> None:
         # It was deleted. All that it announced can be read again from the data topics.
-        landing = self._origin.landing_topic
-        log.warning("landing_topic.missing", topic=landing, then="recreated")
-        await self._bus.ensure(landing, LANDING_PARTITIONS, LANDING_CONFIG)
+        log.warning("landing_topic.missing", topic=landing_topic, then="recreated")
+        await bus.ensure(landing_topic, LANDING_PARTITIONS, LANDING_CONFIG)
+
+    return Publisher(bus, landing_topic, landing_partition(table), create=create)

@@ -126,7 +126,7 @@ def _apply_dead(group: Group, message: Dead) -> Update:
 
 
 def _without_process(member: Member) -> Member:
-    return replace(member, ready=False, declared_dead_at=None, reading={}, writing={})
+    return replace(member, ready=False, declared_dead_at=None, reading={}, writing={}, splits={})
 
 
 def release_owned(
@@ -200,6 +200,7 @@ def _apply_report(group: Group, member: Member, report: Report, now: float) -> U
         zone=report.zone,
         reading=report.reading,
         writing=report.writing,
+        splits={p: tuple(s.slot for s in shares) for p, shares in report.splits.items()},
     )
     return group.with_member(report.slot, member), tuple(logs)
 

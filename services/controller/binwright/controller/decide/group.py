@@ -15,7 +15,8 @@ from binwright.controller.decide.controls import NO_CONTROLS, Controls
 from binwright.controller.decide.events import Action
 from binwright.controller.decide.ownership import Ownership, PartitionOwnership, Released
 from binwright.controller.decide.rates import MeasuredRates, RateVolatility
-from binwright.packing.inputs import Capacity, SlotCapacities
+from binwright.packing.inputs import Capacity, SlotCapacities, slot_capacities
+from binwright.packing.placement import room
 from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.group_orders import PinOrder, StandingOrders
 from binwright.protocol.messages import Accepted, Approved, MeasuredCapacity, Proposed, TableReport
@@ -48,6 +49,7 @@ class ControllerConfig:
     max_slots: int = 100
     min_slots: int = 1
     mode: Mode = "act"
+    split: bool = False  # partitions above the limit are staged by several consumers
     start_limits: PerSlot | None = None  # where measured limits begin; None: limits are given
     topics: Selection | None = None  # None: every measured topic
     tables_of: Callable[[str], Iterable[str]] | None = None
@@ -109,6 +111,8 @@ class Member:
     capacity: MeasuredCapacity | None = None  # as last reported, by an earlier process too
     reading: Mapping[TopicPartition, int | None] = field(default_factory=dict)
     """The next offset to stage, as last reported or started."""
+    splits: Mapping[TopicPartition, tuple[Slot, ...]] = field(default_factory=dict)
+    """Split partitions that it owns or helps to stage -> the owner and the helpers, as reported."""
     writing: Mapping[str, TableReport] = field(default_factory=dict)  # as last reported
 
     def tables_of(self, topic: str) -> tuple[TableReport, ...]:
@@ -136,6 +140,15 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
+class SplitCommand:
+    """What a consumer was told of split partitions."""
+
+    partitions: Mapping[TopicPartition, tuple[Slot, ...]]
+    epoch: int | None
+    sent_at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """Everything that a controller knows in one leadership."""
 
@@ -150,6 +163,9 @@ class Group:
     )  # with the number of each topic's partitions
     monitors: Monitors = field(default_factory=Monitors)
     catch_up: Map[TopicPartition, BytesPerSecond] = field(default_factory=Map)  # beside rates
+    splits: Map[TopicPartition, tuple[Slot, ...]] = field(default_factory=Map)
+    """Split partitions -> their helpers, who may not have arrived yet."""
+    split_commands: Map[Slot, SplitCommand] = field(default_factory=Map)  # the last to each
     readable_in: Map[str, Mapping[int, frozenset[str]]] = field(default_factory=Map)
     """Topic -> partition -> the zones in which it can be read; empty while that costs nothing."""
     volatility: RateVolatility = field(default_factory=RateVolatility)
@@ -209,17 +225,48 @@ class Group:
         return frozenset(s for s, member in self.members.items() if member.epoch is not None)
 
     def owning_slots(self) -> frozenset[Slot]:
-        """Return the slots that own, start or stop a partition or a table."""
-        return self.partitions.slots | self.writers.slots
+        """Return the slots that own, start or stop a partition or a table, or help to stage one."""
+        return self.partitions.slots | self.writers.slots | self.helping_slots()
+
+    def helping_slots(self) -> frozenset[Slot]:
+        """Return the slots that help to stage split partitions, or are to."""
+        return frozenset(slot for helpers in self.splits.values() for slot in helpers)
+
+    def helped_loads(self) -> dict[Slot, float]:
+        """Return bytes/s of split partitions that helpers stage for their owners."""
+        shares: dict[Slot, list[float]] = {}
+        for partition, helpers in self.splits.items():
+            for slot in helpers:
+                shares.setdefault(slot, []).append(self.need(partition))
+        return {slot: fsum(each) for slot, each in shares.items()}
+
+    @property
+    def capacities(self) -> Capacity:
+        """Return what is left of consumers' capacities beside what they help to stage, bytes/s."""
+        if not (helped := self.helped_loads()):
+            return self.config.capacities
+        every = slot_capacities(self.config.capacities)
+        left = {slot: room(every.for_slot(slot), load) for slot, load in helped.items()}
+        return SlotCapacities(every.default, {**every.named, **left})
 
     def loads(self) -> dict[Slot, BytesPerSecond]:
         """Return bytes/s per consumer, as assigned now; the sums do not depend on the order."""
+        helped = self.helped_loads()
         return {
-            slot: BytesPerSecond(fsum(map(self.need, self.partitions.owned_by(slot))))
-            for slot in self.partitions.slots
+            slot: BytesPerSecond(
+                fsum((*map(self.need, self.partitions.owned_by(slot)), helped.get(slot, 0.0)))
+            )
+            for slot in self.partitions.slots | helped.keys()
         }
 
     def need(self, partition: TopicPartition) -> BytesPerSecond:
+        """Return what a partition needs of its owner, bytes/s: a share if others help to stage."""
+        need = self.whole_need(partition)
+        if not self.splits:
+            return need
+        return BytesPerSecond(need / (1 + len(self.splits.get(partition, ()))))
+
+    def whole_need(self, partition: TopicPartition) -> BytesPerSecond:
         """Return what a partition needs: its rate, 0 if not known, and what catches up, bytes/s."""
         rate = self.rates.get(partition, BytesPerSecond(0.0))
         if not self.catch_up:

@@ -1,7 +1,6 @@
 """The controller's state machine: `transition(state, event) -> (state, actions)`.
 
-It is pure: the same records of partition 0 and the same measurements give the same commands.
-`TRANSITIONS` lists all of it.
+Pure: the same records and the same measurements give the same commands. `TRANSITIONS` lists all.
 """
 
 from collections.abc import Callable, Mapping
@@ -83,6 +82,7 @@ from binwright.controller.decide.replacements import (
     permit_renewals,
     replaced,
 )
+from binwright.controller.decide.splits import refresh_splits
 from binwright.controller.decide.states import (
     Leading,
     Manage,
@@ -141,12 +141,13 @@ def _ignore(state: State, _event: Event) -> Step:
 
 
 def _run_timers(group: Group, now: float) -> Update:
-    """Do what is due: deaths, commands to repeat, draining consumers, silent monitors, news."""
+    """Do what is due: deaths, commands to repeat, draining consumers, silent monitors, splits."""
     group, deaths = declare_dead(group, now)
     group, commands = resend(group, now)
     group, logs = drop_silent_monitors(group, now)
+    group, splits = refresh_splits(group, now)
     group, held = publish_held(group)
-    return group, (*deaths, *commands, *keep_alive(group), *logs, *held)
+    return group, (*deaths, *commands, *keep_alive(group), *logs, *splits, *held)
 
 
 def _assign_writers(group: Group, now: float) -> Update:

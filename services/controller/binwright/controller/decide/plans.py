@@ -59,7 +59,7 @@ def packing_request(group: Group) -> Pack:
     rates: Rates = {
         p: BytesPerSecond(min(group.need(p), limit)) for p in group.partitions if not group.gone(p)
     }
-    capacity = group.config.capacities
+    capacity = group.capacities
     current: Assignment = group.assignment()
     if rules := group.controls.rules:
         rates, capacity, current = open_inputs(rates, slot_capacities(capacity), current, rules)
@@ -91,7 +91,7 @@ def _limited(group: Group, packing: Assignment) -> Assignment | Rejected:
     # What a rule placed when the packing began stays where it is.
     known = {p: slot for p, slot in current.items() if not group.gone(p)}
     packing = packing if known.keys() <= packing.keys() else {**known, **packing}
-    rates, capacities = group.needs(packing), slot_capacities(config.capacities)
+    rates, capacities = group.needs(packing), slot_capacities(group.capacities)
     target = limit_slots(packing, rates, capacities, config.max_slots)
     if target != packing and not worth_moving(rates, capacities, current, target):
         return Rejected(f"all {config.max_slots} consumers are full")
@@ -102,7 +102,7 @@ def _ruled(group: Group, packing: Assignment) -> Assignment | Rejected:
     """Return the packing within people's rules, too."""
     config, rules, current = group.config, group.controls.rules, group.assignment()
     rates = group.needs(p for p in group.partitions if not group.gone(p))
-    capacities = slot_capacities(config.capacities)
+    capacities = slot_capacities(group.capacities)
     current = {p: slot for p, slot in current.items() if p in rates}
     packed = {p: slot for p, slot in {**current, **packing}.items() if p in rates}
     target = place(packed, rates, capacities, current, rules, config.max_slots)
@@ -132,12 +132,17 @@ def _within_budget(group: Group, full: Plan, triggered_by: tuple[str, ...]) -> P
 def reuse_idle_consumers(group: Group, target: Assignment) -> dict[TopicPartition, Slot]:
     """Return `target` with slots that would start replaced by idle ones of the same limit.
 
-    Ready ones come first. An idle slot lives, owns no partition, and is not draining.
+    Ready ones come first. An idle slot lives, owns and helps with no partition, and is not
+    draining.
     """
     wanted, owning = frozenset(target.values()), frozenset(group.assignment().values())
-    living, rules = group.living(), group.controls.rules
+    living, rules, helping = group.living(), group.controls.rules, group.helping_slots()
     idle = sorted(
-        (s for s in living - owning - wanted if group.is_open(s) and not group.member(s).leaving),
+        (
+            s
+            for s in living - owning - wanted - helping
+            if group.is_open(s) and not group.member(s).leaving
+        ),
         key=lambda slot: (not group.member(slot).ready, slot),
     )
     replacements: dict[Slot, Slot] = {}
@@ -295,7 +300,9 @@ def reader_triggers(group: Group) -> tuple[str, ...]:
         wanted = min(group.config.min_slots, len(group.partitions))
         if rules:
             wanted = min(wanted, _most_consumers(group))
-        if 0 < (reading := len(group.loads())) < wanted:  # with none, all are without a reader
+        if (
+            0 < (reading := len(group.partitions.slots)) < wanted
+        ):  # with none, all are without a reader
             reasons.append(f"{reading} of at least {wanted} consumers read")
     return (*reasons, *order_triggers(group))
 
@@ -314,7 +321,7 @@ def order_triggers(group: Group) -> tuple[str, ...]:
     if rules.consumers is not None and current:
         wanted = max(rules.consumers, len({rules.pin(p) for p in current} - {None}))
         wanted = min(wanted, _most_consumers(group))
-        if (reading := len(group.loads())) != wanted:
+        if (reading := len(group.partitions.slots)) != wanted:
             reasons.append(f"{reading} of {counted(wanted, 'consumer')} read: {orders.scale}")
     return tuple(reasons)
 

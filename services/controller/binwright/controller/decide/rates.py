@@ -62,6 +62,13 @@ class MeasuredRates(Mapping[TopicPartition, BytesPerSecond]):
         measured = self._topics.get(topic)
         return None if measured is None else measured.count
 
+    def above(self, limit: BytesPerSecond) -> Iterator[TopicPartition]:
+        """Yield the partitions with a higher rate, bytes/s, in arbitrary order."""
+        for name, topic in self._topics.items():
+            for number, rate in topic.rates.items():
+                if rate > limit:
+                    yield TopicPartition(name, number)
+
     def with_topic(
         self, topic: str, count: int, rates: Mapping[int, BytesPerSecond]
     ) -> "MeasuredRates":

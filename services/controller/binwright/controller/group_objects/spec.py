@@ -66,6 +66,7 @@ _CONTROLLER = {
     "slotLimits": "slot_limits",
     "packing": "packing",
     "zonePrice": "zone_price",
+    "split": "split",
     "maxConsumers": "max_slots",
     "minConsumers": "min_slots",
     "mode": "mode",

@@ -1,0 +1,210 @@
+"""`make bench NAME=split`: one partition at three times what a consumer sustains, split and not.
+
+A real broker, a real Spark, consumers in processes of their own, each bounded to a little more than
+the limit. How far the owner's announcements are behind what is written, in seconds of the load. The
+split side has a helper and then the owner killed (kill -9), and is audited at the end. A line each
+ten seconds on standard error, JSON on standard output.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench import figures
+from binwright.audit.audit import AuditResult, audit
+from binwright.fleets.process import process_fleet
+from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.local.stack import Servers, servers, services
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.recordings.load import run_load
+from binwright.recordings.load_pacing import Load
+from binwright.recordings.streams import PerCent
+from binwright.runtime.logs import configure_logging
+from binwright.runtime.run import background_tasks
+from binwright.runtime.settings import Settings, load_settings
+from binwright.views.follower import watch_group
+from binwright.views.group_view import GroupView
+
+HOOKS, ROOT = Path(__file__).parent / "pace", Path(__file__).parents[1]
+LIMIT, TIMES = 200_000.0, 3.0  # bytes/s, and how many times that is written
+RECORD_BYTES = 1_000
+PACE = 1.25 * LIMIT
+"""What a process can fetch, bytes of memory per second: about 15 % above the limit as stored."""
+BEGIN_S, LAND_S, LOOK_S = 240.0, 300.0, 1.0
+
+
+@dataclass
+class Side:
+    """One of the two groups, and what was seen of it."""
+
+    settings: Settings
+    view: GroupView = field(default_factory=GroupView)
+    lags_s: list[float] = field(default_factory=list)
+
+    @property
+    def partition(self) -> TopicPartition:
+        """Return the hot partition."""
+        return TopicPartition(self.settings.topics[0], 0)
+
+    @property
+    def owner(self) -> Slot | None:
+        """Return the consumer that owns it; None: none does at present."""
+        return next((s for s, r in self.view.reports.items() if self.partition in r.reading), None)
+
+    def lag_s(self) -> float:
+        """Return how many seconds of the load are not announced."""
+        owner = self.owner
+        staged = None if owner is None else self.view.reports[owner].reading[self.partition]
+        if staged is None:
+            return self.lags_s[-1] if self.lags_s else 0.0
+        return (self.view.ends.get(self.partition, 0) - staged) * RECORD_BYTES / (TIMES * LIMIT)
+
+    def stagers(self) -> list[Slot]:
+        """Return the consumers that have staged some of it, the owner first."""
+        shares = self.view.splits.get(self.partition, ())
+        return [share.slot for share in shares if share.rows]
+
+    async def kill(self, slot: Slot) -> None:
+        """Kill a consumer's process."""
+        for process in process_fleet(self.settings).running().get(slot, ()):
+            process.kill()
+        sys.stderr.write(f"killed consumer {slot}\n")
+
+
+def settings_of(name: str, ran: Servers, directory: Path, *, split: bool) -> Settings:
+    """Return a group's settings: a low limit, and room for six consumers."""
+    return load_settings(
+        group=name,
+        topics=(name,),
+        kafka={"bootstrap_servers": ran.bootstrap_servers},
+        lake={"path": str(directory / "lake"), "spark": ran.spark, "token_file": ran.token_file},
+        monitor={"topic": f"{name}.metrics", "window_s": 8.0, "groups": False},
+        controller={
+            "limit_bytes_per_s": LIMIT,
+            "split": split,
+            "max_slots": 6,
+            "replan_interval_s": 10.0,
+            "process_logs": directory,
+        },
+    )
+
+
+def paced() -> dict[str, str]:
+    """Return the variables by which consumers read no faster than `PACE`."""
+    return {"BENCH_PACE": str(PACE), "PYTHONPATH": os.pathsep.join([str(HOOKS), str(ROOT)])}
+
+
+async def measure(side: Side, directory: Path, seconds: float, *, kills: bool) -> dict[str, Any]:
+    """Run a group under load; return how far it was behind."""
+    settings = side.settings
+    row = {side.partition: PerCent(100.0)}
+    load = Load(row_s=3_600.0, bytes_per_per_cent=TIMES * LIMIT / 100, record_bytes=RECORD_BYTES)
+    stop = asyncio.Event()
+    async with KafkaControlTopics(settings.kafka) as bus:
+        await bus.ensure(settings.metadata_topic, 1, METADATA_CONFIG)
+        await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
+        await bus.ensure(settings.topics[0], 1, {})
+        watching = watch_group(bus, settings.metadata_topic, settings.monitor.topic, side.view)
+        async with (
+            services(settings, directory) as stack,
+            background_tasks(watching, stack.wait_for_failure()),
+        ):
+            async with asyncio.timeout(BEGIN_S):
+                while side.owner is None:  # noqa: ASYNC110 - other processes work
+                    await asyncio.sleep(LOOK_S)
+            playing = asyncio.create_task(run_load([row], settings.kafka, load, stop=stop))
+            try:
+                await _watch(side, seconds, kills=kills)
+            finally:
+                stop.set()
+                await playing
+            landed = await _landed(side) if settings.controller.split else None
+    return _figures(side, landed)
+
+
+async def _watch(side: Side, seconds: float, *, kills: bool) -> None:
+    began, victims = time.monotonic(), _victims(side) if kills else iter(())
+    deaths = [seconds / 3, seconds * 2 / 3] if kills else []
+    while (at := time.monotonic() - began) < seconds:
+        side.lags_s.append(side.lag_s())
+        if deaths and at >= deaths[0] and len(side.stagers()) > 1:
+            deaths.pop(0)
+            await side.kill(next(victims))
+        if len(side.lags_s) % 10 == 0:
+            sys.stderr.write(
+                f"{side.settings.group}: {at:.0f} s, {side.lags_s[-1]:.1f} s behind, "
+                f"stagers {side.stagers()}\n"
+            )
+        await asyncio.sleep(LOOK_S)
+
+
+def _victims(side: Side) -> Iterator[Slot]:
+    yield side.stagers()[1]
+    yield side.stagers()[0]
+
+
+async def _landed(side: Side) -> AuditResult:
+    """Wait until all has landed; return what the table has of the topic."""
+    settings = side.settings
+    found = await audit(settings.topics, settings.kafka, settings.lake)
+    until = time.monotonic() + LAND_S
+    while not found.clean and time.monotonic() < until:
+        await asyncio.sleep(5 * LOOK_S)
+        found = await audit(settings.topics, settings.kafka, settings.lake)
+    return found
+
+
+def _figures(side: Side, landed: AuditResult | None) -> dict[str, Any]:
+    third = max(1, len(side.lags_s) // 3)
+    found: dict[str, Any] = {
+        "highest_lag_s": round(max(side.lags_s), 1),
+        "mean_lag_of_thirds_s": [
+            round(sum(part) / len(part), 1)
+            for part in (side.lags_s[:third], side.lags_s[third:-third], side.lags_s[-third:])
+        ],
+        "lag_at_the_end_s": round(side.lags_s[-1], 1),
+        "consumers": len(side.view.reports),
+        "deaths": side.view.deaths,
+    }
+    if landed is not None:
+        found |= {"audit_clean": landed.clean, "rows": landed.rows}
+    return found
+
+
+async def compare(directory: Path, seconds: float) -> dict[str, Any]:
+    """Measure both sides, one after the other."""
+    os.environ |= paced()
+    async with servers(directory, lambda text: sys.stderr.write(f"{text}\n")) as ran:
+        found: dict[str, Any] = {}
+        for name, split in (("split", True), ("alone", False)):
+            place = directory / name
+            place.mkdir()
+            side = Side(settings_of(name, ran, place, split=split))
+            found[name] = await measure(side, place, seconds, kills=split)
+    return found
+
+
+def main() -> int:
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(prog="make bench NAME=split", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=120.0, help="of load on each side")
+    parser.add_argument("--keep", type=Path, help="an empty directory for logs and tables")
+    figures.add_option(parser)
+    wanted = parser.parse_args()
+    configure_logging("warning", "console")
+    with tempfile.TemporaryDirectory(prefix="binwright-split-") as name:
+        found = asyncio.run(compare(wanted.keep or Path(name), wanted.seconds))
+    figures.progress("split", {"cores": os.cpu_count(), **found}, wanted.figures)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""Writes taken rows to the staged files of a topic's tables, and says what is announced of them."""
+
+import asyncio
+from collections.abc import Callable, Collection, Coroutine
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import structlog
+
+from binwright.consumer.backlog import Backlog
+from binwright.consumer.decide.buffer import TakenRows
+from binwright.consumer.decoding.decoders import DecoderOf, no_decoder
+from binwright.consumer.timings import Timings
+from binwright.protocol.messages import Staged
+from binwright.protocol.model import Slot
+from binwright.protocol.ports.lake import Footer, Staging
+from binwright.runtime.clock import loop_s
+from binwright.runtime.settings import Target
+
+log = structlog.get_logger()
+
+CONCURRENT_WRITES = 4  # files, each of another table
+SLOW_S = 15.0  # a slower write is logged
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The consumer that stages, and the topic of its announcements."""
+
+    slot: Slot
+    epoch: int
+    landing_topic: str
+
+
+def one_raw_table(topic: str) -> tuple[Target, ...]:
+    """Return the tables of a topic that no entry of the settings names."""
+    return (Target(topic, topic),)
+
+
+class FileWriter:
+    """Writes files whole and durably, of several tables at the same time.
+
+    Attributes:
+        targets: Returns the tables of a topic.
+    """
+
+    def __init__(  # noqa: PLR0913 - its ports and collaborators
+        self,
+        *,
+        origin: Origin,
+        staging: Staging,
+        backlog: Backlog,
+        timings: Timings,
+        targets: Callable[[str], Collection[Target]] = one_raw_table,
+        decoder_of: DecoderOf = no_decoder,
+    ) -> None:
+        self.targets = targets
+        self._origin, self._staging, self._backlog = origin, staging, backlog
+        self._timings, self._decoder_of = timings, decoder_of
+        self._slots = asyncio.Semaphore(CONCURRENT_WRITES)
+        self._count = 0
+
+    def file_name(self) -> str:
+        """Return the name of a new file."""
+        self._count += 1
+        origin = self._origin
+        return f"{origin.slot}-{origin.epoch}-{self._count}-{uuid4().hex[:8]}.parquet"
+
+    async def write(self, name: str, target: Target, taken: TakenRows) -> Staged:
+        """Write a table's file; return its announcement, in which the rows have no age yet.
+
+        Raises:
+            ExternalError: It cannot be staged, or decoded, now.
+        """
+        rows = {p: part.records for p, part in taken.ranges.items()}
+        ranges = {p.partition: (r.range.first, r.range.next) for p, r in taken.ranges.items()}
+        footer = Footer(taken.topic_id, taken.count, ranges, topic=taken.topic)
+        decoder = await self._decoder_of(target, rows)
+        async with self._slots:
+            writing = self._staging.write(target.name, name, rows, footer, decoder)
+            began_at = loop_s()
+            size = await self._warn_if_slow(writing, taken.topic)
+            self._timings.staging.observe(loop_s() - began_at)
+        return Staged(
+            topic=taken.topic,
+            table=target.name,
+            topic_id=taken.topic_id,
+            file=name,
+            rows=taken.count,
+            bytes=size,
+            ranges={p: part.range for p, part in taken.ranges.items()},
+            slot=self._origin.slot,
+            epoch=self._origin.epoch,
+            cut=tuple(p for p, part in taken.ranges.items() if part.cut),
+        )
+
+    def keep(self, target: Target, staged: Staged) -> None:
+        """Count a file until its table's writer deletes it."""
+        self._backlog.add(target, staged.file, staged.bytes)
+
+    @staticmethod
+    async def _warn_if_slow(writing: Coroutine[Any, Any, int], topic: str) -> int:
+        """Wait for a write; log when it takes long."""
+        slow = asyncio.get_running_loop().call_later(
+            SLOW_S, lambda: log.warning("staging.slow", topic=topic, waited_s=SLOW_S)
+        )
+        try:
+            return await writing
+        finally:
+            slow.cancel()
