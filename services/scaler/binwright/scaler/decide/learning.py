@@ -18,7 +18,7 @@ KEPT = 15
 ESTIMATES = ("start_s", "rebalance_s", "commit_interval_s", "burst_s")
 """What is learnt, by the names of `Learnt`."""
 ENOUGH = 0.5
-"""Confidence from which a value takes the place of a default: three samples that agree."""
+"""Confidence from which a value takes the place of a default: two samples that agree."""
 
 
 @dataclass(frozen=True, slots=True)

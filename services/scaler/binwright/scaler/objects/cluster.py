@@ -178,7 +178,7 @@ class ObjectWorkload:
         return {
             member: Replica(name, number_of(name) if has_numbers else None)
             for member, one in members.items()
-            if (name := _pod_of(one, addresses)) is not None
+            if (name := pod_of(one, addresses)) is not None
         }
 
     async def scale(self, replicas: int, ending: Collection[str] = ()) -> None:
@@ -205,7 +205,7 @@ def label_query(selector: Obj) -> str:
     return ",".join(terms)
 
 
-def _pod_of(member: GroupMember, addresses: Mapping[str, str]) -> str | None:
+def pod_of(member: GroupMember, addresses: Mapping[str, str]) -> str | None:
     """Return the pod of a member; None: none has its name, and none alone has its address."""
     if named := {member.instance, member.client} & addresses.keys():
         return min(name for name in named if name)

@@ -31,7 +31,7 @@ def numbers_of(target: Target) -> Obj:
     }
     if verdict.capacity is not None:
         numbers["replicaRecordsPerSecond"] = rounded(verdict.capacity)
-    if learnt := _learnt(target.state.learnt):
+    if learnt := learnt_of(target.state.learnt):
         numbers["learnt"] = learnt
     if target.state.last_order is not None:
         numbers["orderedReplicas"] = target.state.last_order
@@ -103,7 +103,8 @@ def state_from(status: Obj, now_s: float, wall_s: float) -> ScalingState:
     )
 
 
-def _learnt(learnt: Learnt) -> Obj:
+def learnt_of(learnt: Learnt) -> Obj:
+    """Return what was learnt, as the status shows it."""
     return {
         field_name(name).removesuffix("Seconds"): {
             "seconds": round(estimate.value, 2),
