@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from math import isfinite
-from typing import Literal
+from typing import Any, Literal
 
 from binwright.protocol.errors import SettingsError
 from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
@@ -126,7 +126,7 @@ class ScaledGroup:
 
     def with_learnt(self, learnt: Learnt) -> "ScaledGroup":
         """Return this with what the group has shown, in place of the defaults."""
-        known = {n: getattr(learnt, n).known(getattr(self, n)) for n in self.learns}
+        known: dict[str, Any] = {n: getattr(learnt, n).known(getattr(self, n)) for n in self.learns}
         return replace(self, **known)
 
     def period_s(self, usual_s: float) -> float:

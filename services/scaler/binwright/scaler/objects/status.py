@@ -1,6 +1,7 @@
 """Builds the status of a ScaledGroup object, which `kubectl get` and `describe` show."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 from binwright.kubernetes.objects import Obj, now
 from binwright.kubernetes.status import Condition
@@ -118,7 +119,7 @@ def learnt_of(learnt: Learnt) -> Obj:
 
 def _remembered(shown: Obj) -> Learnt:
     """Return what an earlier scaler had learnt, as so many equal samples as have its confidence."""
-    estimates: dict[str, Estimate] = {}
+    estimates: dict[str, Any] = {}
     for name in ESTIMATES:
         if one := shown.get(field_name(name).removesuffix("Seconds")):
             number = round(2 * one["confidence"] / (1 - min(0.9, one["confidence"])))
