@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import structlog
@@ -47,7 +47,6 @@ class Assigner:
 
     plans: Plans
     groups: GroupLookup
-    _known: set[str] = field(default_factory=set)  # groups whose last plan was read
 
     async def describe(self, groups: Collection[str]) -> Mapping[str, GroupDescription | str]:
         """Return the members of each group, or why they are not known."""
@@ -88,9 +87,8 @@ class Assigner:
             leaving = choose_leaving(members, snapshot.work.loads, replicas, step.members)
             if len(leaving) < len(members) - step.members:
                 log.warning("members.unknown", group=config.group, leaving=leaving)
-        if config.group not in self._known:
+        if state.plan is None:  # of an earlier scaler, or of an earlier time that this one led
             state = replace(state, plan=await self.plans.last(config.group))
-            self._known.add(config.group)
         rate = verdict.capacity or max(1.0, verdict.work.rate / max(1, verdict.current))
         planner = Planner(config=config, records_per_s=rate, valid_s=self.plans.valid_s)
         state, done = planner.plan(state, snapshot, seen, step, leaving)

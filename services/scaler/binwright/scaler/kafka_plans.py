@@ -27,6 +27,7 @@ class KafkaPlans:
         self._stack = AsyncExitStack()
         self._bus: KafkaControlTopics | None = None
         self._opening = asyncio.Lock()
+        self._is_ensured = False
 
     async def __aenter__(self) -> Self:
         return self
@@ -35,12 +36,19 @@ class KafkaPlans:
         await self._stack.aclose()
 
     async def _opened(self) -> KafkaControlTopics:
-        """Return the connection, with the topic there; raise `BrokerUnavailable`."""
+        """Return the connection, with the topic there.
+
+        Raises:
+            BrokerUnavailable: Kafka does not answer, or refuses.
+            ForeignTopic: There is a topic of this name that binwright did not make.
+        """
         async with self._opening:
             if self._bus is None:
-                bus = await self._stack.enter_async_context(KafkaControlTopics(self._kafka))
-                await ensure_own(bus, self._topic, PLANS_PARTITIONS, PLANS_CONFIG)
-                self._bus = bus
+                bus = KafkaControlTopics(self._kafka)
+                self._bus = await self._stack.enter_async_context(bus)
+            if not self._is_ensured:
+                await ensure_own(self._bus, self._topic, PLANS_PARTITIONS, PLANS_CONFIG)
+                self._is_ensured = True
             return self._bus
 
     async def publish(self, plan: GroupPlan) -> None:

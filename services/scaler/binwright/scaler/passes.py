@@ -8,7 +8,7 @@ from time import perf_counter
 
 import structlog
 
-from binwright.protocol.errors import ExternalError
+from binwright.protocol.errors import ExternalError, UserError
 from binwright.runtime.backoff import until_set
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.metrics import Sample
@@ -279,7 +279,7 @@ class Scaler:
             if order.replicas is not None:
                 async with asyncio.timeout(ORDER_S):
                     await target.workload.scale(order.replicas, order.ending)
-        except (ExternalError, TimeoutError) as exc:
+        except (ExternalError, UserError, TimeoutError) as exc:
             target.fault = str(exc) or f"the order was not carried out within {ORDER_S:g} s"
             number = verdict.order
             log.warning("scale.failed", target=target.key, replicas=number, reason=target.fault)
