@@ -17,24 +17,23 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from tests.integration.assignor.java_members import build_programs, consumer_settings
+from tests.integration.assignor.java_members import ASSIGNOR, build_programs, consumer_settings
 from tests.integration.topics import create_topic
 
 from bench import figures
-from bench.scaling.foreseen import Foreseen, chosen
+from bench.scaling.foreseen import Foreseen, assigned_pair, chosen
 from bench.scaling.live_group import LiveGroup
 from bench.scaling.load import Load, faster
-from bench.scaling.policies import SERVICE_US, SLA_S, USUAL, LivePolicy, fixed, steered
+from bench.scaling.policies import SERVICE_US, SLA_S, USUAL, LivePolicy, fixed
 from bench.scaling.skew import skew
-from bench.scaling.steering import Steering
 from binwright.kafka.client import ClusterClient
-from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.lab.slo import workloads
 from binwright.local.kafka import run_broker
 from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.settings import KafkaSettings
-from binwright.scaler.plans_topic import PLANS_CONFIG, PLANS_PARTITIONS, PLANS_TOPIC
+from binwright.scaler.kafka_plans import KafkaPlans
+from binwright.scaler.settings import SteeringSettings
 
 log = structlog.get_logger()
 
@@ -44,6 +43,8 @@ READY_S = 60.0
 DRAIN_S = 15.0
 WORKLOADS = {
     "w1": (workloads.first, 2.5),
+    "w1-skew": (lambda: workloads.skewed(workloads.first()), 2.5),
+    "w2-skew": (lambda: workloads.skewed(workloads.second()), 20.0),
     "w2": (workloads.second, 20.0),
 }
 """Each workload, and how many times as fast it is played."""
@@ -54,7 +55,10 @@ async def measure(name: str, speed: float, options: argparse.Namespace) -> Facts
     found = WORKLOADS[name][0]()
     seconds = faster(found, speed)[: options.seconds]
     played = replace(found, events=tuple(map(round, seconds)))
-    foreseen = await asyncio.to_thread(chosen, played, speed, USUAL, options.share)
+    if options.assigned:
+        foreseen = await asyncio.to_thread(assigned_pair, played, speed, options.share)
+    else:
+        foreseen = await asyncio.to_thread(chosen, played, speed, USUAL, options.share)
     for each in foreseen:
         log.info("group.foreseen", group=each.setup.name, sla=each.sla, minutes=each.minutes)
     async with AsyncExitStack() as stack:
@@ -63,9 +67,8 @@ async def measure(name: str, speed: float, options: argparse.Namespace) -> Facts
         kafka = KafkaSettings(bootstrap_servers=broker.bootstrap_servers)
         await create_topic(kafka, name, len(found.shares))
         programs = await build_programs(directory)
-        bus = await stack.enter_async_context(KafkaControlTopics(kafka))
-        await bus.ensure(PLANS_TOPIC, PLANS_PARTITIONS, PLANS_CONFIG)
         cluster = await stack.enter_async_context(ClusterClient(kafka))
+        plans = await stack.enter_async_context(KafkaPlans(kafka, SteeringSettings()))
 
         def group(one: LivePolicy) -> LiveGroup:
             settings = consumer_settings(kafka.bootstrap_servers, one.name)
@@ -80,13 +83,12 @@ async def measure(name: str, speed: float, options: argparse.Namespace) -> Facts
                 interval_s=one.interval_s,
                 service_us=SERVICE_US,
                 sla_ms=round(1000 * SLA_S),
-                steering=Steering(kafka, bus) if one.publisher else None,
-                publisher=one.publisher,
+                plans=plans if one.assignor == ASSIGNOR else None,
             )
 
-        contending = [one.setup for one in foreseen] + [fixed(found.shares, max(seconds))]
-        if options.steered:
-            contending.append(steered(speed))
+        contending = [one.setup for one in foreseen]
+        if not options.assigned:
+            contending.append(fixed(found.shares, max(seconds)))
         groups = [group(one) for one in contending]
         for one, live in zip(contending, groups, strict=True):
             await live.scale(one.first)
@@ -104,7 +106,7 @@ async def measure(name: str, speed: float, options: argparse.Namespace) -> Facts
         "seconds": len(seconds),
         "sent": load.sent,
         "peak": round(max(seconds), 1),
-        "groups": compared([live.result() for live in groups], foreseen),
+        "groups": compared([live.result(load.sent) for live in groups], foreseen),
     }
 
 
@@ -169,7 +171,11 @@ async def main() -> None:
     parser.add_argument(
         "--share", type=float, default=0.95, help="of the records that binwright keeps in time"
     )
-    parser.add_argument("--steered", action="store_true", help="add a group that binwright assigns")
+    parser.add_argument(
+        "--assigned",
+        action="store_true",
+        help="a group that the scaler assigns, beside the lag rule at about as many minutes",
+    )
     parser.add_argument("--log", default="warning")
     figures.add_option(parser)
     options = parser.parse_args()

@@ -11,7 +11,7 @@ from statistics import fmean
 
 import numpy as np
 
-from bench.scaling.policies import REBALANCE_S, LivePolicy, lag_rule, ours
+from bench.scaling.policies import REBALANCE_S, LivePolicy, assigned, lag_rule, ours
 from binwright.lab.simulation.records.arrivals import RecordLoad
 from binwright.lab.simulation.records.group import GroupSettings
 from binwright.lab.simulation.records.run import simulate
@@ -78,3 +78,14 @@ def chosen(workload: RecordLoad, speed: float, usual: float, share: float) -> li
     )
     found = {one.setup.name: one for one in (most, tuned, least, theirs)}
     return list(found.values())
+
+
+def assigned_pair(workload: RecordLoad, speed: float, share: float) -> list[Foreseen]:
+    """Return binwright sizing and assigning, and the lag rule at about as many replica-minutes.
+
+    The lag rule is tuned: its threshold is the one whose foreseen minutes are the nearest.
+    """
+    partitions = len(workload.shares)
+    mine = foresee(assigned(share, partitions, speed), workload)
+    rules = (foresee(lag_rule(one, partitions, speed), workload) for one in THRESHOLDS)
+    return [mine, min(rules, key=lambda one: abs(one.minutes - mine.minutes))]

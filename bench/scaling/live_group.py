@@ -2,27 +2,26 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
 from tests.integration.assignor.java_members import JavaMember, Programs, start_member
 
-from bench.scaling.steering import Steering
 from binwright.kafka.client import LATEST, ClusterClient
 from binwright.lab.slo.policies import ScaledGroupPolicy
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.runtime.clock import loop_s, wall_ms
-from binwright.scaler.decide.policy import Decision, Loads, Observation, PartitionLoad, Policy
-from binwright.scaler.decide.publication import GroupState, PlanPublisher
+from binwright.runtime.clock import loop_s
+from binwright.scaler.assigning import Assigner, Plans
+from binwright.scaler.decide.assigning import Replica
+from binwright.scaler.decide.members import GroupDescription, Members
+from binwright.scaler.decide.policy import Loads, Observation, PartitionLoad, Policy
 from binwright.scaler.decide.sizing import WorkloadStatus
-from binwright.scaler.decide.steering_policies import BinsProposal
 from binwright.scaler.ends import TopicEnds
 from binwright.scaler.groups import ConsumerGroups
 from binwright.scaler.passes import Scaler, Target
-from binwright.scaler.ports import GroupDescription
 
 log = structlog.get_logger()
 
@@ -31,7 +30,7 @@ STABLE = "Stable"
 
 
 @dataclass
-class Replica:
+class LiveReplica:
     """One process of the group."""
 
     name: str  # its client.id
@@ -46,8 +45,8 @@ class LiveGroup:
     """One group under one policy.
 
     Attributes:
-        policy: Decides on replicas, and on who reads what where there is a publisher.
-        publisher: Decides which plans are published; None: Kafka's assignor assigns.
+        policy: Decides on replicas.
+        plans: How its plans are published if the scaler assigns its partitions.
         replicas: Those that run, oldest first; `gone` those that ran before.
         steps: How often the number of replicas grew, and shrank.
     """
@@ -62,13 +61,10 @@ class LiveGroup:
     interval_s: float
     service_us: int
     sla_ms: int
-    steering: Steering | None = None
-    publisher: PlanPublisher | None = None
-    replicas: list[Replica] = field(default_factory=list)
-    gone: list[Replica] = field(default_factory=list)
+    plans: Plans | None = None
+    replicas: list[LiveReplica] = field(default_factory=list)
+    gone: list[LiveReplica] = field(default_factory=list)
     ending: set[asyncio.Task[None]] = field(default_factory=set)
-    rebalances: int = 0
-    moved: int = 0
     steps: list[int] = field(default_factory=lambda: [0, 0])
     started: int = 0
     scaled_s: float | None = None
@@ -76,8 +72,12 @@ class LiveGroup:
         default_factory=lambda: deque(maxlen=WINDOW + 1)
     )
 
-    async def scale(self, wanted: int) -> None:
-        """Start replicas, or stop the ones that read nothing, then the newest."""
+    async def replicas_of(self, members: Members) -> dict[str, Replica]:
+        """Fit `ScaledWorkload.replicas_of`: any replica may end, as of a Deployment."""
+        return {name: Replica(client_id(name)) for name in members}
+
+    async def scale(self, wanted: int, ending: Collection[str] = ()) -> None:
+        """Start replicas, or stop these, then ones that read nothing, then the newest."""
         grown = wanted - len(self.replicas)
         if grown:
             self.steps[grown < 0] += 1
@@ -91,10 +91,11 @@ class LiveGroup:
                 service_us=self.service_us,
                 sla_ms=self.sla_ms,
             )
-            self.replicas.append(Replica(name, member, listening, loop_s()))
+            self.replicas.append(LiveReplica(name, member, listening, loop_s()))
         for _ in range(-grown):
+            marked = [one for one in self.replicas if one.name in ending]
             idle = [one for one in self.replicas if not one.member.owned]
-            replica = (idle or self.replicas)[-1]
+            replica = (marked or idle or self.replicas)[-1]
             self.replicas.remove(replica)
             self.gone.append(replica)
             ending = asyncio.create_task(_end(replica))
@@ -119,7 +120,9 @@ class LiveGroup:
         groups = ConsumerGroups(self.cluster)
         every = {self.name: target}
         try:
-            await Scaler(lambda: every, groups, ends, self.interval_s, self.interval_s).run()
+            scaler = Scaler(lambda: every, groups, ends, self.interval_s, self.interval_s)
+            scaler.assigner = Assigner(self.plans, groups) if self.plans else None
+            await scaler.run()
         finally:
             await asyncio.gather(ends.close(), groups.close())
 
@@ -155,43 +158,8 @@ class LiveGroup:
             assignment=reads,
             scaled_s=self.scaled_s,
         )
-        is_stable = found.state == STABLE and len(found.members) == len(order)
-        if self.publisher and not is_stable:
-            return  # what is decided now would be about a group that is about to change
         decision, self.policy = self.policy.decide(observation)
-        if decision.assignment is not None and self.publisher:
-            await self._publish(decision, loads, found)
         await self.scale(decision.replicas)
-
-    async def _publish(self, decision: Decision, loads: Loads, found: GroupDescription) -> None:
-        assert decision.assignment is not None
-        assert self.publisher
-        assert self.steering
-        count = 1 + max(decision.assignment.values())
-        bins = tuple(
-            tuple(sorted(p for p, slot in decision.assignment.items() if slot == number))
-            for number in range(count)
-        )
-        state = GroupState(
-            group=self.name,
-            members=found.members,
-            loads=loads,
-            now_s=loop_s(),
-            now_ms=wall_ms(),
-        )
-        done, self.publisher = self.publisher.decide(
-            state, BinsProposal(bins, decision.reason), is_required=True
-        )
-        if done.plan is None:
-            return
-        grows = decision.replicas > len(self.replicas)
-        log.info("plan.published", group=self.name, moved=done.moved, reason=done.reason)
-        await self.steering.publish(done.plan)
-        if done.rebalances:
-            self.rebalances += 1
-            self.moved += done.moved
-        if done.rebalances and not grows:  # a replica that joins is a rebalance of its own
-            await self.steering.rebalance(self.name, self.topic)
 
     async def _loads(self, groups: ConsumerGroups) -> Loads | None:
         numbers = range(self.partitions)
@@ -216,20 +184,19 @@ class LiveGroup:
         self.gone += self.replicas
         await asyncio.gather(*(_end(one) for one in self.replicas), *self.ending)
 
-    def result(self) -> dict[str, Any]:
-        """Return what came of it."""
+    def result(self, sent: int) -> dict[str, Any]:
+        """Return what came of so many records."""
         served = sum(one.member.served for one in self.gone)
         late = sum(one.member.late for one in self.gone)
         minutes = sum((one.ended_s or loop_s()) - one.began_s for one in self.gone) / 60
         return {
             "group": self.name,
             "records": served,
+            "read again": max(0, served - sent),
             "within the SLA, %": round(100 * (1 - late / max(1, served)), 2),
             "replica-minutes": round(minutes, 2),
             "up": self.steps[0],
             "down": self.steps[1],
-            "rebalances asked for": self.rebalances,
-            "partitions moved by them": self.moved,
         }
 
 
@@ -238,7 +205,7 @@ def client_id(member: str) -> str:
     return member[:-37]
 
 
-async def _end(replica: Replica) -> None:
+async def _end(replica: LiveReplica) -> None:
     await replica.member.stop()
     replica.ended_s = loop_s()
     await replica.listening

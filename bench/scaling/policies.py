@@ -6,7 +6,7 @@ are not.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.integration.assignor.java_members import ASSIGNOR, COOPERATIVE
 
@@ -17,8 +17,6 @@ from binwright.scaler.decide.bins import least_loaded
 from binwright.scaler.decide.config import Bounds, ScaledGroup
 from binwright.scaler.decide.lags import EndHistory
 from binwright.scaler.decide.policy import Bin, Fixed, PartitionLoad, Policy, ReplicaCapacity
-from binwright.scaler.decide.publication import PlanPublisher, Rebalance
-from binwright.scaler.decide.sla_packing import SlaPacking
 
 SERVICE_US = 5000
 SLA_S = 0.5
@@ -29,7 +27,6 @@ START_S = 2.0
 """About what a Java process takes until it reads."""
 WINDOW_S = 5.0
 """Of rates."""
-CATCH_UP_S = 5.0
 CAPACITY = ReplicaCapacity(rate=1e6 / SERVICE_US, sla_s=SLA_S, burst_s=BURST_S)
 PAPER = ReplicaCapacity(rate=1e6 / SERVICE_US, sla_s=SLA_S)
 UP = 0.9
@@ -49,7 +46,6 @@ class LivePolicy:
     interval_s: float
     assignor: str = COOPERATIVE
     first: int = 1  # replicas before the load begins
-    publisher: PlanPublisher | None = None
 
 
 def ours(share: float, partitions: int, speed: float) -> LivePolicy:
@@ -99,15 +95,11 @@ def fixed(shares: Sequence[float], peak: float) -> LivePolicy:
     return LivePolicy("fixed", Fixed(replicas), SHORTEST_S, first=replicas)
 
 
-def steered(speed: float) -> LivePolicy:
-    """Return our policy on a group that binwright also assigns."""
-    policy = SlaPacking(
-        capacity=CAPACITY,
-        catch_up_s=CATCH_UP_S,
-        rebalance_s=REBALANCE_S,
-        cooldown_up_s=10 / speed,
-        cooldown_down_s=10 / speed,
-        empty_within_s=max(30 / speed, 10.0),
-    )
-    publisher = PlanPublisher(capacity=CAPACITY, rebalance=Rebalance(pause_s=REBALANCE_S))
-    return LivePolicy("steered", policy, SHORTEST_S, ASSIGNOR, publisher=publisher)
+def assigned(share: float, partitions: int, speed: float) -> LivePolicy:
+    """Return a scaled group as `ours`, whose partitions the scaler assigns, too."""
+    one = ours(share, partitions, speed)
+    assert isinstance(one.policy, ScaledGroupPolicy)
+    name = f"assigned-{100 * share:g}"
+    config = replace(one.policy.config, group=name, assigns=True)
+    policy = replace(one.policy, config=config)
+    return replace(one, name=name, policy=policy, assignor=ASSIGNOR)

@@ -153,6 +153,7 @@ SCALER = {
     *rights("apps/statefulsets/scale", "patch"),
     *rights("autoscaling/horizontalpodautoscalers", "list", "watch"),
     *rights("events", "create", "patch"),
+    *rights("pods", "list", "patch"),  # of groups that it assigns: those that end first are marked
     *rights("binwright.dev/scaledgroups", *READ),
     *rights("binwright.dev/scaledgroups/status", "patch"),
 }

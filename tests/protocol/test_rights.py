@@ -15,6 +15,7 @@ NAMES = Names(
     needs="m.needs",
     scaled=("billing",),
     steered=("shop",),
+    assigned=("billing",),
 )
 EVERY = [*rights(NAMES), *other_rights(NAMES)]
 

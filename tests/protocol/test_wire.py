@@ -140,6 +140,7 @@ ORDER = {
     **dict.fromkeys(["at_ms", "until_ms"], MOMENTS),
 }
 SPECIAL: dict[type, dict[str, some.SearchStrategy[Any]]] = {
+    GroupPlan: {"leaving": some_tuple(some.text(max_size=20))},
     PinOrder: {
         **ORDER,
         "partition": some.none() | some.integers(0, 2**31 - 1),

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import loop_s
+from binwright.scaler.decide.assigning import Replica
 from binwright.scaler.decide.lags import LogEnds
+from binwright.scaler.decide.members import GroupDescription, Members
 from binwright.scaler.decide.sizing import WorkloadStatus
-from binwright.scaler.ports import CommittedOffsets, GroupDescription
+from binwright.scaler.ports import CommittedOffsets
 
 
 @dataclass
@@ -33,6 +35,7 @@ class FakeKafka:
     descriptions: dict[str, GroupDescription] = field(default_factory=dict)
     asked: list[set[str]] = field(default_factory=list)
     ended: list[set[str]] = field(default_factory=list)
+    windows: dict[str, float] = field(default_factory=dict)
 
     async def committed(self, groups: Collection[str]) -> CommittedOffsets:
         """Return 0 for all partitions."""
@@ -48,8 +51,11 @@ class FakeKafka:
     async def describe(self, group: str) -> GroupDescription:
         return self.descriptions[group]
 
-    async def look_up(self, topics: Collection[str]) -> Mapping[str, LogEnds]:
+    async def look_up(
+        self, topics: Collection[str], windows: Mapping[str, float] | None = None
+    ) -> Mapping[str, LogEnds]:
         """Return the group's lag as the end of each log."""
+        self.windows.update(windows or {})
         self.ended.append(set(topics))
         ends = {}
         for topic in topics:
@@ -71,14 +77,20 @@ class FakeWorkload:
     missing: bool = False
     unknown: str = ""
     orders: list[int] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+
+    async def replicas_of(self, members: Members) -> Mapping[str, Replica]:
+        """Return a replica of the member's name, any of which may end."""
+        return {name: Replica(f"pod-{name}") for name in members}
 
     def status(self) -> WorkloadStatus | None:
         if self.unknown:
             raise ExternalError(self.unknown)
         return None if self.missing else WorkloadStatus(replicas=self.replicas, ready=self.replicas)
 
-    async def scale(self, replicas: int) -> None:
+    async def scale(self, replicas: int, ending: Collection[str] = ()) -> None:
         self.orders.append(replicas)
+        self.ended += ending
         await asyncio.sleep(self.slow_s)
         if self.refuses:
             raise ExternalError(self.refuses)

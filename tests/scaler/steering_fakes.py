@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import loop_s
 from binwright.scaler.decide.lags import LogEnds
-from binwright.scaler.decide.members import GroupMember
+from binwright.scaler.decide.members import GroupDescription, GroupMember
 from binwright.scaler.decide.policy import ReplicaCapacity
 from binwright.scaler.decide.publication import PlanPublisher, Rebalance
 from binwright.scaler.decide.steering_policies import StickyEven
-from binwright.scaler.ports import CommittedOffsets, GroupDescription
+from binwright.scaler.ports import CommittedOffsets
 from binwright.scaler.steered_group import SteeredGroup
 from binwright.testing.control_topics import FakeControlTopics
 
@@ -50,7 +50,10 @@ class World:
             {group: dict.fromkeys(PARTITIONS, 100 - self.lag) for group in groups}
         )
 
-    async def look_up(self, topics: Collection[str]) -> Mapping[str, LogEnds]:
+    async def look_up(
+        self, topics: Collection[str], windows: Mapping[str, float] | None = None
+    ) -> Mapping[str, LogEnds]:
+        assert not windows
         ends = {partition.partition: 100 for partition in PARTITIONS}
         known = LogEnds(loop_s(), ends, self.rates, len(ends))
         return {topic: known for topic in topics if topic == "orders"}

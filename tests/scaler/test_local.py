@@ -13,7 +13,9 @@ from tests.scaler.fakes import FakeKafka
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import load as load_program
-from binwright.scaler.local import local_targets
+from binwright.scaler.decide.assigning import Replica
+from binwright.scaler.decide.members import GroupMember
+from binwright.scaler.local import FleetWorkload, local_targets, process_fleet
 from binwright.scaler.passes import Scaler
 from binwright.scaler.settings import ScalerProgramSettings
 
@@ -101,3 +103,17 @@ def _is(process: psutil.Process, mark: str, number: int) -> bool:
 def test_settings_that_do_not_hold_are_refused(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         settings_of(**wrong)
+
+
+async def test_members_are_told_apart_by_the_number_at_the_end_of_their_names() -> None:
+    fleet = process_fleet(settings_of(command=["none", "{replica}"]).scaler.groups[0])
+    workload = FleetWorkload("orders", fleet, _wanted=3)
+    names = {
+        "a": GroupMember(topics=frozenset(), client="worker-0"),
+        "b": GroupMember(topics=frozenset(), client="worker", instance="pod-1"),
+        "c": GroupMember(topics=frozenset(), client="worker-2"),
+        "d": GroupMember(topics=frozenset(), client="other-2"),  # nobody knows which of the two
+        "e": GroupMember(topics=frozenset(), client="worker-3"),  # there is no such replica
+        "f": GroupMember(topics=frozenset(), client="worker"),
+    }
+    assert await workload.replicas_of(names) == {"a": Replica("0", 0), "b": Replica("1", 1)}

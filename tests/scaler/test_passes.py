@@ -1,15 +1,17 @@
 """The scaler's loop, on virtual time."""
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import replace
 
 import pytest
 from tests.scaler.fakes import FakeKafka, FakeWorkload
 
+from binwright.protocol.errors import BrokerUnavailable
 from binwright.runtime.metrics import exposition
 from binwright.scaler.decide.config import Bounds, ScaledGroup
 from binwright.scaler.decide.sizing import ReplicaChange
-from binwright.scaler.passes import ORDER_S, Scaler, Target
+from binwright.scaler.passes import FIRST_LOOK_S, ORDER_S, Scaler, Target
 
 pytestmark = pytest.mark.looptime
 PERIOD_S, ZERO_POLL_S = 10.0, 2.0
@@ -193,3 +195,46 @@ async def test_liveness_follows_the_loop() -> None:
     await run_for(made, 2 * ZERO_POLL_S + 1)
 
     assert beats == ["beat", "beat", "beat", "end"]
+
+
+async def test_a_group_with_a_short_sla_has_passes_of_its_own() -> None:
+    kafka = FakeKafka(rates={"orders": [1.0], "clicks": [1.0]})
+    quick = target("orders")
+    quick.config = replace(quick.config, sla_s=3.0)
+    await run_for(scaler(kafka, quick, target("clicks")), PERIOD_S - 0.5)
+
+    assert kafka.asked == [{"orders", "clicks"}, {"orders"}, {"orders"}, {"orders"}]
+    assert kafka.windows == {"orders": 30.0}
+
+
+async def test_how_records_arrive_is_learnt_by_close_looks() -> None:
+    kafka, looked = FakeKafka(rates={"orders": [1.0], "clicks": [1.0]}), list[set[str]]()
+    learns, other = target("orders"), target("clicks")
+    learns.config = replace(learns.config, sla_s=20.0, learns=frozenset({"burst_s"}))
+
+    async def look(topics: Collection[str]) -> list[tuple[float, int]]:
+        looked.append(set(topics))
+        return [(number / 10, 90 * (number // 10)) for number in range(80)]
+
+    made = scaler(kafka, learns, other)
+    made.look = look
+    await run_for(made, 3 * FIRST_LOOK_S + 1)
+
+    assert looked == [{"orders"}] * 2  # they agree, and the next look is minutes away
+    assert learns.state.learnt.burst_s.known(0.0) == pytest.approx(1.0)
+
+
+async def test_topics_that_cannot_be_looked_at_are_looked_at_again() -> None:
+    kafka, learns = FakeKafka(rates={"orders": [1.0]}), target("orders")
+    learns.config = replace(learns.config, sla_s=20.0, learns=frozenset({"burst_s"}))
+    looks = 0
+
+    async def look(_: Collection[str]) -> list[tuple[float, int]]:
+        nonlocal looks
+        looks += 1
+        raise BrokerUnavailable("no broker")
+
+    made = scaler(kafka, learns)
+    made.look = look
+    await run_for(made, 3 * FIRST_LOOK_S + 1)
+    assert looks == 3

@@ -9,9 +9,8 @@ from tests.scaler.steering_fakes import TOPIC, World
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.metrics import METRICS, Distribution
-from binwright.scaler.decide.members import GroupMember
+from binwright.scaler.decide.members import GroupDescription, GroupMember
 from binwright.scaler.plans_topic import last_plans, plan_partition
-from binwright.scaler.ports import GroupDescription
 from binwright.scaler.settings import SteeredGroupSettings
 from binwright.scaler.steered_group import SteeredGroup
 from binwright.scaler.steering import publisher, steering_policy

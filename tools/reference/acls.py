@@ -26,6 +26,7 @@ NAMES = Names(
     needs="binwright.metrics.needs",
     scaled=("orders-billing",),
     steered=("orders-billing",),
+    assigned=("orders-billing",),
 )
 
 

@@ -26,6 +26,12 @@ CONTROL_MEANINGS = {
     "group.seen": ("An ordinary group was looked at; the reason says what was decided."),
     "group.started": "A ConsumerGroup is run from now on.",
     "group.synchronized": "A new controller knows who reads and writes what.",
+    "members.unknown": (
+        "Replicas are to end, and which members they run cannot be told: they end as they are, "
+        "with what they read."
+    ),
+    "replicas.emptying": "Replicas are to end, and their members give up what they read before.",
+    "look.failed": "How records arrive at a group's topics could not be seen; it is tried again.",
     "group.unsteered": (
         "An ordinary group cannot be steered: it has no members, or they use another assignor."
     ),

@@ -30,6 +30,7 @@ def _lines() -> Iterator[str]:
         plans=scaler.steering.topic,
         scaled=[local.group for local in scaler.scaler.groups],
         steered=[*scaler.steering.groups],
+        assigned=[local.group for local in scaler.scaler.groups if local.assigns],
     )
     yield f"BROKERS=${{BROKERS:-{group.kafka.bootstrap_servers}}}"
     yield SHELL
@@ -42,3 +43,7 @@ def _lines() -> Iterator[str]:
         )
     if scaler.scaler.objects:
         yield "# groups of ScaledGroups: allow User:scaler --operation Describe --group GROUP"
+        yield (
+            "# those with assigns: allow User:scaler --operation Read --group GROUP, and Create, "
+            f"Read and Write of the topic {scaler.steering.topic}"
+        )

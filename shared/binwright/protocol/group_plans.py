@@ -11,8 +11,8 @@ from binwright.protocol.fields import Number, Partition
 class GroupPlan:
     """Which partitions one member of a Kafka consumer group is to read; the last one counts.
 
-    It names no members: the leader of the group gives each bin to a member, by the rule in
-    `docs/design/assignor.md`.
+    The leader of the group gives each bin to a member, by the rule in `docs/design/assignor.md`;
+    only members that are to read nothing are named.
     """
 
     group: str  # Kafka's name of the group
@@ -21,6 +21,7 @@ class GroupPlan:
     valid_ms: Number  # an assignor ignores the plan that is older, by its own clock
     bins: tuple[Mapping[Partition, Number], ...]  # each for one member: thousandths of its capacity
     reason: str  # for people: why the bins changed
+    leaving: tuple[str, ...] = ()  # ids of members that read nothing any more, as they are to end
     kind: Literal["group-plan/1"] = "group-plan/1"
 
     def is_valid(self, now_ms: int) -> bool:

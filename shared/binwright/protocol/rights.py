@@ -46,6 +46,7 @@ class Names:
     plans: str = "binwright.plans"
     scaled: Sequence[str] = ()  # ordinary consumer groups that are scaled
     steered: Sequence[str] = ()  # those that are steered
+    assigned: Sequence[str] = ()  # scaled ones whose partitions the scaler assigns, too
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -107,6 +108,10 @@ def other_rights(names: Names) -> Iterator[Right]:
     for group in names.scaled:
         yield Right("scaler", "group", group, "Describe")
     yield Right("scaler", "group", names.group + SCALERS_SUFFIX, "Read")
+    if names.assigned:
+        yield from _of("scaler", [names.plans], "Create", "Read", "Write")
+    for group in names.assigned:
+        yield Right("scaler", "group", group, "Read")
 
     yield from _of("steer", [names.plans], "Create", "Read", "Write")
     yield from _of("steer", names.data, "Describe")

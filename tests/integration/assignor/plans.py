@@ -36,14 +36,16 @@ async def publish(
         await publish_plan(bus, PLANS_TOPIC, plan)
 
 
-async def until(condition: Callable[[], bool], seen: Callable[[], object]) -> None:
+async def until(
+    condition: Callable[[], bool], seen: Callable[[], object], patience_s: float = DEADLINE_S
+) -> None:
     """Wait for a condition; `seen` says in a failure what there was instead."""
     try:
-        async with asyncio.timeout(DEADLINE_S):
+        async with asyncio.timeout(patience_s):
             while not condition():  # noqa: ASYNC110 - processes tell nobody
                 await asyncio.sleep(0.05)
     except TimeoutError:
-        raise AssertionError(f"after {DEADLINE_S:.0f} s: {seen()}") from None
+        raise AssertionError(f"after {patience_s:.0f} s: {seen()}") from None
 
 
 def names(bins: Sequence[Sequence[TopicPartition]]) -> list[set[str]]:

@@ -17,8 +17,8 @@ from binwright.local.java import find_java
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings
+from binwright.scaler.decide.members import GroupDescription
 from binwright.scaler.groups import ConsumerGroups
-from binwright.scaler.ports import GroupDescription
 
 pytestmark = pytest.mark.integration
 

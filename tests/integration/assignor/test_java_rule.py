@@ -50,7 +50,8 @@ def drawn(number: int) -> dict[str, Any]:
     for p in every if bins else ():
         if draw.random() < 0.9:
             draw.choice(bins)[p] = draw.randint(0, 1000)
-    return {"bins": bins, "members": members, "partitions": partitions}
+    leaving = [name for name in [*names, "gone"] if draw.random() < 0.2]
+    return {"bins": bins, "members": members, "partitions": partitions, "leaving": leaving}
 
 
 async def printed(main: str, content: bytes, directory: Path, *options: str) -> list[str]:
@@ -103,10 +104,13 @@ async def test_a_record_without_a_load_or_a_group_is_no_plan_in_java_either(tmp_
         {**PLAN, "bins": None},
         {**PLAN, "group": None},
         {**PLAN, "kind": "group-plan/2"},
+        {**PLAN, "leaving": ["m-1"]},
+        {**PLAN, "leaving": None},
+        {**PLAN, "leaving": [1]},
     ]
     encoded = [orjson.dumps(text) for text in texts]
     found = await printed("PlanTexts", b"\n".join(encoded), tmp_path)
-    assert found == ["true", *["false"] * 6]
+    assert found == ["true", *["false"] * 6, "true", "false", "false"]
     assert found == [str(is_plan(text)).lower() for text in encoded]
 
 

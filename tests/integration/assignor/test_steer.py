@@ -20,9 +20,9 @@ from binwright.protocol.model import TopicPartition
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import KafkaSettings
 from binwright.scaler.assignor import follow_plans, planned_assignor
+from binwright.scaler.decide.members import GroupDescription
 from binwright.scaler.groups import ConsumerGroups
 from binwright.scaler.plans_topic import PLANS_CONFIG, PLANS_PARTITIONS, PLANS_TOPIC
-from binwright.scaler.ports import GroupDescription
 
 pytestmark = pytest.mark.integration
 

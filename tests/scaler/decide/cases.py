@@ -42,7 +42,7 @@ def by_rule(case: dict[str, Any]) -> dict[str, dict[str, str]]:
     bins = [{TopicPartition.parse(p): load for p, load in one.items()} for one in case["bins"]]
     counts = case["partitions"].items()
     partitions = [TopicPartition(topic, n) for topic, count in counts for n in range(count)]
-    wanted = target(bins, members(case), partitions)
+    wanted = target(bins, members(case), partitions, case.get("leaving", ()))
     assigned = handed_over(wanted, members(case))
     return {
         "target": {str(p): name for p, name in sorted(wanted.items())},

@@ -7,7 +7,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from binwright.protocol.errors import SettingsError
-from binwright.scaler.decide.config import Bounds, ScaledGroup, Schedule
+from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
+from binwright.scaler.decide.config import LEARNT, Bounds, PolicyName, ScaledGroup, Schedule
+from binwright.scaler.decide.learning import Estimate, Learnt
+from binwright.scaler.decide.sla_packing import SlaPacking
 
 OWN = Bounds(1, 10)
 WORKDAYS = frozenset(range(5))
@@ -75,3 +78,37 @@ def test_bounds_the_wrong_way_round_are_refused() -> None:
 
 def test_a_number_is_clamped_to_the_bounds() -> None:
     assert [OWN.clamp(n) for n in (0, 5, 11)] == [1, 5, 10]
+
+
+LEARNS = ScaledGroup(group="orders", sla_s=2.0, learns=LEARNT)
+
+
+def test_what_a_group_shows_takes_the_place_of_a_default() -> None:
+    shown = Learnt(start_s=Estimate((4.0,) * 3), burst_s=Estimate((1.0,)))
+    found = LEARNS.with_learnt(shown)
+    assert (found.start_s, found.burst_s, found.commit_interval_s) == (4.0, 0.0, 5.0)
+
+
+def test_what_a_person_has_set_is_not_learnt() -> None:
+    shown = Learnt(start_s=Estimate((4.0,) * 3))
+    assert replace(LEARNS, start_s=9.0, learns=LEARNT - {"start_s"}).with_learnt(shown).start_s == 9
+
+
+@pytest.mark.parametrize(
+    ("sla_s", "period_s", "window_s"),
+    [(None, 10.0, 60.0), (0.5, 1.0, 5.0), (4.0, 4.0, 40.0), (60.0, 10.0, 60.0)],
+)
+def test_a_short_sla_is_looked_at_more_often(
+    sla_s: float | None, period_s: float, window_s: float
+) -> None:
+    group = replace(LEARNS, sla_s=sla_s)
+    assert (group.period_s(10.0), group.window_s(60.0)) == (period_s, window_s)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("sla-packing", SlaPacking), ("algorithm-1", Algorithm1), ("algorithm-2", Algorithm2)],
+)
+def test_the_policies_of_the_paper_can_decide(name: PolicyName, kind: type) -> None:
+    found = replace(LEARNS, policy=name).sizing_policy(100.0, OWN, 4)
+    assert type(found) is kind

@@ -22,6 +22,8 @@ WEEK_CPU_S = {
     PRODUCT: 18.0,
     "algorithm-2": 12.0,
     "algorithm-1": 11.0,
+    "assigned-group": 20.0,
+    "scaled-group": 15.0,
     "sla-packing": 10.0,
     "mwf": 9.0,
     "cpu": 7.0,

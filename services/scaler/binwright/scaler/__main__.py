@@ -4,6 +4,7 @@ import contextlib
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from binwright.kafka.client import ClusterClient
@@ -17,8 +18,10 @@ from binwright.runtime.health import Health, serve_health
 from binwright.runtime.metrics import Sample
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import run_service
-from binwright.scaler.ends import MeasuredEnds, TopicEnds
+from binwright.scaler.assigning import Assigner, Plans
+from binwright.scaler.ends import MeasuredEnds, TopicEnds, look_closely
 from binwright.scaler.groups import ConsumerGroups
+from binwright.scaler.kafka_plans import KafkaPlans
 from binwright.scaler.passes import Scaler, Targets
 from binwright.scaler.settings import ScalerProgramSettings
 
@@ -89,29 +92,37 @@ async def scale(settings: ScalerProgramSettings) -> None:
         serve_health(settings.health, settings.kafka.ssl_certificate_file) as health,
         KafkaControlTopics(settings.kafka, read_only=True) as bus,
         ClusterClient(settings.kafka, broker_timeout_s=scaler.broker_timeout_s) as cluster,
+        KafkaPlans(settings.kafka, settings.steering) as plans,
     ):
         await ensure_own(bus, settings.monitor.topic, 1, METRICS_CONFIG)
         measured = MeasuredEnds(bus, settings.monitor.topic)
         async with background_tasks(must_not_end(measured.run())):
-            await _scale(settings, cluster, measured, health)
+            await _scale(settings, cluster, measured, plans, health)
 
 
 async def _scale(
-    settings: ScalerProgramSettings, cluster: ClusterClient, measured: MeasuredEnds, health: Health
+    settings: ScalerProgramSettings,
+    cluster: ClusterClient,
+    measured: MeasuredEnds,
+    plans: Plans,
+    health: Health,
 ) -> None:
     sources = Sources()
 
     def scaler(source: Callable[[], Sequence[TargetSource]], loop: str) -> Scaler:
         config = settings.scaler
         timeout_s = config.broker_timeout_s
+        groups = ConsumerGroups(cluster, timeout_s=timeout_s)
         made = Scaler(
             lambda: Sources.merged(source()),
-            ConsumerGroups(cluster, timeout_s=timeout_s),
+            groups,
             TopicEnds(cluster, measured, timeout_s=timeout_s, window_s=config.rate_window_s),
             config.period_s,
             config.zero_poll_s,
             lambda: health.beat(loop),
             lambda: health.end(loop),
+            Assigner(plans, groups) if loop == "scaling" else None,
+            partial(look_closely, cluster),
         )
         health.collectors.append(made.samples)
         return made

@@ -172,7 +172,7 @@ class PlannedAssignor(GenerationStickyAssignor):
             for topic in topics
             for number in cluster.partitions_for_topic(topic) or ()
         ]
-        readers = target(plan.bins, group, partitions)
+        readers = target(plan.bins, group, partitions, plan.leaving)
         user_data = cls.next_generation(members)
         return {
             name: ConsumerProtocolMemberAssignment(cls.version, _rows(readers, name), user_data)

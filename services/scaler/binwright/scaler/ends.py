@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import partial
 
 import structlog
@@ -89,8 +90,13 @@ class TopicEnds:
         """End what is pending."""
         await self._replies.close()
 
-    async def look_up(self, topics: Collection[str]) -> Mapping[str, LogEnds]:
-        """Return the ends of these topics as far as they are known; each has its time."""
+    async def look_up(
+        self, topics: Collection[str], windows: Mapping[str, float] | None = None
+    ) -> Mapping[str, LogEnds]:
+        """Fit `EndLookup.look_up`: each topic's ends have their time."""
+        for topic, window_s in (windows or {}).items():
+            known = self._histories.get(topic, self._new)
+            self._histories[topic] = replace(known, window_s=window_s)
         measured = {t: e for t in topics if self._measured and (e := self._measured.latest(t))}
         rest = sorted(set(topics) - measured.keys())
         self.looked_up = len(rest)
@@ -139,3 +145,22 @@ class TopicEnds:
             history = self._histories.get(topic, self._new).with_ends(now_s, by_number)
             self._histories[topic] = history
             self._known[topic] = history.latest(counts.get(topic, len(by_number)))
+
+
+async def look_closely(
+    cluster: ClusterClient, topics: Collection[str], looks: int = 80, every_s: float = 0.1
+) -> list[tuple[float, int]]:
+    """Return times and the ends of all logs of these topics together, so close after each other.
+
+    Raises:
+        BrokerUnavailable: A broker does not answer.
+    """
+    leaders = by_leader((await cluster.topics(sorted(topics))).leaders)
+    found: list[tuple[float, int]] = []
+    for _ in range(looks):
+        replies = await asyncio.gather(
+            *(cluster.offsets(broker, led, LATEST) for broker, led in leaders.items())
+        )
+        found.append((loop_s(), sum(end for reply in replies for end in reply.values())))
+        await asyncio.sleep(every_s)
+    return found

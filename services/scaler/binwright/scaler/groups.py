@@ -32,8 +32,8 @@ from binwright.kafka.group_requests import (
 from binwright.kafka.leaders import PendingReplies
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
-from binwright.scaler.decide.members import GroupMember
-from binwright.scaler.ports import CommittedOffsets, GroupDescription
+from binwright.scaler.decide.members import GroupDescription, GroupMember
+from binwright.scaler.ports import CommittedOffsets
 
 GROUPS_PER_REQUEST = 100
 MOVED = (NotCoordinatorForGroupError, CoordinatorNotAvailableError, GroupLoadInProgressError)
@@ -96,8 +96,8 @@ class ConsumerGroups:
         ((code, _, state, _, protocol, members, _),) = response.groups
         _check(code, f"describe group {group}")
         described = {
-            name: _member(instance, metadata, assignment)
-            for name, instance, _client, _host, metadata, assignment in members
+            name: _member(instance, client, host, metadata, assignment)
+            for name, instance, client, host, metadata, assignment in members
         }
         return GroupDescription(state, protocol, described)
 
@@ -182,7 +182,9 @@ def _check(code: int, doing: str) -> None:
         raise BrokerUnavailable(f"{doing}: {error.__name__}")
 
 
-def _member(instance: str | None, metadata: bytes, assignment: bytes) -> GroupMember:
+def _member(
+    instance: str | None, client: str, host: str, metadata: bytes, assignment: bytes
+) -> GroupMember:
     """Read what a member subscribes to and reads; both are empty during a rebalance."""
     topics = ConsumerProtocolMemberMetadata.decode(metadata).subscription if metadata else ()
     owned = ConsumerProtocolMemberAssignment.decode(assignment).partitions() if assignment else ()
@@ -191,4 +193,6 @@ def _member(instance: str | None, metadata: bytes, assignment: bytes) -> GroupMe
         owned=frozenset(TopicPartition(*each) for each in owned),
         generation=0,
         instance=instance,
+        client=client,
+        host=host.lstrip("/"),
     )

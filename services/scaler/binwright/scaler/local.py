@@ -1,7 +1,8 @@
 """Groups of the settings: replicas are processes of this machine."""
 
 import asyncio
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import structlog
@@ -12,6 +13,8 @@ from binwright.protocol.model import Slot
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.environment import clean_environment
 from binwright.runtime.run import background_tasks, must_not_end
+from binwright.scaler.decide.assigning import Replica
+from binwright.scaler.decide.members import Members, number_of
 from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.passes import Target
 from binwright.scaler.settings import REPLICA, LocalGroupSettings, ScalerProgramSettings
@@ -37,8 +40,23 @@ class FleetWorkload:
             return None
         return WorkloadStatus(replicas=self._wanted, ready=len(self._running))
 
-    async def scale(self, replicas: int) -> None:
-        """Fit `ScaledWorkload.scale`."""
+    async def replicas_of(self, members: Members) -> Mapping[str, Replica]:
+        """Fit `ScaledWorkload.replicas_of`: by the number at the end of a member's name.
+
+        The name is its `group.instance.id`, else its `client.id`. Two of the same are not told
+        apart, and nobody is by a number that no replica has.
+        """
+        numbers = {id_: number_of(one.instance or one.client) for id_, one in members.items()}
+        count = Counter(numbers.values())
+        return {
+            id_: Replica(str(number), number)
+            for id_, number in numbers.items()
+            if number is not None and count[number] == 1 and number < (self._wanted or 0)
+        }
+
+    async def scale(self, replicas: int, ending: Collection[str] = ()) -> None:
+        """Fit `ScaledWorkload.scale`: the highest numbers end."""
+        del ending
         await self.fleet.reconcile([Slot(number) for number in range(replicas)])
         self._wanted = replicas
 

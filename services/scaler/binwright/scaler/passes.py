@@ -1,18 +1,24 @@
 """The scaler's loop: one pass over all groups each period, and short ones for groups at zero."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from time import perf_counter
 
 import structlog
 
-from binwright.protocol.errors import ExternalError
+from binwright.protocol.errors import ExternalError, UserError
 from binwright.runtime.backoff import until_set
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.metrics import Sample
+from binwright.runtime.run import background_tasks, must_not_end
+from binwright.scaler.assigning import Assigner, Order
+from binwright.scaler.decide.assigning import with_assignment
 from binwright.scaler.decide.config import ScaledGroup
 from binwright.scaler.decide.lags import Committed, LogEnds, work_of
+from binwright.scaler.decide.learning import ENOUGH
+from binwright.scaler.decide.members import GroupDescription
 from binwright.scaler.decide.sizing import GroupSnapshot, ScalingState, Verdict, decide, ordered
 from binwright.scaler.ports import EndLookup, GroupLookup, ScaledWorkload
 
@@ -43,6 +49,8 @@ class Target:
     verdict: Verdict | None = None
     fault: str = ""
     on_change: Callable[["Target", int | None], None] = lambda _target, _ordered: None
+    seen_s: float = -inf  # when the last pass over it began, monotonic
+    looked_s: float = -inf  # when it was last looked at closely
     order: "asyncio.Task[None] | None" = None
 
     @property
@@ -53,6 +61,10 @@ class Target:
 
 Targets = Mapping[str, Target]
 """By their keys."""
+Look = Callable[[Collection[str]], Awaitable[Sequence[tuple[float, int]]]]
+"""Looks at topics so often that batches fall into different looks; see `Learnt.with_arrivals`."""
+FIRST_LOOK_S, LOOK_S = 15.0, 600.0
+"""Times between two close looks at a group: until they agree, and from then on."""
 
 
 @dataclass
@@ -67,6 +79,8 @@ class Scaler:
         zero_poll_s: From one look at the groups at zero to the next; at most `period_s`.
         beat: Called after each pass, for the health check.
         end: Called when the loop ends: then no progress is expected.
+        assigner: Assigns the partitions of groups that want it; None: of none.
+        look: Looks closely at how records arrive at topics; None: that is not learnt.
     """
 
     targets: Callable[[], Targets]
@@ -76,6 +90,8 @@ class Scaler:
     zero_poll_s: float
     beat: Callable[[], None] = lambda: None
     end: Callable[[], None] = lambda: None
+    assigner: Assigner | None = None
+    look: Look | None = None
     passes: int = 0
     pass_s: float = 0.0  # how long the last pass took
     _committed: dict[str, Committed] = field(default_factory=dict)  # of the last pass
@@ -84,7 +100,8 @@ class Scaler:
     async def run(self) -> None:
         """Make passes, for ever."""
         try:
-            await self._run()
+            async with background_tasks(must_not_end(self._look())):
+                await self._run()
         finally:
             for target in self.targets().values():
                 if target.order is not None:
@@ -98,25 +115,66 @@ class Scaler:
                 self._requested.clear()
                 await self.run_pass()
                 next_s = now_s + self.period_s
+            elif due := [target for target in self._quick() if self._due_s(target) <= now_s]:
+                await self.run_pass(due)
             else:
                 await self.run_zero_pass()
             self.beat()
-            pause_s = min(next_s, now_s + self.zero_poll_s) - loop_s()
+            due_s = min(map(self._due_s, self._quick()), default=next_s)
+            pause_s = min(next_s, due_s, now_s + self.zero_poll_s) - loop_s()
             await until_set(self._requested, max(0.0, pause_s))
+
+    def _quick(self) -> Iterator[Target]:
+        """Yield the targets whose SLA asks for more passes than the others have."""
+        for target in self.targets().values():
+            if target.config.period_s(self.period_s) < self.period_s:
+                yield target
+
+    def _due_s(self, target: Target) -> float:
+        return target.seen_s + target.config.period_s(self.period_s)
+
+    async def _look(self) -> None:
+        """Look closely at one group after the other, for ever, where something is to be learnt."""
+        while True:
+            await asyncio.sleep(FIRST_LOOK_S)
+            for target in list(self.targets().values()):
+                burst_s = target.state.learnt.burst_s
+                pause_s = LOOK_S if burst_s.confidence >= ENOUGH else FIRST_LOOK_S
+                is_due = loop_s() - target.looked_s >= pause_s
+                topics = self._topics(target)
+                if (
+                    self.look is None
+                    or "burst_s" not in target.config.learns
+                    or not is_due
+                    or not topics
+                ):
+                    continue
+                target.looked_s = loop_s()
+                try:
+                    arrived = await self.look(topics)
+                except ExternalError as exc:
+                    log.warning("look.failed", target=target.key, reason=str(exc))
+                    continue
+                learnt = target.state.learnt.with_arrivals(arrived)
+                target.state = replace(target.state, learnt=learnt)
 
     def request_pass(self) -> None:
         """Make a pass at once: there is a new group, or one has changed."""
         self._requested.set()
 
-    async def run_pass(self) -> None:
-        """Look up everything about all groups, and decide."""
+    async def run_pass(self, targets: Collection[Target] | None = None) -> None:
+        """Look up everything about all groups, or about these, and decide."""
         began_s = perf_counter()  # the loop's own clock stands while a pass decides
-        targets = list(self.targets().values())
+        every = list(self.targets().values())
+        targets = every if targets is None else targets
+        for target in targets:
+            target.seen_s = loop_s()
         committed = await self.groups.committed({target.config.group for target in targets})
         # Kafka deletes the offsets of a group that has had no member for a week: one that sleeps
         # for longer is still to wake by the topics that it reads.
-        before = self._committed
-        self._committed = {g: o or before.get(g, o) for g, o in committed.offsets.items()}
+        before, groups = self._committed, {target.config.group for target in every}
+        self._committed = {group: offsets for group, offsets in before.items() if group in groups}
+        self._committed |= {g: o or before.get(g, o) for g, o in committed.offsets.items()}
         await self._decide(targets, committed.faults)
         self.passes += 1
         self.pass_s = perf_counter() - began_s
@@ -129,7 +187,14 @@ class Scaler:
             await self._decide(asleep, {})
 
     async def _decide(self, targets: Collection[Target], faults: Mapping[str, str]) -> None:
-        ends = await self.ends.look_up({t for target in targets for t in self._topics(target)})
+        topics = {t for target in targets for t in self._topics(target)}
+        windows: dict[str, float] = {}
+        for target in targets:
+            window_s = target.config.window_s(inf)
+            for topic in self._topics(target) if window_s < inf else ():
+                windows[topic] = min(window_s, windows.get(topic, inf))
+        ends = await self.ends.look_up(topics, windows)
+        seen = await self._describe(targets)
         for target in targets:
             if target.order is not None and not target.order.done():
                 continue  # an order is under way: what is seen now is about to change
@@ -137,17 +202,31 @@ class Scaler:
             if target.config.group not in self._committed and not fault:
                 continue  # new since the last pass
             try:
-                self._decide_one(target, ends, fault)
+                self._decide_one(target, ends, fault, seen.get(target.config.group))
             except Exception as exc:  # an unexpected error in one group must not end others
                 log.exception("target.failed", target=target.key)
                 target.fault = f"{type(exc).__name__}: {exc}; the scaler's log has the traceback"
+
+    async def _describe(self, targets: Collection[Target]) -> Mapping[str, GroupDescription | str]:
+        if self.assigner is None:
+            return {}
+        groups = {target.config.group for target in targets if target.config.assigns}
+        return await self.assigner.describe(groups)
 
     def _topics(self, target: Target) -> frozenset[str]:
         committed = self._committed.get(target.config.group, {})
         return target.config.topics or frozenset(p.topic for p in committed)
 
-    def _decide_one(self, target: Target, ends: Mapping[str, LogEnds], fault: str) -> None:
+    def _decide_one(
+        self,
+        target: Target,
+        ends: Mapping[str, LogEnds],
+        fault: str,
+        seen: GroupDescription | str | None,
+    ) -> None:
         workload = None
+        if isinstance(seen, str):
+            fault = fault or seen
         try:
             workload = target.workload.status()
         except ExternalError as exc:
@@ -170,27 +249,50 @@ class Scaler:
         )
         state = replace(target.state, baseline=baseline)
         snapshot = GroupSnapshot(work=work, workload=workload, now_s=now_s, wall_s=wall_ms() / 1000)
-        target.state, target.verdict = decide(target.config, state, snapshot)
-        if target.verdict.order is None:
+        state, verdict = decide(target.config, state, snapshot)
+        if isinstance(seen, GroupDescription):
+            state, verdict = with_assignment(target.config, state, snapshot, verdict, seen)
+        target.state, target.verdict = state, verdict
+        if verdict.order is None and verdict.step is None:
             target.fault = ""
         else:  # the fault of an order that failed stays until one is carried out
-            target.order = asyncio.create_task(self._order(target, target.verdict.order))
+            target.order = asyncio.create_task(self._order(target, verdict, snapshot, seen))
         target.on_change(target, None)
 
-    async def _order(self, target: Target, replicas: int) -> None:
-        """Set a workload to this number; a failure is shown, and the next pass tries again."""
+    async def _order(
+        self,
+        target: Target,
+        verdict: Verdict,
+        snapshot: GroupSnapshot,
+        seen: GroupDescription | str | None,
+    ) -> None:
+        """Publish the plan that is due, and set a workload to a number of replicas.
+
+        A failure is shown, and the next pass tries again.
+        """
+        order = Order(verdict.order)
         try:
-            async with asyncio.timeout(ORDER_S):
-                await target.workload.scale(replicas)
-        except (ExternalError, TimeoutError) as exc:
+            if self.assigner is not None and isinstance(seen, GroupDescription):
+                target.state, order = await self.assigner.assign(
+                    *(target.config, target.state, verdict, snapshot, seen, target.workload)
+                )
+            if order.replicas is not None:
+                async with asyncio.timeout(ORDER_S):
+                    await target.workload.scale(order.replicas, order.ending)
+        except (ExternalError, UserError, TimeoutError) as exc:
             target.fault = str(exc) or f"the order was not carried out within {ORDER_S:g} s"
-            log.warning("scale.failed", target=target.key, replicas=replicas, reason=target.fault)
+            number = verdict.order
+            log.warning("scale.failed", target=target.key, replicas=number, reason=target.fault)
             target.on_change(target, None)
             return
-        target.state, target.fault = ordered(target.state, replicas, loop_s()), ""
-        reasons = target.verdict.reasons if target.verdict else ()
-        log.info("group.scaled", target=target.key, replicas=replicas, reasons=reasons)
-        target.on_change(target, replicas)
+        target.fault = ""
+        if order.replicas is None:
+            return
+        before = verdict.current
+        target.state = ordered(target.state, order.replicas, loop_s(), before=before)
+        reasons = verdict.reasons
+        log.info("group.scaled", target=target.key, replicas=order.replicas, reasons=reasons)
+        target.on_change(target, order.replicas)
 
     def samples(self) -> Iterator[Sample]:
         """Yield the metrics of the scaler and of its groups."""

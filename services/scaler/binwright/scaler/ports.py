@@ -4,8 +4,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from binwright.scaler.decide.assigning import Replica
 from binwright.scaler.decide.lags import Committed, LogEnds
-from binwright.scaler.decide.members import Members
+from binwright.scaler.decide.members import GroupDescription, Members
 from binwright.scaler.decide.sizing import WorkloadStatus
 
 
@@ -19,8 +20,16 @@ class ScaledWorkload(Protocol):
             ExternalError: It is not known now.
         """
 
-    async def scale(self, replicas: int) -> None:
-        """Set the number of replicas; raise an `ExternalError` if that fails."""
+    async def scale(self, replicas: int, ending: Collection[str] = ()) -> None:
+        """Set the number of replicas; raise an `ExternalError` if that fails.
+
+        Args:
+            replicas: That there are to be.
+            ending: Names of replicas that end if the number is less than it was.
+        """
+
+    async def replicas_of(self, members: Members) -> Mapping[str, Replica]:
+        """Return what runs each member, as far as that is known; raise an `ExternalError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +38,6 @@ class CommittedOffsets:
 
     offsets: dict[str, Committed] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)  # group -> why its offsets are not known
-
-
-@dataclass(frozen=True, slots=True)
-class GroupDescription:
-    """A consumer group of the classic protocol."""
-
-    state: str  # by Kafka's names: "Stable", "PreparingRebalance", "Empty", ...
-    protocol: str  # the assignor's name; empty while there is none
-    members: Members = field(default_factory=dict)
 
 
 class GroupLookup(Protocol):
@@ -53,5 +53,12 @@ class GroupLookup(Protocol):
 class EndLookup(Protocol):
     """Ends of logs, as `ends.TopicEnds` looks them up."""
 
-    async def look_up(self, topics: Collection[str]) -> Mapping[str, LogEnds]:
-        """Return the ends of topics, as far as they are known."""
+    async def look_up(
+        self, topics: Collection[str], windows: Mapping[str, float] | None = None
+    ) -> Mapping[str, LogEnds]:
+        """Return the ends of topics, as far as they are known.
+
+        Args:
+            topics: To be looked up.
+            windows: Over which times, seconds, the rates of some are taken; of others as usual.
+        """

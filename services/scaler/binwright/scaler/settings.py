@@ -19,7 +19,7 @@ from binwright.runtime.settings import (
     TopicPatterns,
     check_distinct,
 )
-from binwright.scaler.decide.config import DAY_MINUTES, Bounds, ScaledGroup, Schedule
+from binwright.scaler.decide.config import DAY_MINUTES, LEARNT, Bounds, ScaledGroup, Schedule
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 REPLICA = "{replica}"
@@ -99,22 +99,32 @@ class ScaledGroupSettings(Section):
     """Time from a record's arrival to its commit; takes the place of `catch_up_s`."""
     sla_share: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Share of the records that are to keep `sla_s` at any time; fewer replicas do for less."""
-    burst_s: NotNegative = 0.0
-    """Time between two arrivals of records in a batch; 0: they come one by one. With `sla_s`."""
-    start_s: NotNegative = 0.0
-    """Time from a replica's order until it reads; rates are extrapolated by it; 0: not at all."""
-    rebalance_s: NotNegative = 0.0
-    """How long a rebalance leaves partitions unread; counts with `sla_s`."""
-    commit_interval_s: NotNegative = 5.0
-    """The group's commit interval; records younger than this do not count as lag."""
-    cooldown_up_s: NotNegative = 30.0
-    """Time from a change until replicas are added."""
-    cooldown_down_s: NotNegative = 300.0
-    """Time from a change until replicas are taken away."""
+    burst_s: NotNegative | None = None
+    """Time between two batches of records; 0: they come one by one. With `sla_s`; unset: learnt."""
+    start_s: NotNegative | None = None
+    """Time from a replica's order until it reads, by which a rising rate is extrapolated.
+
+    Unset: learnt with `sla_s`, else 0.
+    """
+    rebalance_s: NotNegative | None = None
+    """How long a rebalance leaves partitions unread; counts with `sla_s`. Unset: 0."""
+    commit_interval_s: NotNegative | None = None
+    """The group's commit interval: younger records are no lag.
+
+    Unset: learnt with `sla_s`, else 5.
+    """
+    cooldown_up_s: NotNegative | None = None
+    """Time from a change until replicas are added; unset: 30, or less for a short `sla_s`."""
+    cooldown_down_s: NotNegative | None = None
+    """Time from a change until replicas are taken away; unset: 300, or less for a short `sla_s`."""
     idle_s: NotNegative = 300.0
     """Time without lag and without records until a group goes to zero."""
     schedules: tuple[ScheduleSettings, ...] = ()
     """Other bounds at certain times; the first that holds counts."""
+    policy: Literal["sla-packing", "algorithm-1", "algorithm-2"] = "sla-packing"
+    """How the number is decided: binwright's policy, or an algorithm of Ezzeddine, Baude, Huet."""
+    assigns: bool = False
+    """Decide also which member reads what; the members need binwright's assignor."""
     mode: Literal["observe", "approve", "act"] = "act"
     """Changes are only shown, wait for approval, or are made."""
     paused: bool = False
@@ -131,7 +141,11 @@ class ScaledGroupSettings(Section):
     def config(self) -> ScaledGroup:
         """Return it as the value that decides; raise `SettingsError`."""
         same = {each.name for each in fields(ScaledGroup)} & ScaledGroupSettings.model_fields.keys()
-        values = {name: getattr(self, name) for name in same}
+        values = {n: value for n in same if (value := getattr(self, n)) is not None}
+        if self.sla_s is not None:
+            values["learns"] = LEARNT - values.keys()
+            values.setdefault("cooldown_up_s", min(30.0, max(2.0, 10 * self.sla_s)))
+            values.setdefault("cooldown_down_s", min(300.0, max(10.0, 20 * self.sla_s)))
         values |= {
             "topics": frozenset(self.topics),
             "bounds": Bounds(self.min_replicas, self.max_replicas),
@@ -179,6 +193,8 @@ class ScalerSettings(Section):
     """Scale the workloads of ScaledGroup objects, in the namespaces of `[kubernetes]`."""
     groups: tuple[LocalGroupSettings, ...] = ()
     """Groups whose replicas run on this machine: a table `[[scaler.groups]]` each."""
+    assigned_groups: dict[str, TopicPatterns] = {}  # noqa: RUF012 - pydantic copies it
+    """Namespace -> patterns of the groups that its ScaledGroups may assign; unset: any."""
     keda_port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """Port of the external scaler for KEDA (gRPC); unset: none is started."""
     keda_address: str = "127.0.0.1"

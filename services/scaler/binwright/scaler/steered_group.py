@@ -13,12 +13,12 @@ from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.metrics import Sample
 from binwright.scaler.assignor import PROTOCOL as EAGER
 from binwright.scaler.decide.lags import Baseline, to_be_sized, work_of
-from binwright.scaler.decide.members import Members, in_order, owners
+from binwright.scaler.decide.members import GroupDescription, Members, in_order, owners
 from binwright.scaler.decide.policy import Loads, Observation
 from binwright.scaler.decide.publication import GroupState, PlanPublication, PlanPublisher
 from binwright.scaler.decide.steering_policies import SteeringPolicy, imbalance
 from binwright.scaler.plans_topic import publish_plan
-from binwright.scaler.ports import EndLookup, GroupDescription, GroupLookup
+from binwright.scaler.ports import EndLookup, GroupLookup
 
 log = structlog.get_logger()
 

@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
@@ -33,7 +34,8 @@ public final class RuleCases {
                     partitions.add(new TopicPartition((String) topic, number));
                 }
             });
-            Map<TopicPartition, String> target = PlanMapping.target(bins, members, partitions);
+            Map<TopicPartition, String> target = PlanMapping.target(
+                    bins, members, partitions, new HashSet<>(strings(one.get("leaving"))));
             System.out.println(line(target) + "|" + line(PlanMapping.handedOver(target, members)));
         }
     }

@@ -98,3 +98,24 @@ def test_consumers_that_end_leave_a_stopped_group_at_once() -> None:
 
     assert found.running.values[-1] == 1
     assert found.running.times[-1] == found.changes[-1].at
+
+
+SKEWED = [[100.0, *[12.0] * 8], *[[110.0, *[25.0] * 8]] * 8]
+
+
+def test_a_scaled_group_that_is_assigned_reads_a_skewed_load_in_time() -> None:
+    """Shared by number, whoever has the large partition falls behind for good."""
+    assigned, shared = (
+        outcome(scenario(SKEWED, timing=QUICK), name).score(5.0)
+        for name in ("assigned-group", "scaled-group")
+    )
+    assert assigned.within_sla is not None
+    assert shared.within_sla is not None
+    assert assigned.within_sla > shared.within_sla + 0.05
+
+
+def test_an_assigned_group_gives_up_replicas_that_it_does_not_need() -> None:
+    falls = [[90.0] * 4, *[[20.0] * 4] * 8]
+    found = outcome(scenario(falls, timing=QUICK), "assigned-group")
+    assert (found.running.values[0], found.running.values[-1]) == (4, 1)
+    assert found.score(5.0).within_sla == pytest.approx(1.0, abs=0.01)

@@ -22,6 +22,7 @@ import numpy as np
 from binwright.lab.simulation.fluid.arrivals import Floats
 from binwright.lab.simulation.fluid.group import Cadence, FluidPolicy
 from binwright.lab.simulation.policies.rules import CpuRule, LagRule, Linear, Stabilised
+from binwright.lab.simulation.policies.scaled_group import FluidScaledGroup
 from binwright.lab.simulation.scenario import Scenario
 from binwright.packing.catalogue import algorithm
 from binwright.protocol.errors import PackingError
@@ -29,6 +30,7 @@ from binwright.protocol.model import Assignment, BytesPerSecond, Slot, TopicPart
 from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
 from binwright.scaler.decide.policy import Decision, Observation, ReplicaCapacity
 from binwright.scaler.decide.sla_packing import SlaPacking
+from binwright.scaler.settings import ScaledGroupSettings, ScalerSettings
 
 SENTINEL_S = 10.0
 """The longest that the state Sentinel of the paper's controller lasts."""
@@ -100,6 +102,32 @@ def sla_packing(scenario: Scenario, sla_s: float) -> FluidPolicy:
     cadence = replace(_rebalancing(scenario), stops_group=False)
     policy = SlaPacking(capacity=_capacity(scenario, sla_s), rebalance_s=cadence.pause_s)
     return FluidPolicy(policy=policy, cadence=cadence, steers=True)
+
+
+def scaled_group(scenario: Scenario, sla_s: float) -> FluidPolicy:
+    """Return a ScaledGroup of ordinary consumers that share their partitions by number."""
+    return _scaled_group(scenario, sla_s, assigns=False)
+
+
+def assigned_group(scenario: Scenario, sla_s: float) -> FluidPolicy:
+    """Return a ScaledGroup whose partitions the scaler assigns, too."""
+    return _scaled_group(scenario, sla_s, assigns=True)
+
+
+def _scaled_group(scenario: Scenario, sla_s: float, *, assigns: bool) -> FluidPolicy:
+    partitions = len(scenario.load.partitions)
+    config = ScaledGroupSettings(group="simulated", sla_s=sla_s, max_replicas=partitions).config()
+    config = replace(
+        config,
+        records_per_s=scenario.config.limits.default,
+        start_s=scenario.timing.start_up_s,
+        commit_interval_s=0.0,
+        learns=frozenset(),  # it is known here
+        assigns=assigns,
+    )
+    interval_s = config.period_s(ScalerSettings().period_s)
+    cadence = replace(_rebalancing(scenario), interval_s=interval_s, stops_group=False)
+    return FluidPolicy(policy=FluidScaledGroup(config=config), cadence=cadence, steers=assigns)
 
 
 def linear(scenario: Scenario, _: float) -> FluidPolicy:
@@ -184,6 +212,8 @@ POLICIES: Mapping[str, Callable[[Scenario, float], FluidPolicy]] = MappingProxyT
         "algorithm-1": algorithm_1,
         "algorithm-2": algorithm_2,
         "sla-packing": sla_packing,
+        "scaled-group": scaled_group,
+        "assigned-group": assigned_group,
         "linear": linear,
         "lag": lag_rule,
         "cpu": cpu_rule,

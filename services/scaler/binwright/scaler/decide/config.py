@@ -1,15 +1,22 @@
 """What a person wants of one scaled group, and the bounds that hold at certain times."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from math import isfinite
-from typing import Literal
+from typing import Any, Literal
 
 from binwright.protocol.errors import SettingsError
-from binwright.scaler.decide.policy import ReplicaCapacity
+from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
+from binwright.scaler.decide.learning import Learnt
+from binwright.scaler.decide.policy import Policy, ReplicaCapacity
 from binwright.scaler.decide.sla_packing import SlaPacking
 
 DAY_MINUTES = 24 * 60
+SHORTEST_S, SHORTEST_WINDOW_S = 1.0, 5.0
+WINDOW_SLAS = 10.0
+"""Rates are those of so many SLAs, where that is less than usual."""
+LEARNT = frozenset({"start_s", "commit_interval_s", "burst_s"})
+"""What a group shows of itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,7 @@ class Schedule:
 
 
 Mode = Literal["observe", "approve", "act"]
+PolicyName = Literal["sla-packing", "algorithm-1", "algorithm-2"]
 DEFAULT_BOUNDS = Bounds(1, 100)
 
 
@@ -91,6 +99,9 @@ class ScaledGroup:
     idle_s: float = 300.0  # without lag and without records, until it is scaled to zero
     up: float = 0.9  # share of a replica that may be filled before there is one more
     down: float = 0.8  # share into which all must fit before one goes, < `up`
+    learns: frozenset[str] = frozenset()  # fields that are defaults until the group shows them
+    policy: PolicyName = "sla-packing"  # by which the number is decided
+    assigns: bool = False  # whether binwright also decides which member reads what
     mode: Mode = "act"
     paused: bool = False
 
@@ -113,13 +124,48 @@ class ScaledGroup:
                 f"group {self.group}: 0 < down < up <= 1 must hold, got {self.down} and {self.up}"
             )
 
+    def with_learnt(self, learnt: Learnt) -> "ScaledGroup":
+        """Return this with what the group has shown, in place of the defaults."""
+        known: dict[str, Any] = {n: getattr(learnt, n).known(getattr(self, n)) for n in self.learns}
+        return replace(self, **known)
+
+    def period_s(self, usual_s: float) -> float:
+        """Return how often the group is looked at: a shorter SLA asks for more than usual."""
+        return usual_s if self.sla_s is None else min(usual_s, max(SHORTEST_S, self.sla_s))
+
+    def window_s(self, usual_s: float) -> float:
+        """Return over which time its rates are taken."""
+        if self.sla_s is None:
+            return usual_s
+        return min(usual_s, max(SHORTEST_WINDOW_S, WINDOW_SLAS * self.sla_s))
+
     def bounds_at(self, wall_s: float) -> Bounds:
         """Return the bounds at this time, seconds since 1970, by the first schedule that holds."""
         schedule = next((each for each in self.schedules if each.holds(wall_s)), None)
         return self.bounds if schedule is None else schedule.bounds(self.bounds)
 
-    def policy(self, records_per_s: float, bounds: Bounds, partitions: int) -> SlaPacking:
-        """Return how the group is sized.
+    def sizing_policy(self, records_per_s: float, bounds: Bounds, partitions: int) -> Policy:
+        """Return what decides on the number of replicas; see `packing_policy` for the arguments.
+
+        The paper's algorithms have its f_up and f_down, and leave the bounds to who asks them.
+        """
+        packing = self.packing_policy(records_per_s, bounds, partitions)
+        if self.policy == "sla-packing":
+            return packing
+        first = Algorithm1(
+            capacity=packing.capacity, cooldown_s=self.cooldown_up_s, reassigns=False
+        )
+        if self.policy == "algorithm-1":
+            return first
+        return Algorithm2(
+            capacity=first.capacity,
+            cooldown_s=first.cooldown_s,
+            reassigns=False,
+            rebalance_s=self.rebalance_s,
+        )
+
+    def packing_policy(self, records_per_s: float, bounds: Bounds, partitions: int) -> SlaPacking:
+        """Return how the group's partitions are packed.
 
         Args:
             records_per_s: That one replica serves.

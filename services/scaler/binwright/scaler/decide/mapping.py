@@ -21,7 +21,10 @@ PlanBins = Sequence[Mapping[TopicPartition, int]]
 
 
 def target(
-    bins: PlanBins, members: Members, partitions: Collection[TopicPartition]
+    bins: PlanBins,
+    members: Members,
+    partitions: Collection[TopicPartition],
+    leaving: Collection[str] = (),
 ) -> dict[TopicPartition, str]:
     """Return who is to read each partition.
 
@@ -29,6 +32,7 @@ def target(
         bins: Of the plan.
         members: At least one.
         partitions: All of the topics that members subscribe to; the plan may name others.
+        leaving: Ids of members that are to read nothing; there may be others.
     """
     order = in_order(members)
     readers = subscribers(members, order)
@@ -37,7 +41,9 @@ def target(
     wanted = set(present)
     bins = [{p: load for p, load in each.items() if p in wanted} for each in bins]
     bins = [each for each in bins if each]
-    candidates = order[: len(bins)] if bins and are_static(members) else order
+    # Members that leave read only what nobody else can: what no other subscribes to, or all.
+    stay = [name for name in order if name not in leaving] or order
+    candidates = stay[: len(bins)] if bins and are_static(members) else stay
     pairs = _pairs(bins, candidates, current)
     # A member has left, and the plan is for more: what the others read does not move for that.
     settled = (
@@ -51,9 +57,9 @@ def target(
         and (name not in settled or current.get(partition, name) == name)
     }
     for partition in present:
-        if partition not in result and partition in current:
+        if partition not in result and current.get(partition) in stay:
             result[partition] = current[partition]
-    filled = set(pairs.values()) or set(order)
+    filled = set(pairs.values()) or set(stay)
     _spread(result, present, bins, readers, filled)
     return result
 

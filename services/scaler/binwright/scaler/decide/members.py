@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from binwright.protocol.model import TopicPartition
 
@@ -17,12 +17,23 @@ class GroupMember:
     owned: frozenset[TopicPartition] = frozenset()  # that it says it reads
     generation: int = -1  # of the group, in which it got them; -1: it does not say
     instance: str | None = None  # its `group.instance.id`; None: it has none
+    client: str = ""  # its `client.id`; empty: not known
+    host: str = ""  # its address as its coordinator sees it; empty: not known
 
 
 Members = Mapping[str, GroupMember]
 """Member id -> member."""
 Owners = Mapping[TopicPartition, str]
 """Partition -> member id."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDescription:
+    """A consumer group of the classic protocol."""
+
+    state: str  # by Kafka's names: "Stable", "PreparingRebalance", "Empty", ...
+    protocol: str  # the assignor's name; empty while there is none
+    members: Members = field(default_factory=dict)
 
 
 def in_order(members: Members) -> list[str]:
@@ -63,6 +74,12 @@ def subscribers(members: Members, order: Iterable[str]) -> dict[str, list[str]]:
         for topic in members[name].topics:
             by_topic.setdefault(topic, []).append(name)
     return by_topic
+
+
+def number_of(name: str) -> int | None:
+    """Return the number at the end of a name; None: there is none."""
+    number = _natural(name)[1]
+    return None if number < 0 else number
 
 
 def _natural(name: str) -> tuple[str, int]:

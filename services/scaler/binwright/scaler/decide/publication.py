@@ -9,6 +9,8 @@ from binwright.scaler.decide.members import Members, Owners, in_order, owners
 from binwright.scaler.decide.policy import Loads, PartitionLoad, ReplicaCapacity, total
 from binwright.scaler.decide.steering_policies import BinsProposal
 
+PAUSE_S = 3.0
+"""For how long a partition that moves is not read: by default Kafka's own heartbeat interval."""
 REPEATS = 3
 """How often a plan is published within its validity, so that one lost record does no harm."""
 
@@ -29,7 +31,7 @@ class GroupState:
     """What is known of a group at one time."""
 
     group: str
-    members: Members  # not empty
+    members: Members  # empty: a plan is for members that join later
     loads: Loads  # of all its partitions
     now_s: float  # monotonic
     now_ms: int  # wall clock, ms since 1970
@@ -70,10 +72,12 @@ class PlanPublisher:
         if proposal is None:
             return self._kept(state, before, "rate and lag fit")
         plan = self._plan(state, proposal)
-        after = target(plan.bins, state.members, state.loads)
+        after = target(plan.bins, state.members, state.loads, plan.leaving)
         moved = [p for p, name in after.items() if before.get(p) not in {None, name}]
         unread = [p for p in after if p not in before]
         if not (moved or unread):
+            if self.plan is not None and _assigns_the_same(self.plan, plan):
+                return self._kept(state, before, proposal.reason)
             return self._publish(state, plan, PlanPublication(plan, proposal.reason))
         if not is_required:
             if self._cools(state):
@@ -122,6 +126,7 @@ class PlanPublisher:
                 {p: round(state.loads[p].rate / unit) for p in inside} for inside in proposal.bins
             ),
             reason=proposal.reason,
+            leaving=proposal.leaving,
         )
 
     def _cools(self, state: GroupState) -> bool:
@@ -162,3 +167,8 @@ class PlanPublisher:
             return payback_s * max(0.0, -spare)
         late_s = min(payback_s, behind / spare) if spare > 0 else payback_s
         return behind + load.rate * late_s
+
+
+def _assigns_the_same(one: GroupPlan, other: GroupPlan) -> bool:
+    """Return whether two plans differ in loads alone."""
+    return one.leaving == other.leaving and list(map(set, one.bins)) == list(map(set, other.bins))

@@ -8,10 +8,12 @@ alone for `LEFT_ALONE_S`: two that set the same number never take turns.
 from dataclasses import dataclass, field, replace
 from math import ceil
 
+from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.model import TopicPartition
 from binwright.scaler.decide.bins import Bins
 from binwright.scaler.decide.config import Bounds, ScaledGroup
 from binwright.scaler.decide.lags import Baseline, Work, to_be_sized
+from binwright.scaler.decide.learning import Learnt
 from binwright.scaler.decide.policy import Observation
 from binwright.scaler.decide.throughput import Throughput
 
@@ -49,6 +51,24 @@ class ReplicaChange:
     approved: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Emptying:
+    """Replicas that are to end as soon as they read nothing."""
+
+    replicas: int  # that stay
+    leaving: tuple[str, ...]  # ids of the members that end
+    since_s: float  # monotonic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignmentStep:
+    """A plan that is due, before the order of the same verdict."""
+
+    members: int  # that it is for
+    is_required: bool  # or else only if it is worth a rebalance
+    empties: bool = False  # whether it names the members beyond these: the order waits for that
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalingState:
     """What is remembered of a group from one decision to the next."""
@@ -58,10 +78,15 @@ class ScalingState:
     idle_since_s: float | None = None
     baseline: Baseline = field(default_factory=Baseline)
     throughput: Throughput = field(default_factory=Throughput)
+    learnt: Learnt = field(default_factory=Learnt)
     left_alone_until_s: float | None = None
     changed_by: str = ""  # who made it be left alone
     proposal: ReplicaChange | None = None
     proposals: int = 0  # the last one's number
+    plan: GroupPlan | None = None  # that was published last; None: none, or it is not known
+    rebalanced_s: float | None = None  # when the group was last made to rebalance, monotonic
+    unsettled_since_s: float | None = None  # since when it rebalances; None: it does not
+    emptying: Emptying | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +114,7 @@ class Verdict:
     capacity: float | None = None  # records/s of a replica; None: not known
     proposal: ReplicaChange | None = None
     waits: bool = False  # the proposal waits for approval
+    step: AssignmentStep | None = None  # what is to be assigned; None: nothing, or others assign
 
 
 def decide(
@@ -96,6 +122,7 @@ def decide(
 ) -> tuple[ScalingState, Verdict]:
     """Return the next state, and what is to be done."""
     state = _observed(config, state, snapshot)
+    config = config.with_learnt(state.learnt)
     capacity = config.records_per_s or state.throughput.per_replica
     sizing = _sized(config, state, snapshot, capacity)
     state = _proposed(state, sizing.replicas, snapshot.workload.replicas)
@@ -118,10 +145,16 @@ def decide(
     )
 
 
-def ordered(state: ScalingState, replicas: int, now_s: float) -> ScalingState:
-    """Return the state after the workload was set to this number."""
+def ordered(state: ScalingState, replicas: int, now_s: float, *, before: int = 0) -> ScalingState:
+    """Return the state after the workload was set to this number; `before` it had another."""
     return replace(
-        state, last_order=replicas, scaled_s=now_s, proposal=None, left_alone_until_s=None
+        state,
+        last_order=replicas,
+        scaled_s=now_s,
+        proposal=None,
+        left_alone_until_s=None,
+        emptying=None,
+        learnt=state.learnt.with_order(now_s, before, replicas),
     )
 
 
@@ -140,10 +173,13 @@ def _observed(config: ScaledGroup, state: ScalingState, snapshot: GroupSnapshot)
     work, workload, now_s = snapshot.work, snapshot.workload, snapshot.now_s
     idle = bool(work.loads) and not (work.missing or work.lag or work.rate)
     since_s = (state.idle_since_s if state.idle_since_s is not None else now_s) if idle else None
-    throughput = state.throughput
+    throughput, learnt = state.throughput, state.learnt.with_commits(now_s, work)
     if not work.missing:
-        throughput = throughput.observe(now_s, work, workload.ready, config.commit_interval_s)
-    state = replace(state, idle_since_s=since_s, throughput=throughput)
+        interval_s = config.with_learnt(learnt).commit_interval_s
+        throughput = throughput.observe(now_s, work, workload.ready, interval_s)
+    if not config.assigns:  # else members are known, which say when they read
+        learnt = learnt.with_readers(now_s, workload.ready)
+    state = replace(state, idle_since_s=since_s, throughput=throughput, learnt=learnt)
     if not workload.changed_by or state.last_order in {None, workload.replicas}:
         return state
     return replace(
@@ -227,11 +263,11 @@ class Sizer:
             return self._bounded(Sizing(current, (UNMEASURED,)), work)
         expected = work.expected(self.config.start_s)
         loads = to_be_sized(expected, self.config.commit_interval_s)
-        policy = self.config.policy(capacity, self.bounds, len(loads))
+        policy = self.config.sizing_policy(capacity, self.bounds, len(loads))
         decision, _ = policy.decide(
             Observation(time_s=self.now_s, loads=loads, replicas=current, scaled_s=self.scaled_s)
         )
-        unbounded = self.config.policy(capacity, Bounds(1, len(loads)), len(loads))
+        unbounded = self.config.packing_policy(capacity, Bounds(1, len(loads)), len(loads))
         packing = unbounded.bins(loads, self.config.up)
         words = [_load(work, capacity, len(packing)), decision.reason.partition("; faster")[0]]
         if (coming := rounded(sum(one.rate for one in expected.values()))) != rounded(work.rate):

@@ -16,6 +16,7 @@ class BinsProposal(NamedTuple):
 
     bins: Bins  # one for each member; some may be empty
     reason: str  # for people
+    leaving: tuple[str, ...] = ()  # members that are to read nothing: there is no bin for them
 
 
 class SteeringPolicy(Protocol):

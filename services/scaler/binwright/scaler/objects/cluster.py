@@ -1,7 +1,7 @@
 """The cluster of ScaledGroup objects: informers that all of them share, and their workloads."""
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from binwright.kubernetes.api import FIELD_MANAGER, Api
@@ -18,12 +18,16 @@ from binwright.kubernetes.objects import (
 from binwright.kubernetes.settings import KubernetesSettings
 from binwright.protocol.errors import ClusterUnavailable
 from binwright.runtime.run import background_tasks, must_not_end
+from binwright.scaler.decide.assigning import Replica
+from binwright.scaler.decide.members import GroupMember, Members, number_of
 from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.objects.spec import API_VERSION, PLURAL, WorkloadKind, WorkloadRef
 
 APPS, AUTOSCALING = "/apis/apps/v1", "/apis/autoscaling/v2"
 PLURALS: dict[WorkloadKind, str] = {"Deployment": "deployments", "StatefulSet": "statefulsets"}
 WATCHES = 4  # of one namespace
+MARK: Obj = {"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "-1000"}}}
+"""Of pods that read nothing any more: a ReplicaSet ends those of the least cost first."""
 
 
 class Autoscalers:
@@ -158,9 +162,55 @@ class ObjectWorkload:
             scaled_by=_owner(workload) or _autoscaler(self.cluster.autoscaler(self.ref)),
         )
 
-    async def scale(self, replicas: int) -> None:
-        """Fit `ScaledWorkload.scale`."""
+    async def replicas_of(self, members: Members) -> Mapping[str, Replica]:
+        """Fit `ScaledWorkload.replicas_of`: a member's pod has its name or its address.
+
+        Raises:
+            ClusterUnavailable, ClusterRefused: The pods cannot be listed.
+        """
+        selector = (self.cluster.workload(self.ref) or {}).get("spec", {}).get("selector", {})
+        path = collection_path("/api/v1", self.ref.namespace, "pods")
+        pods = await self.cluster.api.get(path, labelSelector=label_query(selector))
+        addresses = {
+            name_of(pod): pod.get("status", {}).get("podIP", "") for pod in pods["items"] or ()
+        }
+        has_numbers = self.ref.kind == "StatefulSet"
+        return {
+            member: Replica(name, number_of(name) if has_numbers else None)
+            for member, one in members.items()
+            if (name := pod_of(one, addresses)) is not None
+        }
+
+    async def scale(self, replicas: int, ending: Collection[str] = ()) -> None:
+        """Fit `ScaledWorkload.scale`: a Deployment ends the pods that are marked first."""
+        if self.ref.kind == "Deployment":
+            root = collection_path("/api/v1", self.ref.namespace, "pods")
+            for name in ending:
+                await self.cluster.api.merge(f"{root}/{name}", MARK)
         await self.cluster.api.scale(self.cluster.path(self.ref), replicas)
+
+
+def label_query(selector: Obj) -> str:
+    """Return a workload's selector of pods as the API server takes it in a query."""
+    terms = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
+    for each in selector.get("matchExpressions") or ():
+        key, values = each["key"], ",".join(each.get("values") or ())
+        match each["operator"]:
+            case "Exists":
+                terms.append(key)
+            case "DoesNotExist":
+                terms.append(f"!{key}")
+            case operator:
+                terms.append(f"{key} {operator.lower()} ({values})")
+    return ",".join(terms)
+
+
+def pod_of(member: GroupMember, addresses: Mapping[str, str]) -> str | None:
+    """Return the pod of a member; None: none has its name, and none alone has its address."""
+    if named := {member.instance, member.client} & addresses.keys():
+        return min(name for name in named if name)
+    of_host = [name for name, address in addresses.items() if address == member.host]
+    return of_host[0] if len(of_host) == 1 else None
 
 
 def other_manager(workload: Obj) -> str:

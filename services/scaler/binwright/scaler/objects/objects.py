@@ -5,8 +5,9 @@ Of two objects that name the same workload the older one counts; the other is re
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import structlog
 
@@ -16,6 +17,7 @@ from binwright.kubernetes.objects import Obj, Owner, age_of, key_of, now
 from binwright.kubernetes.settings import namespace_refusal
 from binwright.kubernetes.status import APPROVE_ANNOTATION, Condition, StatusWriter
 from binwright.protocol.errors import UserError
+from binwright.protocol.patterns import compile_patterns
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.metrics import Sample
 from binwright.scaler.decide.config import ScaledGroup
@@ -33,7 +35,9 @@ GATHER_S = 0.1
 NUMBERS_S = 30.0
 """Least time between two writes of a status of which only numbers have changed."""
 DECIDED = ("replicas", "wantedReplicas")
-NUMBERS = frozenset({"lag", "recordsPerSecond", "packing", "reasons", "replicaRecordsPerSecond"})
+NUMBERS = frozenset(
+    {"lag", "recordsPerSecond", "packing", "reasons", "replicaRecordsPerSecond", "learnt"}
+)
 
 Key = tuple[str, str]
 
@@ -63,6 +67,7 @@ class ScaledObjects:
         cluster: ScaledCluster,
         limits: LimitSettings,
         request_pass: Callable[[], None] = lambda: None,
+        assigned_groups: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> None:
         """Call `request_pass` when an object is new or has changed.
 
@@ -70,10 +75,12 @@ class ScaledObjects:
             cluster: Has the objects.
             limits: Of each namespace.
             request_pass: Asks for a pass over all groups.
+            assigned_groups: Namespace -> patterns of the groups that may be assigned; empty: any.
         """
         self.targets: dict[str, Target] = {}
         self.request_pass = request_pass
         self._cluster, self._limits = cluster, limits
+        self._assigned_groups = assigned_groups
         self._admission = Admission(limits)
         self._objects: dict[Key, _Entry] = {}
         self._dirty: dict[Key, None] = {}
@@ -110,13 +117,14 @@ class ScaledObjects:
             self.targets.pop("/".join(key), None)
             log.info("scaledgroup.released", namespace=key[0], name=key[1], deleted=True)
         owners: dict[WorkloadRef, Key] = {}
+        readers: dict[str, Key] = {}
         self._admission = Admission(self._limits)
         for obj in sorted(present.values(), key=age_of):
             key = key_of(obj)
             entry = self._objects.get(key)
             if entry is None or entry.owner.uid != obj["metadata"]["uid"]:
                 entry = self._objects[key] = self._added(obj)
-            self._accept(key, entry, obj, owners)
+            self._accept(key, entry, obj, owners, readers)
             self._approve(key, entry)
 
     def _added(self, obj: Obj) -> _Entry:
@@ -127,7 +135,29 @@ class ScaledObjects:
         )
         return _Entry({}, owner, writer, last_scaled=status.get("lastScaled"))
 
-    def _accept(self, key: Key, entry: _Entry, obj: Obj, owners: dict[WorkloadRef, Key]) -> None:
+    def _assignment_refusal(
+        self, key: Key, config: ScaledGroup, readers: dict[str, Key]
+    ) -> tuple[str, str] | None:
+        """Return why an object's group is not assigned, as a reason and a text; None: it may be."""
+        if not config.assigns:
+            return None
+        namespace, group, allowed = key[0], config.group, self._assigned_groups
+        patterns = compile_patterns(allowed.get(namespace, ()))
+        if allowed and not any(pattern.matches(group) for pattern in patterns):
+            text = f"group {group}: not one of the namespace {namespace} (scaler.assigned_groups)"
+            return "GroupRefused", text
+        if (other := readers.setdefault(group, key)) != key:
+            return "GroupTaken", f"the ScaledGroup {'/'.join(other)} assigns the group {group}"
+        return None
+
+    def _accept(
+        self,
+        key: Key,
+        entry: _Entry,
+        obj: Obj,
+        owners: dict[WorkloadRef, Key],
+        readers: dict[str, Key],
+    ) -> None:
         """Make or change the target of an object, or refuse the object."""
         generation = obj["metadata"]["generation"]
         changed = not entry.obj or entry.writer.generation != generation
@@ -148,6 +178,9 @@ class ScaledObjects:
         if (other := owners.setdefault(ref, key)) != key:
             text = f"{ref} is scaled by the ScaledGroup {'/'.join(other)}"
             self._refuse(key, entry, "WorkloadTaken", text)
+            return
+        if refusal := self._assignment_refusal(key, config, readers):
+            self._refuse(key, entry, *refusal)
             return
         if text := self._admission.refusal(key[0], entry.size):
             self._refuse(key, entry, OVER_LIMIT, text)
@@ -265,4 +298,5 @@ async def scaled_objects(
     """
     namespaces = watched_namespaces(settings.kubernetes)
     async with open_scaled_cluster(settings.kubernetes, namespaces) as cluster:
-        yield ScaledObjects(cluster, settings.kubernetes.limits, request_pass)
+        limits, allowed = settings.kubernetes.limits, settings.scaler.assigned_groups
+        yield ScaledObjects(cluster, limits, request_pass, allowed)

@@ -1,11 +1,14 @@
 """Builds the status of a ScaledGroup object, which `kubectl get` and `describe` show."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 from binwright.kubernetes.objects import Obj, now
 from binwright.kubernetes.status import Condition
+from binwright.scaler.decide.learning import ESTIMATES, Estimate, Learnt
 from binwright.scaler.decide.sizing import ReplicaChange, ScalingState, Verdict, rounded
 from binwright.scaler.decide.throughput import Throughput
+from binwright.scaler.objects.spec import field_name
 from binwright.scaler.passes import Target
 
 MAX_SHOWN = 200  # partitions in a packing, replicas too; an object must not exceed a megabyte
@@ -29,6 +32,8 @@ def numbers_of(target: Target) -> Obj:
     }
     if verdict.capacity is not None:
         numbers["replicaRecordsPerSecond"] = rounded(verdict.capacity)
+    if learnt := learnt_of(target.state.learnt):
+        numbers["learnt"] = learnt
     if target.state.last_order is not None:
         numbers["orderedReplicas"] = target.state.last_order
     return numbers
@@ -95,7 +100,31 @@ def state_from(status: Obj, now_s: float, wall_s: float) -> ScalingState:
         throughput=Throughput(per_replica=status.get("replicaRecordsPerSecond")),
         proposal=ReplicaChange(shown["number"], shown["replicas"]) if shown else None,
         proposals=status.get("proposals", 0),
+        learnt=_remembered(status.get("learnt", {})),
     )
+
+
+def learnt_of(learnt: Learnt) -> Obj:
+    """Return what was learnt, as the status shows it."""
+    return {
+        field_name(name).removesuffix("Seconds"): {
+            "seconds": round(estimate.value, 2),
+            "samples": len(estimate.samples),
+            "confidence": round(estimate.confidence, 2),
+        }
+        for name in ESTIMATES
+        if (estimate := getattr(learnt, name))
+    }
+
+
+def _remembered(shown: Obj) -> Learnt:
+    """Return what an earlier scaler had learnt, as so many equal samples as have its confidence."""
+    estimates: dict[str, Any] = {}
+    for name in ESTIMATES:
+        if one := shown.get(field_name(name).removesuffix("Seconds")):
+            number = round(2 * one["confidence"] / (1 - min(0.9, one["confidence"])))
+            estimates[name] = Estimate((float(one["seconds"]),) * number)
+    return Learnt(**estimates)
 
 
 def _packing(verdict: Verdict) -> list[Obj]:

@@ -3,9 +3,11 @@ package binwright.assignor;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import org.apache.kafka.common.TopicPartition;
 
 /** A plan of the controller: which partitions one member of a group is to read. */
@@ -17,13 +19,17 @@ final class GroupPlan {
     final long atMs; // wall clock, ms since 1970
     final long validMs;
     final List<Map<TopicPartition, Long>> bins; // loads, in thousandths of a member's capacity
+    final Set<String> leaving; // ids of members that are to read nothing
 
-    private GroupPlan(String group, long generation, long atMs, long validMs, List<Map<TopicPartition, Long>> bins) {
+    private GroupPlan(
+            String group, long generation, long atMs, long validMs,
+            List<Map<TopicPartition, Long>> bins, Set<String> leaving) {
         this.group = group;
         this.generation = generation;
         this.atMs = atMs;
         this.validMs = validMs;
         this.bins = Collections.unmodifiableList(bins);
+        this.leaving = Collections.unmodifiableSet(leaving);
     }
 
     /** Returns whether the plan is in force at this time, ms since 1970; clocks may differ. */
@@ -45,12 +51,17 @@ final class GroupPlan {
                         partition((String) name), Objects.requireNonNull((Long) load)));
                 bins.add(loads);
             }
+            Set<String> leaving = new HashSet<>();
+            if (fields.containsKey("leaving")) { // controllers before 0.1 know no such field
+                ((List<?>) fields.get("leaving")).forEach(id -> leaving.add(Objects.requireNonNull((String) id)));
+            }
             return new GroupPlan(
                     Objects.requireNonNull((String) fields.get("group")),
                     (Long) fields.get("generation"),
                     (Long) fields.get("at_ms"),
                     (Long) fields.get("valid_ms"),
-                    bins);
+                    bins,
+                    leaving);
         } catch (ClassCastException | NullPointerException wrong) {
             throw new IllegalArgumentException("a field is missing or has the wrong type", wrong);
         }

@@ -30,13 +30,25 @@ final class PlanMapping {
     private final Map<String, List<Integer>> readers = new HashMap<>();
     private final Map<TopicPartition, Integer> current;
     private final Map<TopicPartition, Integer> target = new TreeMap<>(ORDER);
+    private final List<Integer> stay = new ArrayList<>(); // places of members that may read
 
     private PlanMapping(
-            List<Map<TopicPartition, Long>> plan, Collection<Member> group, Collection<TopicPartition> partitions) {
+            List<Map<TopicPartition, Long>> plan,
+            Collection<Member> group,
+            Collection<TopicPartition> partitions,
+            Set<String> leaving) {
         members = group.stream().sorted(Member::compare).collect(Collectors.toList());
         for (int place = 0; place < members.size(); place++) {
+            if (!leaving.contains(members.get(place).id)) {
+                stay.add(place);
+            }
             for (String topic : members.get(place).topics) {
                 readers.computeIfAbsent(topic, name -> new ArrayList<>()).add(place);
+            }
+        }
+        if (stay.isEmpty()) {
+            for (int place = 0; place < members.size(); place++) {
+                stay.add(place);
             }
         }
         for (TopicPartition partition : partitions) {
@@ -58,8 +70,11 @@ final class PlanMapping {
 
     /** Returns the id of the member that is to read each partition. */
     static Map<TopicPartition, String> target(
-            List<Map<TopicPartition, Long>> bins, Collection<Member> members, Collection<TopicPartition> partitions) {
-        PlanMapping mapping = new PlanMapping(bins, members, partitions);
+            List<Map<TopicPartition, Long>> bins,
+            Collection<Member> members,
+            Collection<TopicPartition> partitions,
+            Set<String> leaving) {
+        PlanMapping mapping = new PlanMapping(bins, members, partitions, leaving);
         mapping.solve();
         Map<TopicPartition, String> result = new TreeMap<>(ORDER);
         mapping.target.forEach((partition, place) -> result.put(partition, mapping.members.get(place).id));
@@ -107,8 +122,8 @@ final class PlanMapping {
 
     private void solve() {
         boolean isStatic = members.stream().allMatch(member -> member.instance != null);
-        int chosen = isStatic && !bins.isEmpty() ? Math.min(bins.size(), members.size()) : members.size();
-        int[] memberOf = pairs(chosen);
+        int chosen = isStatic && !bins.isEmpty() ? Math.min(bins.size(), stay.size()) : stay.size();
+        int[] memberOf = pairs(stay.subList(0, chosen));
         // A member has left, and the plan is for more: what the others read does not move for that.
         Set<Integer> settled = new HashSet<>();
         if (bins.size() > chosen) {
@@ -129,25 +144,32 @@ final class PlanMapping {
         }
         for (TopicPartition partition : present) {
             Integer owner = current.get(partition);
-            if (owner != null) {
+            if (owner != null && stay.contains(owner)) {
                 target.putIfAbsent(partition, owner);
             }
         }
-        spread(filled);
+        spread(filled.isEmpty() ? new HashSet<>(stay) : filled);
     }
 
     /** Returns the member of each bin, -1 for none: first where partitions stay, then in order. */
-    private int[] pairs(int chosen) {
+    private int[] pairs(List<Integer> candidates) {
+        int chosen = candidates.size();
+        int[] columnOfMember = new int[members.size()];
+        Arrays.fill(columnOfMember, -1);
+        for (int column = 0; column < chosen; column++) {
+            columnOfMember[candidates.get(column)] = column;
+        }
         int[][] shared = new int[bins.size()][chosen];
         Set<Integer> rows = new TreeSet<>();
         Set<Integer> columns = new TreeSet<>();
         for (int bin = 0; bin < bins.size(); bin++) {
             for (TopicPartition partition : bins.get(bin).keySet()) {
                 Integer owner = current.get(partition);
-                if (owner != null && owner < chosen) {
-                    shared[bin][owner]++;
+                int column = owner == null ? -1 : columnOfMember[owner];
+                if (column >= 0) {
+                    shared[bin][column]++;
                     rows.add(bin);
-                    columns.add(owner);
+                    columns.add(column);
                 }
             }
         }
@@ -175,6 +197,7 @@ final class PlanMapping {
             if (memberOf[bin] < 0 && free < chosen) {
                 memberOf[bin] = free++;
             }
+            memberOf[bin] = memberOf[bin] < 0 ? -1 : candidates.get(memberOf[bin]);
         }
         return memberOf;
     }

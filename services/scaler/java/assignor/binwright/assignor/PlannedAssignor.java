@@ -81,7 +81,8 @@ public final class PlannedAssignor implements ConsumerPartitionAssignor, Configu
         Map<TopicPartition, String> target;
         if (plan.isPresent()) {
             LOG.info("follows plan {} of group {}", plan.get().generation, plan.get().group);
-            target = PlanMapping.target(plan.get().bins, members, partitions(cluster, members));
+            target = PlanMapping.target(
+                    plan.get().bins, members, partitions(cluster, members), plan.get().leaving);
         } else {
             LOG.info("there is no plan, or it is too old: assigns like {}", fallback.name());
             target = byFallback(cluster, group);

@@ -1,0 +1,114 @@
+"""Carries out what the assignment of a scaled group needs, before its order or instead of it."""
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+import structlog
+
+from binwright.protocol.errors import ExternalError
+from binwright.protocol.group_plans import GroupPlan
+from binwright.runtime.clock import loop_s
+from binwright.scaler.decide.assigning import Planner, choose_leaving, departed
+from binwright.scaler.decide.config import ScaledGroup
+from binwright.scaler.decide.members import GroupDescription
+from binwright.scaler.decide.sizing import Emptying, GroupSnapshot, ScalingState, Verdict
+from binwright.scaler.ports import GroupLookup, ScaledWorkload
+
+log = structlog.get_logger()
+
+
+class Plans(Protocol):
+    """How plans reach the members of groups, as `kafka_plans.KafkaPlans` does it."""
+
+    valid_s: float  # how long assignors follow a plan without hearing more
+
+    async def publish(self, plan: GroupPlan) -> None:
+        """Publish a plan; raise an `ExternalError` if that is not confirmed."""
+
+    async def last(self, group: str) -> GroupPlan | None:
+        """Return the plan of a group that was published last; raise an `ExternalError`."""
+
+    async def rebalance(self, group: str, protocol: str, topic: str) -> None:
+        """Have a group of this assignor and topic rebalance; raise an `ExternalError`."""
+
+
+class Order(NamedTuple):
+    """What a workload is to be set to now."""
+
+    replicas: int | None  # None: nothing yet
+    ending: Sequence[str] = ()  # names of replicas that end by it
+
+
+@dataclass(frozen=True, slots=True)
+class Assigner:
+    """Assigns the partitions of scaled groups."""
+
+    plans: Plans
+    groups: GroupLookup
+
+    async def describe(self, groups: Collection[str]) -> Mapping[str, GroupDescription | str]:
+        """Return the members of each group, or why they are not known."""
+        names = sorted(groups)
+        return dict(zip(names, await asyncio.gather(*map(self._describe, names)), strict=True))
+
+    async def _describe(self, group: str) -> GroupDescription | str:
+        try:
+            return await self.groups.describe(group)
+        except ExternalError as exc:
+            return str(exc)
+
+    async def assign(  # noqa: PLR0913, PLR0917 - what was decided, and what it rests on
+        self,
+        config: ScaledGroup,
+        state: ScalingState,
+        verdict: Verdict,
+        snapshot: GroupSnapshot,
+        seen: GroupDescription,
+        workload: ScaledWorkload,
+    ) -> tuple[ScalingState, Order]:
+        """Publish the plan that is due, have the group rebalance if it must, and return the order.
+
+        Raises:
+            ExternalError: Kafka or the cluster does not answer: nothing is remembered of it.
+        """
+        if state.emptying is not None and verdict.step is None:
+            replicas = await workload.replicas_of(seen.members)
+            ending = [replicas[n].name for n in state.emptying.leaving if n in replicas]
+            return state, Order(verdict.order, ending)
+        if (step := verdict.step) is None:
+            return state, Order(verdict.order)
+        leaving: tuple[str, ...] = ()
+        if step.empties:
+            replicas = await workload.replicas_of(seen.members)
+            gone = departed(state.plan, seen.members, verdict.current)
+            members = {name: one for name, one in seen.members.items() if name not in gone}
+            leaving = choose_leaving(members, snapshot.work.loads, replicas, step.members)
+            if len(leaving) < len(members) - step.members:
+                log.warning("members.unknown", group=config.group, leaving=leaving)
+        if state.plan is None:  # of an earlier scaler, or of an earlier time that this one led
+            state = replace(state, plan=await self.plans.last(config.group))
+        rate = verdict.capacity or max(1.0, verdict.work.rate / max(1, verdict.current))
+        planner = Planner(config=config, records_per_s=rate, valid_s=self.plans.valid_s)
+        state, done = planner.plan(state, snapshot, seen, step, leaving)
+        if done.plan is not None:
+            await self.plans.publish(done.plan)
+        # Members that join for a plan make the group rebalance themselves.
+        grows = verdict.order is not None and verdict.order > verdict.current
+        if done.plan is not None and done.rebalances and not grows:
+            log.info(
+                "plan.published",
+                group=config.group,
+                generation=done.plan.generation,
+                moved=done.moved,
+                reason=done.reason,
+            )
+            topic = min(snapshot.work.loads).topic
+            began_s = loop_s()
+            await self.plans.rebalance(config.group, seen.protocol, topic)
+            state = replace(state, learnt=state.learnt.with_rebalance(loop_s() - began_s))
+        if not leaving:
+            return state, Order(verdict.order)
+        log.info("replicas.emptying", group=config.group, replicas=step.members, leaving=leaving)
+        return replace(state, emptying=Emptying(step.members, leaving, loop_s())), Order(None)

@@ -1,0 +1,147 @@
+"""The scaler's loop for a group that it also assigns, on virtual time."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import pytest
+from tests.scaler.fakes import FakeKafka, FakeWorkload
+from tests.scaler.test_passes import run_for
+
+from binwright.protocol.errors import BrokerUnavailable
+from binwright.protocol.group_plans import GroupPlan
+from binwright.protocol.model import TopicPartition
+from binwright.scaler.assigning import Assigner
+from binwright.scaler.decide.config import Bounds, ScaledGroup
+from binwright.scaler.decide.members import GroupDescription, GroupMember
+from binwright.scaler.passes import Scaler, Target
+
+pytestmark = pytest.mark.looptime
+GROUP = "orders"
+CONFIG = ScaledGroup(
+    group=GROUP, bounds=Bounds(1, 10), records_per_s=100.0, assigns=True, cooldown_down_s=0.0
+)
+
+
+def group(*owned: Iterable[int], state: str = "Stable") -> GroupDescription:
+    members = {
+        f"m{n}": GroupMember(
+            topics=frozenset({GROUP}), owned=frozenset(TopicPartition(GROUP, one) for one in each)
+        )
+        for n, each in enumerate(owned)
+    }
+    return GroupDescription(state, "binwright", members)
+
+
+@dataclass
+class FakePlans:
+    """Takes plans, and has the group read what `after` says when it is made to rebalance."""
+
+    kafka: FakeKafka
+    after: GroupDescription | None = None
+    refuses: str = ""
+    before: GroupPlan | None = None
+    valid_s: float = 600.0
+    published: list[GroupPlan] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
+
+    async def publish(self, plan: GroupPlan) -> None:
+        self.published.append(plan)
+        self.log.append(f"plan for {len(plan.bins)}")
+
+    async def last(self, group: str) -> GroupPlan | None:
+        self.log.append(f"last of {group}")
+        return self.before
+
+    async def rebalance(self, group: str, protocol: str, topic: str) -> None:
+        if self.refuses:
+            raise BrokerUnavailable(self.refuses)
+        self.log.append(f"rebalance {group} {protocol} {topic}")
+        if self.after is not None:
+            self.kafka.descriptions[group] = self.after
+
+
+class LoggedWorkload(FakeWorkload):
+    """Says in the log of the plans when it is set to a number."""
+
+    def __init__(self, replicas: int, plans: FakePlans) -> None:
+        super().__init__(replicas)
+        self.plans = plans
+
+    async def scale(self, replicas: int, ending: Iterable[str] = ()) -> None:
+        self.plans.log.append(f"scale to {replicas}")
+        await super().scale(replicas, list(ending))
+
+
+def scene(
+    rates: list[float], replicas: int, seen: GroupDescription, **plans: object
+) -> tuple[Scaler, FakePlans, LoggedWorkload, Target]:
+    kafka = FakeKafka(rates={GROUP: rates}, descriptions={GROUP: seen})
+    made = FakePlans(kafka, **plans)  # type: ignore[arg-type]
+    workload = LoggedWorkload(replicas, made)
+    target = Target(GROUP, CONFIG, workload)
+    scaler = Scaler(lambda: {GROUP: target}, kafka, kafka, 10.0, 2.0)
+    scaler.assigner = Assigner(made, kafka)
+    return scaler, made, workload, target
+
+
+async def test_the_plan_is_published_before_the_members_are_ordered() -> None:
+    scaler, plans, workload, _ = scene([40.0] * 4, 1, group(range(4)))
+    await run_for(scaler, 1)
+    assert plans.log == [f"last of {GROUP}", "plan for 2", "scale to 2"]
+    assert workload.replicas == 2
+
+
+async def test_a_replica_is_emptied_and_then_ended_by_its_name() -> None:
+    after = group([0, 1, 2, 3], [])
+    scaler, plans, workload, target = scene([10.0] * 4, 2, group([0, 1, 2], [3]), after=after)
+    await run_for(scaler, 1)
+    assert plans.log[1:] == ["plan for 1", f"rebalance {GROUP} binwright {GROUP}"]
+    assert plans.published[-1].leaving == ("m1",)
+    assert target.state.emptying is not None
+
+    await run_for(scaler, 11)
+    assert plans.log[3:] == ["scale to 1"]
+    assert (workload.ended, target.state.emptying) == (["pod-m1"], None)
+
+
+async def test_a_replica_that_still_reads_something_is_waited_for() -> None:
+    scaler, plans, _, _ = scene([10.0] * 4, 2, group([0, 1, 2], [3]))
+    await run_for(scaler, 25)
+    assert "scale to 1" not in plans.log
+
+
+async def test_what_cannot_be_emptied_now_is_a_fault_and_tried_again() -> None:
+    scaler, plans, workload, target = scene(
+        [10.0] * 4, 2, group([0, 1, 2], [3]), refuses="no broker"
+    )
+    await run_for(scaler, 1)
+    assert (target.fault, target.state.emptying, workload.orders) == ("no broker", None, [])
+    plans.refuses, plans.after = "", group([0, 1, 2, 3], [])
+    await run_for(scaler, 21)
+    assert (target.fault, workload.orders) == ("", [1])
+
+
+async def test_a_group_that_cannot_be_described_keeps_its_replicas() -> None:
+    scaler, plans, workload, target = scene([40.0] * 4, 1, group(range(4)))
+
+    async def describe(_: str) -> GroupDescription:
+        raise BrokerUnavailable("no coordinator")
+
+    scaler.groups.describe = describe  # type: ignore[method-assign]
+    await run_for(scaler, 1)
+    assert (target.fault, workload.orders, plans.log) == ("no coordinator", [], [])
+
+
+async def test_plans_are_counted_on_from_the_last_one_of_an_earlier_scaler() -> None:
+    before = GroupPlan(group=GROUP, generation=7, at_ms=0, valid_ms=1, bins=(), reason="before")
+    scaler, plans, _, _ = scene([40.0] * 4, 1, group(range(4)), before=before)
+    await run_for(scaler, 1)
+    assert plans.published[-1].generation == 8
+
+
+async def test_an_uneven_group_is_evened_out_without_a_change_of_its_number() -> None:
+    seen = group([0, 1, 2], [])
+    scaler, plans, workload, _ = scene([60.0, 20.0, 40.0], 2, seen)
+    await run_for(scaler, 1)
+    assert plans.log[1:] == ["plan for 2", f"rebalance {GROUP} binwright {GROUP}"]
+    assert workload.orders == []
