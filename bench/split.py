@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from bench import figures
 from binwright.audit.audit import AuditResult, audit
 from binwright.fleets.process import process_fleet
@@ -182,7 +184,7 @@ def _figures(side: Side, landed: AuditResult | None) -> dict[str, Any]:
 async def compare(directory: Path, seconds: float) -> dict[str, Any]:
     """Measure both sides, one after the other."""
     os.environ |= paced()
-    async with servers(directory, lambda text: sys.stderr.write(f"{text}\n")) as ran:
+    async with servers(directory, Console(stderr=True).print) as ran:
         found: dict[str, Any] = {}
         for name, split in (("split", True), ("alone", False)):
             place = directory / name
