@@ -16,7 +16,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,9 @@ from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import serve
 from binwright.runtime.settings import KafkaSettings
+from binwright.scaler.decide.assigning import Replica
 from binwright.scaler.decide.config import Bounds, ScaledGroup
+from binwright.scaler.decide.members import Members
 from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.ends import MeasuredEnds, TopicEnds
 from binwright.scaler.groups import ConsumerGroups
@@ -66,7 +68,12 @@ class NumberWorkload:
     def status(self) -> WorkloadStatus:
         return WorkloadStatus(replicas=self.replicas, ready=self.replicas)
 
-    async def scale(self, replicas: int) -> None:
+    async def replicas_of(self, members: Members) -> dict[str, Replica]:
+        del members
+        return {}
+
+    async def scale(self, replicas: int, ending: Collection[str] = ()) -> None:
+        del ending
         self.replicas = replicas
 
 

@@ -98,9 +98,9 @@ class LiveGroup:
             replica = (marked or idle or self.replicas)[-1]
             self.replicas.remove(replica)
             self.gone.append(replica)
-            ending = asyncio.create_task(_end(replica))
-            self.ending.add(ending)
-            ending.add_done_callback(self.ending.discard)
+            task = asyncio.create_task(_end(replica))
+            self.ending.add(task)
+            task.add_done_callback(self.ending.discard)
 
     def status(self) -> WorkloadStatus:
         """Fit `ScaledWorkload`, as `scale` does."""

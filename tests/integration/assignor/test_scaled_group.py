@@ -21,6 +21,7 @@ from tests.integration.topics import create_topic
 
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.group_plans import GroupPlan
+from binwright.protocol.ports.kafka import Record
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import KafkaSettings
 from binwright.scaler.__main__ import scale
@@ -93,7 +94,8 @@ async def published(servers: str, group: str) -> list[GroupPlan]:
     """Return all plans of a group that the topic still has, oldest first."""
     async with KafkaControlTopics(KafkaSettings(bootstrap_servers=servers), read_only=True) as bus:
         partition = plan_partition(group, await bus.partitions(PLANS_TOPIC))
-        end, records = await bus.end(PLANS_TOPIC, partition), []
+        end = await bus.end(PLANS_TOPIC, partition)
+        records: list[Record] = []
         reader = await bus.reader(PLANS_TOPIC, partition, 0)
         while reader.position < end:
             records += await reader.read(5.0)

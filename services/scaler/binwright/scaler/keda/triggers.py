@@ -4,7 +4,7 @@ KEDA's HorizontalPodAutoscaler sets the replicas. What was recommended last stan
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 import structlog
@@ -12,6 +12,8 @@ import structlog
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.patterns import compile_patterns
 from binwright.runtime.clock import loop_s
+from binwright.scaler.decide.assigning import Replica
+from binwright.scaler.decide.members import Members
 from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.keda.messages import ScaledObjectRef
 from binwright.scaler.objects.spec import config_from, field_name
@@ -50,8 +52,14 @@ class Recommendation:
         """Fit `ScaledWorkload.status`; how many of them are ready is not known."""
         return WorkloadStatus(replicas=self.replicas, ready=0)
 
-    async def scale(self, replicas: int) -> None:
-        """Fit `ScaledWorkload.scale`."""
+    async def replicas_of(self, members: Members) -> dict[str, Replica]:
+        """Fit `ScaledWorkload.replicas_of`: who runs them is not known."""
+        del members
+        return {}
+
+    async def scale(self, replicas: int, ending: Collection[str] = ()) -> None:
+        """Fit `ScaledWorkload.scale`: KEDA ends what it likes."""
+        del ending
         self.replicas = replicas
 
 
