@@ -68,13 +68,13 @@ class NumberWorkload:
     def status(self) -> WorkloadStatus:
         return WorkloadStatus(replicas=self.replicas, ready=self.replicas)
 
+    async def replicas_of(self, members: Members) -> dict[str, Replica]:
+        del members
+        return {}
+
     async def scale(self, replicas: int, ending: Collection[str] = ()) -> None:
         del ending
         self.replicas = replicas
-
-    async def replicas_of(self, members: Members) -> Mapping[str, Replica]:
-        del members
-        return {}
 
 
 def topic_of(number: int) -> str:

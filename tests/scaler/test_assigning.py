@@ -84,6 +84,10 @@ def scene(
     return scaler, made, workload, target
 
 
+def emptying(target: Target) -> bool:
+    return target.state.emptying is not None
+
+
 async def test_the_plan_is_published_before_the_members_are_ordered() -> None:
     scaler, plans, workload, _ = scene([40.0] * 4, 1, group(range(4)))
     await run_for(scaler, 1)
@@ -97,12 +101,12 @@ async def test_a_replica_is_emptied_and_then_ended_by_its_name() -> None:
     await run_for(scaler, 1)
     assert plans.log[1:] == ["plan for 1", f"rebalance {GROUP} binwright {GROUP}"]
     assert plans.published[-1].leaving == ("m1",)
-    assert target.state.emptying is not None
+    assert emptying(target)
 
     await run_for(scaler, 11)
     assert plans.log[3:] == ["scale to 1"]
     assert workload.ended == ["pod-m1"]
-    assert target.state.emptying is None
+    assert not emptying(target)
 
 
 async def test_a_replica_that_still_reads_something_is_waited_for() -> None:

@@ -94,7 +94,8 @@ async def published(servers: str, group: str) -> list[GroupPlan]:
     """Return all plans of a group that the topic still has, oldest first."""
     async with KafkaControlTopics(KafkaSettings(bootstrap_servers=servers), read_only=True) as bus:
         partition = plan_partition(group, await bus.partitions(PLANS_TOPIC))
-        end, records = await bus.end(PLANS_TOPIC, partition), list[Record]()
+        end = await bus.end(PLANS_TOPIC, partition)
+        records: list[Record] = []
         reader = await bus.reader(PLANS_TOPIC, partition, 0)
         while reader.position < end:
             records += await reader.read(5.0)

@@ -4,7 +4,7 @@ KEDA's HorizontalPodAutoscaler sets the replicas. What was recommended last stan
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 import structlog
@@ -52,15 +52,15 @@ class Recommendation:
         """Fit `ScaledWorkload.status`; how many of them are ready is not known."""
         return WorkloadStatus(replicas=self.replicas, ready=0)
 
-    async def scale(self, replicas: int, ending: Collection[str] = ()) -> None:
-        """Fit `ScaledWorkload.scale`; KEDA does not choose which of them end."""
-        del ending
-        self.replicas = replicas
-
-    async def replicas_of(self, members: Members) -> Mapping[str, Replica]:
-        """Fit `ScaledWorkload.replicas_of`: KEDA tells nothing of them."""
+    async def replicas_of(self, members: Members) -> dict[str, Replica]:
+        """Fit `ScaledWorkload.replicas_of`: who runs them is not known."""
         del members
         return {}
+
+    async def scale(self, replicas: int, ending: Collection[str] = ()) -> None:
+        """Fit `ScaledWorkload.scale`: KEDA ends what it likes."""
+        del ending
+        self.replicas = replicas
 
 
 @dataclass(eq=False)
