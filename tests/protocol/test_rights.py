@@ -1,5 +1,7 @@
 """The commands that grant rights have each one once, and few write to each topic."""
 
+from dataclasses import replace
+
 import pytest
 
 from binwright.protocol.rights import Names, Right, commands, other_rights, rights
@@ -34,7 +36,7 @@ def holders(operation: str, *names: str) -> set[str]:
         ("g.commands", {"controller"}),
         ("g.landing", {"consumer"}),
         ("binwright.brokers", {"balancer", "approver"}),
-        ("binwright.plans", {"steer"}),
+        ("binwright.plans", {"steer", "scaler"}),
         ("binwright.probe", {"balancer"}),
         ("orders", set()),
     ],
@@ -71,6 +73,13 @@ def test_every_right_is_in_one_command() -> None:
         )
         granted += operations * (things + line.count("--cluster"))
     assert granted == len(EVERY) == len(set(EVERY))
+
+
+def test_a_scaler_that_assigns_no_group_writes_nothing() -> None:
+    found = other_rights(replace(NAMES, assigned=()))
+    assert {each.operation for each in found if each.service == "scaler"} == {
+        *("Create", "Read", "Describe"),
+    }
 
 
 def test_no_rights_are_no_commands() -> None:

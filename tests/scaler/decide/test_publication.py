@@ -92,6 +92,13 @@ def test_another_order_of_bins_is_published_without_a_rebalance() -> None:
     assert not done.rebalances
 
 
+def test_bins_that_are_those_of_the_last_plan_are_not_published_again() -> None:
+    same = proposal([0, 1], [2, 3])
+    _, after = PUBLISHER.decide(state([[0, 1], [2, 3]]), same)
+    done, _ = after.decide(state([[0, 1], [2, 3]], now_s=100), same)
+    assert (done.plan, done.reason) == (None, same.reason)
+
+
 def test_other_bins_have_the_next_generation() -> None:
     _, after = PUBLISHER.decide(state([[0, 1], [2, 3]]), None)
     done, _ = after.decide(state([[0, 1], [2, 3]]), proposal([2, 3], [0, 1]))
