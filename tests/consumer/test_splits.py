@@ -147,6 +147,17 @@ async def test_a_partition_that_is_begun_elsewhere_takes_no_part_of_before() -> 
         assert 3 in {begin for begin, _ in b.ranges(P)}
 
 
+async def test_a_partition_is_not_handed_out_before_some_of_it_is_staged() -> None:
+    """Its first range may have to announce that its log was cut."""
+    async with harness({"orders": 1}) as b:
+        await b.read({P: 0})
+        await until(lambda: P in b.reader.positions)
+        assert b.ingest._partitions.lend(P) is None
+        b.topics.produce(P, b"a", b"b")
+        await until(lambda: b.staged_end(P) == 2)
+        assert b.ingest._partitions.lend(P) == (2, "orders-1")
+
+
 async def test_without_helpers_the_owner_reads_on_by_itself() -> None:
     async with owner() as b:
         first = requests(b)[0]

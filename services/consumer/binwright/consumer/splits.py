@@ -148,7 +148,7 @@ class Splits:
             if (found := self._partitions.lend(partition)) is not None:
                 begin, topic_id = found
                 self._hand_outs += 1
-                numbers = self._hand_outs << 32  # those of an earlier time never come again (†)
+                numbers = self._hand_outs << 32  # those of an earlier time never come again
                 split = Split(slots, begin, begin, speed, numbers)
                 self._hand_out(partition, topic_id, split, end)
 
