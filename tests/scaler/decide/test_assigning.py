@@ -268,6 +268,13 @@ def test_an_equal_plan_is_not_published_each_time() -> None:
     assert second.plan is None
 
 
+def test_a_plan_for_members_that_do_not_come_is_not_published_each_time() -> None:
+    what = AssignmentStep(members=3, is_required=True)
+    state, _ = plans(TWO, what, rates=[60.0] * 4)
+    _, second = plans(TWO, what, rates=[61.0] * 4, plan=state.plan)
+    assert second.plan is None
+
+
 def test_members_that_are_still_counted_after_their_end_get_nothing() -> None:
     what = AssignmentStep(members=1, is_required=True, empties=True)
     state, _ = plans(TWO, what, rates=CALM, leaving=("m1",))

@@ -1,7 +1,7 @@
 """The members of a group, and who of them reads what."""
 
 from binwright.protocol.model import TopicPartition
-from binwright.scaler.decide.members import GroupMember, are_static, in_order
+from binwright.scaler.decide.members import GroupMember, are_static, in_order, number_of
 
 TOPICS = frozenset({"orders"})
 
@@ -27,3 +27,7 @@ def test_a_group_is_static_only_if_every_member_is() -> None:
 
 def test_a_member_claims_nothing_by_default() -> None:
     assert TopicPartition("orders", 0) not in GroupMember(topics=TOPICS).owned
+
+
+def test_the_number_at_the_end_of_a_name_is_its_replicas() -> None:
+    assert [number_of(name) for name in ("billing-12", "7", "billing", "")] == [12, 7, None, None]
