@@ -105,7 +105,7 @@ def test_settings_that_do_not_hold_are_refused(wrong: dict[str, object], message
         settings_of(**wrong)
 
 
-async def test_members_are_identified_by_the_number_at_the_end_of_their_names() -> None:
+async def test_members_are_known_by_the_number_at_the_end_of_their_names() -> None:
     fleet = process_fleet(settings_of(command=["none", "{replica}"]).scaler.groups[0])
     workload = FleetWorkload("orders", fleet, _wanted=3)
     names = {

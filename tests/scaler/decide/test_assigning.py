@@ -177,7 +177,7 @@ def test_a_replica_ends_when_the_others_read_everything(
     assert (verdict.order, verdict.step) == (order, None)
 
 
-def test_a_partition_without_a_subscriber_does_not_count_as_read() -> None:
+def test_partitions_without_a_subscriber_keep_no_replica() -> None:
     members = group([0], []).members
     loads = {**work([1.0]).loads, TopicPartition("old", 0): work([1.0]).loads[p(0)]}
     assert is_empty(members, loads, Emptying(1, ("m1",), 0.0))
@@ -260,11 +260,18 @@ def test_a_plan_for_fewer_names_who_leaves_and_has_the_group_rebalance() -> None
     assert (done.rebalances, done.moved, state.rebalanced_s) == (True, 2, NOW_S)
 
 
-def test_the_same_plan_is_not_published_each_time() -> None:
+def test_an_equal_plan_is_not_published_each_time() -> None:
     what = AssignmentStep(members=2, is_required=False)
     state, first = plans(TWO, what, rates=BUSY)
     assert first.plan is not None
     _, second = plans(TWO, what, rates=BUSY, plan=state.plan)
+    assert second.plan is None
+
+
+def test_a_plan_for_members_that_do_not_come_is_not_published_each_time() -> None:
+    what = AssignmentStep(members=3, is_required=True)
+    state, _ = plans(TWO, what, rates=[60.0] * 4)
+    _, second = plans(TWO, what, rates=[61.0] * 4, plan=state.plan)
     assert second.plan is None
 
 

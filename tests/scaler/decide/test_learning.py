@@ -106,7 +106,7 @@ def looks(came: Sequence[int], every_s: float = 0.1) -> list[tuple[float, int]]:
         ([0] * 60, None),
     ],
 )
-def test_batches_are_no_single_records(came: list[int], gap_s: float | None) -> None:
+def test_batches_differ_from_single_records(came: list[int], gap_s: float | None) -> None:
     found = batch_gap_s(looks(came))
     assert found == (None if gap_s is None else pytest.approx(gap_s))
 

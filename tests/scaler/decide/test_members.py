@@ -29,5 +29,5 @@ def test_a_member_claims_nothing_by_default() -> None:
     assert TopicPartition("orders", 0) not in GroupMember(topics=TOPICS).owned
 
 
-def test_the_number_of_a_name_is_at_its_end() -> None:
-    assert [number_of(name) for name in ("pod-10", "7", "pod", "pod-1-x")] == [10, 7, None, None]
+def test_the_number_at_the_end_of_a_name_is_its_replicas() -> None:
+    assert [number_of(name) for name in ("billing-12", "7", "billing", "")] == [12, 7, None, None]

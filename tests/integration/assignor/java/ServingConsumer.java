@@ -20,11 +20,17 @@ import org.apache.kafka.common.errors.WakeupException;
 /**
  * An ordinary consumer that takes a fixed time for each record, and commits after each poll.
  *
- * <p>Arguments: a file of consumer settings, the topic, the time for a record in microseconds, and
+ * <p>What it gives up it commits before. Arguments: a file of consumer settings, the topic, the time for a record in microseconds, and
  * the SLA in ms. It prints what it is assigned, and after each poll how many records it served and
  * how many of them too late.
  */
 public final class ServingConsumer implements ConsumerRebalanceListener {
+    private final KafkaConsumer<byte[], byte[]> consumer;
+
+    private ServingConsumer(KafkaConsumer<byte[], byte[]> consumer) {
+        this.consumer = consumer;
+    }
+
     public static void main(String[] arguments) throws IOException, InterruptedException {
         Properties settings = new Properties();
         try (Reader file = Files.newBufferedReader(Path.of(arguments[0]))) {
@@ -42,7 +48,7 @@ public final class ServingConsumer implements ConsumerRebalanceListener {
                 Thread.currentThread().interrupt();
             }
         }));
-        consumer.subscribe(List.of(arguments[1]), new ServingConsumer());
+        consumer.subscribe(List.of(arguments[1]), new ServingConsumer(consumer));
         try {
             while (true) {
                 serve(consumer, serviceNs, slaMs);
@@ -83,6 +89,7 @@ public final class ServingConsumer implements ConsumerRebalanceListener {
 
     @Override
     public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
+        consumer.commitSync(); // of what the last poll could not commit, as a rebalance had begun
         say("revoked " + names(partitions));
     }
 
