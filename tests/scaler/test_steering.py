@@ -5,9 +5,9 @@ import pytest
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings import load
 from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
+from binwright.scaler.decide.config import ScaledGroup
 from binwright.scaler.decide.steering_policies import LeastLoaded, StickyEven
 from binwright.scaler.settings import (
-    ScaledGroupSettings,
     ScalerProgramSettings,
     SteeredGroupSettings,
 )
@@ -41,8 +41,8 @@ def test_a_rebalance_costs_what_the_settings_name() -> None:
 
 
 def test_a_group_commits_every_five_seconds_unless_its_settings_differ() -> None:
-    """As aiokafka and Kafka's Java consumer do with auto-commit, and as the scaler assumes."""
-    assert GROUP.commit_interval_s == ScaledGroupSettings(group="shop").commit_interval_s == 5.0
+    """As aiokafka and Kafka's Java consumer do with auto-commit; the scaler begins with it."""
+    assert GROUP.commit_interval_s == ScaledGroup(group="shop").commit_interval_s == 5.0
 
 
 async def test_steering_without_groups_is_refused() -> None:
