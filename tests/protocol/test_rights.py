@@ -34,7 +34,7 @@ def holders(operation: str, *names: str) -> set[str]:
         ("g.commands", {"controller"}),
         ("g.landing", {"consumer"}),
         ("binwright.brokers", {"balancer", "approver"}),
-        ("binwright.plans", {"steer"}),
+        ("binwright.plans", {"steer", "scaler"}),
         ("binwright.probe", {"balancer"}),
         ("orders", set()),
     ],

@@ -42,7 +42,8 @@ def test_a_rebalance_costs_what_the_settings_name() -> None:
 
 def test_a_group_commits_every_five_seconds_unless_its_settings_differ() -> None:
     """As aiokafka and Kafka's Java consumer do with auto-commit, and as the scaler assumes."""
-    assert GROUP.commit_interval_s == ScaledGroupSettings(group="shop").commit_interval_s == 5.0
+    scaled = ScaledGroupSettings(group="shop").config()
+    assert GROUP.commit_interval_s == scaled.commit_interval_s == 5.0
 
 
 async def test_steering_without_groups_is_refused() -> None:
