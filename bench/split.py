@@ -48,6 +48,7 @@ class Side:
     settings: Settings
     view: GroupView = field(default_factory=GroupView)
     lags_s: list[float] = field(default_factory=list)
+    staged: int = 0  # the next offset to stage, as last reported
 
     @property
     def partition(self) -> TopicPartition:
@@ -61,11 +62,10 @@ class Side:
 
     def lag_s(self) -> float:
         """Return how many seconds of the load are not announced."""
-        owner = self.owner
-        staged = None if owner is None else self.view.reports[owner].reading[self.partition]
-        if staged is None:
-            return self.lags_s[-1] if self.lags_s else 0.0
-        return (self.view.ends.get(self.partition, 0) - staged) * RECORD_BYTES / (TIMES * LIMIT)
+        if (owner := self.owner) is not None:
+            self.staged = self.view.reports[owner].reading[self.partition] or self.staged
+        behind = self.view.ends.get(self.partition, 0) - self.staged
+        return behind * RECORD_BYTES / (TIMES * LIMIT)
 
     def stagers(self) -> list[Slot]:
         """Return the consumers that have staged some of it, the owner first."""
