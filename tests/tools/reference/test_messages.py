@@ -9,12 +9,15 @@ from tools.reference.messages import TOPICS, _table
 from binwright.balancer.decide.proposals import BrokerPlanRecord
 from binwright.protocol.fields import Epoch, Number
 from binwright.protocol.messages import Message
+from binwright.protocol.stage_ranges import RangeMessage
 
 
 def test_every_message_is_in_one_topic() -> None:
     listed = [kind for _, kinds in TOPICS.values() for kind in kinds]
     assert sorted(kind.__name__ for kind in listed) == sorted(
-        kind.__name__ for kind in (*get_args(Message), *get_args(BrokerPlanRecord))
+        kind.__name__
+        for union in (Message, RangeMessage, BrokerPlanRecord)
+        for kind in get_args(union)
     )
 
 
