@@ -17,8 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from bench import figures
 from binwright.audit.audit import AuditResult, audit
 from binwright.fleets.process import process_fleet
@@ -50,6 +48,8 @@ class Side:
     settings: Settings
     view: GroupView = field(default_factory=GroupView)
     lags_s: list[float] = field(default_factory=list)
+    staged: int = 0  # the next offset to stage, as last reported
+    consumers: int = 0  # at most, at a time
 
     @property
     def partition(self) -> TopicPartition:
@@ -63,11 +63,10 @@ class Side:
 
     def lag_s(self) -> float:
         """Return how many seconds of the load are not announced."""
-        owner = self.owner
-        staged = None if owner is None else self.view.reports[owner].reading[self.partition]
-        if staged is None:
-            return self.lags_s[-1] if self.lags_s else 0.0
-        return (self.view.ends.get(self.partition, 0) - staged) * RECORD_BYTES / (TIMES * LIMIT)
+        if (owner := self.owner) is not None:
+            self.staged = self.view.reports[owner].reading[self.partition] or self.staged
+        behind = self.view.ends.get(self.partition, 0) - self.staged
+        return behind * RECORD_BYTES / (TIMES * LIMIT)
 
     def stagers(self) -> list[Slot]:
         """Return the consumers that have staged some of it, the owner first."""
@@ -137,6 +136,7 @@ async def _watch(side: Side, seconds: float, *, kills: bool) -> None:
     deaths = [seconds / 3, seconds * 2 / 3] if kills else []
     while (at := time.monotonic() - began) < seconds:
         side.lags_s.append(side.lag_s())
+        side.consumers = max(side.consumers, len(side.view.reports))
         if deaths and at >= deaths[0] and len(side.stagers()) > 1:
             deaths.pop(0)
             await side.kill(next(victims))
@@ -173,7 +173,7 @@ def _figures(side: Side, landed: AuditResult | None) -> dict[str, Any]:
             for part in (side.lags_s[:third], side.lags_s[third:-third], side.lags_s[-third:])
         ],
         "lag_at_the_end_s": round(side.lags_s[-1], 1),
-        "consumers": len(side.view.reports),
+        "consumers": side.consumers,
         "deaths": side.view.deaths,
     }
     if landed is not None:
@@ -181,10 +181,14 @@ def _figures(side: Side, landed: AuditResult | None) -> dict[str, Any]:
     return found
 
 
+def _show(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
 async def compare(directory: Path, seconds: float) -> dict[str, Any]:
     """Measure both sides, one after the other."""
     os.environ |= paced()
-    async with servers(directory, Console(stderr=True).print) as ran:
+    async with servers(directory, _show) as ran:
         found: dict[str, Any] = {}
         for name, split in (("split", True), ("alone", False)):
             place = directory / name

@@ -16,11 +16,8 @@ def test_every_message_is_in_one_topic() -> None:
     listed = [kind for _, kinds in TOPICS.values() for kind in kinds]
     assert sorted(kind.__name__ for kind in listed) == sorted(
         kind.__name__
-        for kind in (
-            *get_args(Message),
-            *get_args(RangeMessage),
-            *get_args(BrokerPlanRecord),
-        )
+        for union in (Message, RangeMessage, BrokerPlanRecord)
+        for kind in get_args(union)
     )
 
 
