@@ -16,7 +16,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.protocol.commit import OffsetCommitRequest
 
 from bench import figures
+from bench.number_workload import NumberWorkload
 from bench.scaled_objects import ApiServer, run_api_server
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_records import METRICS_CONFIG
@@ -38,10 +39,7 @@ from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import serve
 from binwright.runtime.settings import KafkaSettings
-from binwright.scaler.decide.assigning import Replica
 from binwright.scaler.decide.config import Bounds, ScaledGroup
-from binwright.scaler.decide.members import Members
-from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.ends import MeasuredEnds, TopicEnds
 from binwright.scaler.groups import ConsumerGroups
 from binwright.scaler.passes import Scaler, Target, Targets
@@ -57,24 +55,6 @@ BROKER = {
     "log.index.size.max.bytes": str(64 << 10),
 }
 ROOT = Path(__file__).parents[1]
-
-
-class NumberWorkload:
-    """Replicas that are a number."""
-
-    def __init__(self, replicas: int) -> None:
-        self.replicas = replicas
-
-    def status(self) -> WorkloadStatus:
-        return WorkloadStatus(replicas=self.replicas, ready=self.replicas)
-
-    async def replicas_of(self, members: Members) -> dict[str, Replica]:
-        del members
-        return {}
-
-    async def scale(self, replicas: int, ending: Collection[str] = ()) -> None:
-        del ending
-        self.replicas = replicas
 
 
 def topic_of(number: int) -> str:
