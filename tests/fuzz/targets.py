@@ -52,6 +52,8 @@ from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Footer, Table
+from binwright.protocol.splits import SplitReading
+from binwright.protocol.stage_ranges import RangeStaged, StageRange
 from binwright.protocol.stamp import Stamp, read_stamp
 from binwright.protocol.table_orders import TableOrder
 from binwright.runtime.settings import load
@@ -86,6 +88,13 @@ STAMP = Stamp(
 GROUP_PLAN = GroupPlan(
     group="g", generation=1, at_ms=1, valid_ms=9, bins=({ORDERS: 500}, {}), reason="load"
 )
+RANGE: Mapping[str, Any] = {
+    "helper": Slot(1),
+    "slot": Slot(0),
+    "epoch": 1,
+    "number": 1,
+    "partition": ORDERS,
+}
 MESSAGES = (
     b'{"plan":1,"by":"x","kind":"brokers-approved/1"}',
     wire.encode(STAGED),
@@ -98,6 +107,9 @@ MESSAGES = (
     wire.encode(report(Slot(0), 1, reading={ORDERS: 5}, writing=["orders"])),
     wire.encode(StartReading(term=1, revision=2, epoch=3, offsets={ORDERS: 4})),
     wire.encode(StartWriting(term=1, revision=2, epoch=3, tables=("orders",))),
+    wire.encode(SplitReading(term=1, epoch=3, partitions={ORDERS: (Slot(0), Slot(1))})),
+    wire.encode(StageRange(**RANGE, topic_id="an id", range=OffsetRange(0, 9))),
+    wire.encode(RangeStaged(**RANGE, piece=OffsetRange(0, 3), rows=3, files=(STAGED,))),
 )
 PARTS = tuple(
     value for _, value in wire.split_message(b"orders", b'{"a": "%s"}' % (b"x" * 900), 500)
