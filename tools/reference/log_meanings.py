@@ -293,6 +293,7 @@ MEANINGS = CONTROL_MEANINGS | {
     "table.expired": "Rows older than `keep_days` were deleted from a table.",
     "table.clustered": "The rows of a table's files were sorted by `cluster_by`.",
     "table.compacted": "Small files of a table were merged.",
+    "table.completed": "The creation of a table had been cut off, and was completed.",
     "table.delayed": "Nothing lands in a table at the moment: Spark or the lake does not answer.",
     "table.lost": "Another consumer is the writer of the table now.",
     "table.contradicted": (

@@ -6,12 +6,8 @@ from typing import Any
 import pytest
 
 from binwright.audit.lake_reader import quoted
-from binwright.consumer.lake.delta import (
-    COMPILED,
-    append_batch,
-    checkpoint_interval,
-    spark_path,
-)
+from binwright.consumer.lake.creation import checkpoint_interval
+from binwright.consumer.lake.delta import COMPILED, append_batch, spark_path
 from binwright.consumer.lake.staged_rows import (
     Frame,
     bad_records,

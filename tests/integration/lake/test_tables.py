@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql.connect.session import SparkSession
 from tests.integration.lake.tables import (
     CLICKS,
@@ -24,9 +25,10 @@ from tests.integration.lake.tables import (
     stage_file,
 )
 
-from binwright.consumer.lake.delta import checkpoint_interval
+from binwright.consumer.lake.creation import checkpoint_interval
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
+from binwright.protocol.columns import parse_columns
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.lake import Compaction, Table
@@ -123,6 +125,23 @@ async def test_a_directory_with_other_things_in_it_is_not_taken(lake: Path, spar
     async with new_lake(lake, spark_url) as tables:
         with pytest.raises(TableRefused, match="orders is not a table of ours"):
             await tables.open(TABLE)
+
+
+@pytest.mark.parametrize("by_date", [False, True])
+async def test_a_creation_that_was_cut_off_is_completed(
+    lake: Path, spark_url: str, *, by_date: bool
+) -> None:
+    """Spark was killed, or its client ended, between the log's directory and the first commit."""
+    columns = parse_columns("id bigint") if by_date else None
+    table = replace(TABLE, topic="cut-off", columns=columns, by_date=by_date)
+    (lake / "cut-off" / "_delta_log" / "_staged_commits").mkdir(parents=True)
+    async with new_lake(lake, spark_url) as first, new_lake(lake, spark_url) as second:
+        await asyncio.gather(first.open(table), second.open(table))
+        with pytest.raises(TableRefused, match=f"belongs to group {TABLE.group}"):
+            await second.open(replace(table, group="another"))
+    metadata = DeltaTable(lake / "cut-off").metadata()
+    assert metadata.partition_columns == (["_kafka_date"] if by_date else [])
+    assert metadata.configuration["delta.checkpointInterval"]
 
 
 async def test_a_table_with_other_columns_is_not_taken(

@@ -14,7 +14,7 @@ from uuid import uuid4
 import structlog
 
 from binwright.consumer.decoding.json_values import JsonDecoder
-from binwright.consumer.lake.delta import checkpoint_interval
+from binwright.consumer.lake.creation import checkpoint_interval
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.protocol.columns import parse_columns

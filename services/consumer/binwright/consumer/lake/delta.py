@@ -1,9 +1,7 @@
 """SQL and writes for one Delta table over a Spark Connect session. All calls block."""
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from zlib import crc32
 
 import structlog
 from pyspark.errors import PySparkException
@@ -12,14 +10,11 @@ from pyspark.sql.connect.session import SparkSession
 from pyspark.sql.types import StructType
 
 from binwright.audit.lake_reader import is_of_columns, properties, quoted
+from binwright.consumer.lake.creation import create, created, property_list, with_retries
 from binwright.consumer.lake.faults import (
-    ADDED_BEFORE,
-    CONFLICTS,
-    NOT_EMPTY,
-    mentions,
     reported_by_server,
 )
-from binwright.consumer.lake.staged_rows import Frame, literal_text, tasks_for
+from binwright.consumer.lake.staged_rows import Frame, tasks_for
 from binwright.consumer.lake.table_columns import (
     BAD,
     Layout,
@@ -27,7 +22,7 @@ from binwright.consumer.lake.table_columns import (
     layout_of,
     missing_columns,
 )
-from binwright.protocol.columns import KAFKA, KAFKA_DATE, Columns, columns_text
+from binwright.protocol.columns import KAFKA, KAFKA_DATE, Columns
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.keeping import SKIPPED, changed_keeping
 from binwright.protocol.model import TopicPartition
@@ -46,21 +41,9 @@ COMPILED = {
     "spark.sql.codegen.factoryMode": "FALLBACK",
 }
 """Settings of a session while it appends what takes more than one task."""
-PROPERTIES = {
-    # The log lists files removed by compaction for so long: 32 us per file and commit.
-    "delta.deletedFileRetentionDuration": "interval 6 hours",
-    "delta.logRetentionDuration": "interval 2 days",  # a claim reads back to the last full stamp
-}
-CHECKPOINT_INTERVALS = range(40, 60)
-"""Commits between two checkpoints. One costs the CPU of a commit; each commit since adds 1 to 2 ms.
-
-Tables differ, or those that began together would all write theirs together."""
 WIDENS = "delta.enableTypeWidening"
-STATISTICS = "delta.dataSkippingStatsColumns"
 GROUP, CLUSTER, WRITER = "binwright.group", "binwright.cluster", "binwright.writer"
 DAY_MS = 86_400_000
-CREATION_S = 10.0  # another process may take so long to create the table
-CREATION_PAUSE_S = 0.2
 
 
 # --- open --------------------------------------------------------------------------------------
@@ -116,8 +99,9 @@ def _ensure(
     except PySparkException as exc:
         if not reported_by_server(exc):
             raise
-        with_retries(lambda: create(spark, path, table, layout, comment))
-        there = spark.table(quoted(path)).schema
+        own = {**_owner(table), **changed_keeping({}, table.keep_s, wall_ms()), **_skipped(table)}
+        with_retries(lambda: create(spark, path, layout, comment, own))
+        there = created(spark, path, layout)
     check_layout(path, layout, there)
     owned = check_owner(spark, path, table)
     changes = changed_keeping(owned, table.keep_s, wall_ms())
@@ -126,43 +110,6 @@ def _ensure(
     if changes:
         with_retries(lambda: set_properties(spark, path, changes))
     return there, owned
-
-
-def create(spark: SparkSession, path: str, table: Table, layout: Layout, comment: str) -> None:
-    """Create the table if it is missing; another process may be creating it, too."""
-    properties = {
-        **PROPERTIES,
-        STATISTICS: ",".join(layout.statistics),
-        "delta.checkpointInterval": str(checkpoint_interval(path.rpartition("/")[2])),
-        **_owner(table),
-        **changed_keeping({}, table.keep_s, wall_ms()),
-        **_skipped(table),
-    }
-    spark.sql(
-        f"CREATE TABLE IF NOT EXISTS {quoted(path)} "
-        f"({columns_text((*layout.required, *layout.partitions, *layout.added))}) USING delta "
-        f"{_partitioned_by(layout.partitions)}"
-        f"COMMENT '{comment}' TBLPROPERTIES ({_property_list(properties)})"
-    ).collect()
-
-
-def _partitioned_by(columns: Columns) -> str:
-    return f"PARTITIONED BY ({', '.join(column.name for column in columns)}) " if columns else ""
-
-
-def with_retries(work: Callable[[], None]) -> None:
-    """Do some work; repeat it for `CREATION_S` seconds after conflicts with other commits."""
-    deadline = time.monotonic() + CREATION_S
-    while True:
-        try:
-            work()
-        except Exception as exc:
-            known = mentions(exc, *CONFLICTS, *ADDED_BEFORE, NOT_EMPTY)
-            if not known or time.monotonic() > deadline:
-                raise
-            time.sleep(CREATION_PAUSE_S)
-        else:
-            return
 
 
 def add_columns(spark: SparkSession, path: str, columns: Columns, *, widen: bool = False) -> None:
@@ -218,12 +165,7 @@ def _renamed(cluster: str | None, table: Table) -> str:
 
 def set_properties(spark: SparkSession, path: str, given: Mapping[str, str]) -> None:
     """Set properties of the table: one commit."""
-    spark.sql(f"ALTER TABLE {quoted(path)} SET TBLPROPERTIES ({_property_list(given)})").collect()
-
-
-def checkpoint_interval(name: str) -> int:
-    """Return the number of commits between two checkpoints of the table in a directory `name`."""
-    return CHECKPOINT_INTERVALS[crc32(name.encode()) % len(CHECKPOINT_INTERVALS)]
+    spark.sql(f"ALTER TABLE {quoted(path)} SET TBLPROPERTIES ({property_list(given)})").collect()
 
 
 def _owner(table: Table) -> Mapping[str, str]:
@@ -233,10 +175,6 @@ def _owner(table: Table) -> Mapping[str, str]:
 
 def _skipped(table: Table) -> dict[str, str]:
     return {SKIPPED: "tombstones"} if table.skips_tombstones else {}
-
-
-def _property_list(given: Mapping[str, str]) -> str:
-    return ", ".join(f"'{key}' = {literal_text(value)}" for key, value in given.items())
 
 
 # --- write and read ----------------------------------------------------------------------------

@@ -32,6 +32,9 @@ CONFLICTS = (
 NOT_EMPTY = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
 """Raised where other files are, or where another process is creating the table."""
 
+NO_VERSION = "DELTA_TABLE_NOT_FOUND"
+"""Raised where no commit is: of what is not a table, and of one whose creation was cut off."""
+
 ADDED_BEFORE = ("FIELD_ALREADY_EXISTS", "DELTA_DUPLICATE_COLUMNS_FOUND")
 """Raised for a column that another process has just added."""
 

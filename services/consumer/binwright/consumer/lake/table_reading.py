@@ -7,7 +7,7 @@ from typing import Any
 from binwright.audit.lake_reader import delta_table, is_of_columns, quoted
 from binwright.audit.log_generations import any_stamp
 from binwright.consumer.decide.table_facts import BadRecord, CommitFacts, Facts, commit_facts
-from binwright.consumer.lake.delta import STATISTICS
+from binwright.consumer.lake.creation import STATISTICS
 from binwright.protocol.names import BAD_SUFFIX
 
 COMMITS = 10  # that are described
