@@ -300,9 +300,8 @@ def reader_triggers(group: Group) -> tuple[str, ...]:
         wanted = min(group.config.min_slots, len(group.partitions))
         if rules:
             wanted = min(wanted, _most_consumers(group))
-        if (
-            0 < (reading := len(group.partitions.slots)) < wanted
-        ):  # with none, all are without a reader
+        reading = len(group.partitions.slots)
+        if 0 < reading < wanted:  # with none, all are without a reader
             reasons.append(f"{reading} of at least {wanted} consumers read")
     return (*reasons, *order_triggers(group))
 

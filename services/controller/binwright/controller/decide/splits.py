@@ -59,7 +59,7 @@ def _choose(
     helpers = before.splits.get(partition) or _reported(group, partition, owner)
     wanted = _consumers(group, partition, owner, len(helpers))
     kept = [s for s in helpers if s != owner and _may_stay(group, s)][: wanted - 1]
-    group = replace(group, splits=group.splits.set(partition, tuple(kept))) if kept else group
+    group = _helped(group, partition, kept) if kept else group
     started: list[Slot] = []
     while len(kept) < wanted - 1 and owner is not None and not group.controls.frozen:
         share = group.whole_need(partition) / wanted
@@ -69,8 +69,12 @@ def _choose(
         if slot is None:
             break
         kept.append(slot)
-        group = replace(group, splits=group.splits.set(partition, tuple(kept)))
+        group = _helped(group, partition, kept)
     return group, tuple(started)
+
+
+def _helped(group: Group, partition: TopicPartition, helpers: Iterable[Slot]) -> Group:
+    return replace(group, splits=group.splits.set(partition, tuple(helpers)))
 
 
 def _reported(group: Group, partition: TopicPartition, owner: Slot | None) -> tuple[Slot, ...]:
