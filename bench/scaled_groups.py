@@ -26,7 +26,6 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.protocol.commit import OffsetCommitRequest
 
 from bench import figures
-from bench.number_workload import NumberWorkload
 from bench.scaled_objects import ApiServer, run_api_server
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_records import METRICS_CONFIG
@@ -40,8 +39,10 @@ from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import serve
 from binwright.runtime.settings import KafkaSettings
 from binwright.scaler.decide.config import Bounds, ScaledGroup
+from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.ends import MeasuredEnds, TopicEnds
 from binwright.scaler.groups import ConsumerGroups
+from binwright.scaler.keda.triggers import Recommendation
 from binwright.scaler.passes import Scaler, Target, Targets
 from binwright.scaler.settings import ScalerProgramSettings
 
@@ -55,6 +56,13 @@ BROKER = {
     "log.index.size.max.bytes": str(64 << 10),
 }
 ROOT = Path(__file__).parents[1]
+
+
+class NumberWorkload(Recommendation):
+    """Replicas that are a number, all of them ready."""
+
+    def status(self) -> WorkloadStatus:
+        return WorkloadStatus(replicas=self.replicas, ready=self.replicas)
 
 
 def topic_of(number: int) -> str:

@@ -26,7 +26,6 @@ from binwright.scaler.passes import Scaler, Target
 log = structlog.get_logger()
 
 WINDOW = 3  # looks, one each second: what a rate is averaged over
-STABLE = "Stable"
 
 
 @dataclass

@@ -18,7 +18,6 @@ from tests.integration.assignor.java_members import (
 )
 from tests.integration.topics import create_topic
 
-from bench.scaling.steering import Steering
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.lab.slo import workloads
@@ -31,7 +30,9 @@ from binwright.scaler.decide.policy import Observation, PartitionLoad, ReplicaCa
 from binwright.scaler.decide.publication import GroupState, PlanPublisher, Rebalance
 from binwright.scaler.decide.steering_policies import StickyEven, imbalance
 from binwright.scaler.groups import ConsumerGroups
+from binwright.scaler.kafka_plans import KafkaPlans
 from binwright.scaler.plans_topic import PLANS_CONFIG, PLANS_PARTITIONS, PLANS_TOPIC
+from binwright.scaler.settings import SteeringSettings
 
 RATE = 350.0  # records/s of the topic
 CAPACITY = ReplicaCapacity(rate=100.0, sla_s=60.0)
@@ -54,6 +55,7 @@ async def skew() -> dict[str, Any]:
         bus = await stack.enter_async_context(KafkaControlTopics(kafka))
         await bus.ensure(PLANS_TOPIC, PLANS_PARTITIONS, PLANS_CONFIG)
         cluster = await stack.enter_async_context(ClusterClient(kafka))
+        plans = await stack.enter_async_context(KafkaPlans(kafka, SteeringSettings()))
         rows = []
         for name, assignor in (
             ("range", RANGE),
@@ -61,7 +63,7 @@ async def skew() -> dict[str, Any]:
             ("binwright", ASSIGNOR),
         ):
             await create_topic(kafka, name, len(shares))
-            replan = _replan(cluster, Steering(kafka, bus), name, shares)
+            replan = _replan(cluster, plans, name, shares)
             rows.append(
                 await _changes(
                     programs,
@@ -75,7 +77,7 @@ async def skew() -> dict[str, Any]:
 
 
 def _replan(
-    cluster: ClusterClient, steering: Steering, group: str, shares: Sequence[float]
+    cluster: ClusterClient, plans: KafkaPlans, group: str, shares: Sequence[float]
 ) -> Replan:
     """Return what a controller does once: look at the group, decide, publish, rebalance."""
     publisher = PlanPublisher(capacity=CAPACITY, rebalance=Rebalance(pause_s=0.5, cooldown_s=0.0))
@@ -96,9 +98,9 @@ def _replan(
         )
         done, publisher = publisher.decide(state, proposal)
         if done.plan is not None:
-            await steering.publish(done.plan)
+            await plans.publish(done.plan)
         if done.rebalances:
-            await steering.rebalance(group, group)
+            await plans.rebalance(group, found.protocol, group)
 
     return once
 

@@ -13,7 +13,8 @@ from binwright.kafka.client import ClusterClient, client_options
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings
-from binwright.scaler.assignor import PROTOCOL, follow_plans, planned_assignor
+from binwright.scaler.assignor import follow_plans, planned_assignor
+from binwright.scaler.decide.members import EAGER
 from binwright.scaler.groups import ConsumerGroups
 from binwright.scaler.rebalance_request import request_rebalance
 
@@ -64,7 +65,7 @@ async def test_members_read_what_is_planned_and_without_one_the_same_number_each
         await until(lambda: sorted(owned(members), key=len) == names(plan), lambda: owned(members))
 
         await publish(kafka, topic, plan, age_ms=VALID_MS + 1000)
-        await request_rebalance(client_options(kafka), topic, PROTOCOL, topic)
+        await request_rebalance(client_options(kafka), topic, EAGER, topic)
         await until(
             lambda: [len(each) for each in owned(members)] == [3, 3], lambda: owned(members)
         )
@@ -79,7 +80,7 @@ async def test_a_group_that_uses_another_assignor_is_not_made_to_rebalance(broke
         async with ClusterClient(kafka) as cluster:
             before = await ConsumerGroups(cluster).describe(topic)
             with pytest.raises(BrokerUnavailable, match="does not offer the assignor"):
-                await request_rebalance(client_options(kafka), topic, PROTOCOL, topic)
+                await request_rebalance(client_options(kafka), topic, EAGER, topic)
             after = await ConsumerGroups(cluster).describe(topic)
     finally:
         await consumer.stop()

@@ -9,11 +9,8 @@ from tests.scaler.decide.scaled_groups import CONFIG, work
 
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.scaler.decide.assigning import (
-    COOPERATIVE,
-    EAGER,
     EMPTY_S,
     SETTLE_S,
-    STABLE,
     Planner,
     Replica,
     choose_leaving,
@@ -24,7 +21,13 @@ from binwright.scaler.decide.assigning import (
 )
 from binwright.scaler.decide.config import Bounds
 from binwright.scaler.decide.lags import Work
-from binwright.scaler.decide.members import GroupDescription, GroupMember
+from binwright.scaler.decide.members import (
+    COOPERATIVE,
+    EAGER,
+    STABLE,
+    GroupDescription,
+    GroupMember,
+)
 from binwright.scaler.decide.sizing import (
     AssignmentStep,
     Emptying,

@@ -37,13 +37,11 @@ from binwright.protocol.model import TopicPartition
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import wall_ms
 from binwright.scaler.decide.mapping import target
-from binwright.scaler.decide.members import GroupMember
+from binwright.scaler.decide.members import EAGER, GroupMember
 from binwright.scaler.plans_topic import PLANS_TOPIC, decoded_plan, plan_partition
 
 log = structlog.get_logger()
 
-PROTOCOL = "binwright-eager"
-"""Not the name of the assignor for Java: an eager and a cooperative member cannot share a group."""
 FIRST_READ_S = 2.0
 """A member joins its group after this time at the latest, whether or not plans could be read."""
 POLL_MS = 1000
@@ -152,7 +150,7 @@ async def follow_plans(
 class PlannedAssignor(GenerationStickyAssignor):
     """Use `planned_assignor`: the state is in the class, so each member needs a subclass."""
 
-    name = PROTOCOL
+    name = EAGER
     plans: ClassVar[PlanReader]
 
     @classmethod

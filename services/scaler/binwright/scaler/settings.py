@@ -19,7 +19,15 @@ from binwright.runtime.settings import (
     TopicPatterns,
     check_distinct,
 )
-from binwright.scaler.decide.config import DAY_MINUTES, LEARNT, Bounds, ScaledGroup, Schedule
+from binwright.scaler.decide.config import (
+    DAY_MINUTES,
+    LEARNT,
+    Bounds,
+    Mode,
+    PolicyName,
+    ScaledGroup,
+    Schedule,
+)
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 REPLICA = "{replica}"
@@ -121,11 +129,11 @@ class ScaledGroupSettings(Section):
     """Time without lag and without records until a group goes to zero."""
     schedules: tuple[ScheduleSettings, ...] = ()
     """Other bounds at certain times; the first that holds counts."""
-    policy: Literal["sla-packing", "algorithm-1", "algorithm-2"] = "sla-packing"
+    policy: PolicyName = "sla-packing"
     """How the number is decided: binwright's policy, or an algorithm of Ezzeddine, Baude, Huet."""
     assigns: bool = False
     """Decide also which member reads what; the members need binwright's assignor."""
-    mode: Literal["observe", "approve", "act"] = "act"
+    mode: Mode = "act"
     """Changes are only shown, wait for approval, or are made."""
     paused: bool = False
     """Change nothing for now."""

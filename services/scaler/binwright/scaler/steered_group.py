@@ -11,9 +11,16 @@ from binwright.protocol.model import Slot
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.metrics import Sample
-from binwright.scaler.assignor import PROTOCOL as EAGER
 from binwright.scaler.decide.lags import Baseline, to_be_sized, work_of
-from binwright.scaler.decide.members import GroupDescription, Members, in_order, owners
+from binwright.scaler.decide.members import (
+    COOPERATIVE,
+    EAGER,
+    STABLE,
+    GroupDescription,
+    Members,
+    in_order,
+    owners,
+)
 from binwright.scaler.decide.policy import Loads, Observation
 from binwright.scaler.decide.publication import GroupState, PlanPublication, PlanPublisher
 from binwright.scaler.decide.steering_policies import SteeringPolicy, imbalance
@@ -22,9 +29,6 @@ from binwright.scaler.ports import EndLookup, GroupLookup
 
 log = structlog.get_logger()
 
-COOPERATIVE = "binwright"
-"""The name of the assignor for Java, as in `PlannedAssignor.java`."""
-STABLE = "Stable"
 RequestRebalance = Callable[[str, str, str], Awaitable[None]]
 """Has a group rebalance: its name, the name of its assignor, one of its topics."""
 

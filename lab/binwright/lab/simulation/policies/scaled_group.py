@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 
 from binwright.protocol.model import Assignment, Slot, TopicPartition
 from binwright.scaler.decide.assigning import (
-    COOPERATIVE,
-    STABLE,
     Planner,
     Replica,
     choose_leaving,
@@ -19,7 +17,7 @@ from binwright.scaler.decide.assigning import (
 from binwright.scaler.decide.config import ScaledGroup
 from binwright.scaler.decide.lags import Work
 from binwright.scaler.decide.mapping import target
-from binwright.scaler.decide.members import GroupDescription, GroupMember
+from binwright.scaler.decide.members import COOPERATIVE, STABLE, GroupDescription, GroupMember
 from binwright.scaler.decide.policy import Decision, Observation
 from binwright.scaler.decide.sizing import (
     GroupSnapshot,

@@ -13,7 +13,15 @@ from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.model import Assignment, Slot, TopicPartition
 from binwright.scaler.decide.bins import Bins, assign, owned
 from binwright.scaler.decide.config import ScaledGroup
-from binwright.scaler.decide.members import GroupDescription, Members, in_order, owners
+from binwright.scaler.decide.members import (
+    COOPERATIVE,
+    EAGER,
+    STABLE,
+    GroupDescription,
+    Members,
+    in_order,
+    owners,
+)
 from binwright.scaler.decide.policy import Loads, Observation
 from binwright.scaler.decide.publication import (
     PAUSE_S,
@@ -32,9 +40,6 @@ from binwright.scaler.decide.sizing import (
 from binwright.scaler.decide.sla_packing import SlaPacking
 from binwright.scaler.decide.steering_policies import BinsProposal, even_out
 
-COOPERATIVE, EAGER = "binwright", "binwright-eager"
-"""The names of binwright's assignors, for Java and for aiokafka."""
-STABLE = "Stable"
 SETTLE_S = 60.0
 """A group that rebalances for longer is scaled without a plan."""
 EMPTY_S = 60.0

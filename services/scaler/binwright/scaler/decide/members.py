@@ -6,6 +6,12 @@ from dataclasses import dataclass, field
 
 from binwright.protocol.model import TopicPartition
 
+COOPERATIVE, EAGER = "binwright", "binwright-eager"
+"""Names of the assignors for Java, as in `PlannedAssignor.java`, and for aiokafka: not the same, as
+an eager and a cooperative member cannot share a group.
+"""
+STABLE = "Stable"
+"""The state of a group that is not within a rebalance."""
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,9})", re.DOTALL)
 
 
