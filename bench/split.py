@@ -50,6 +50,7 @@ class Side:
     lags_s: list[float] = field(default_factory=list)
     staged: int = 0  # the next offset to stage, as last reported
     consumers: int = 0  # at most, at a time
+    staging: int = 0  # consumers that staged some of it, at most, at a time
 
     @property
     def partition(self) -> TopicPartition:
@@ -137,6 +138,7 @@ async def _watch(side: Side, seconds: float, *, kills: bool) -> None:
     while (at := time.monotonic() - began) < seconds:
         side.lags_s.append(side.lag_s())
         side.consumers = max(side.consumers, len(side.view.reports))
+        side.staging = max(side.staging, len(side.stagers()))
         if deaths and at >= deaths[0] and len(side.stagers()) > 1:
             deaths.pop(0)
             await side.kill(next(victims))
@@ -174,6 +176,7 @@ def _figures(side: Side, landed: AuditResult | None) -> dict[str, Any]:
         ],
         "lag_at_the_end_s": round(side.lags_s[-1], 1),
         "consumers": side.consumers,
+        "staging": side.staging,
         "deaths": side.view.deaths,
     }
     if landed is not None:
