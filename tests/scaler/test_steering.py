@@ -1,5 +1,7 @@
 """From settings to what steers."""
 
+import json
+
 import pytest
 
 from binwright.protocol.errors import SettingsError
@@ -53,3 +55,17 @@ async def test_steering_without_groups_is_refused() -> None:
 def test_a_group_is_a_table_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BINWRIGHT_STEERING__GROUPS", '{"shop": {"records_per_s": 50}}')
     assert load(ScalerProgramSettings).steering.groups["shop"].records_per_s == 50
+
+
+@pytest.mark.parametrize("assigns", [True, False])
+def test_a_group_that_the_scaler_assigns_is_not_steered_as_well(
+    assigns: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = {"group": "shop", "assigns": assigns, "command": ["work", "{replica}"]}
+    monkeypatch.setenv("BINWRIGHT_SCALER__GROUPS", json.dumps([group]))
+    monkeypatch.setenv("BINWRIGHT_STEERING__GROUPS", '{"shop": {"records_per_s": 50}}')
+    if not assigns:
+        assert load(ScalerProgramSettings).steering.groups
+        return
+    with pytest.raises(SettingsError, match=r"steering\.groups\.shop: scaler\.groups assigns"):
+        load(ScalerProgramSettings)

@@ -290,3 +290,13 @@ class ScalerProgramSettings(ProgramSettings):
     def _namespaces_are_of_objects(self) -> Self:
         check_namespaces(self.kubernetes, self.scaler.objects)
         return self
+
+    @model_validator(mode="after")
+    def _one_program_assigns_a_group(self) -> Self:
+        for local in self.scaler.groups:
+            if local.assigns and local.group in self.steering.groups:
+                raise ValueError(
+                    f"steering.groups.{local.group}: scaler.groups assigns this group already: "
+                    "leave it out here, or set assigns = false there"
+                )
+        return self

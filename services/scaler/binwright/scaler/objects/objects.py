@@ -5,7 +5,7 @@ Of two objects that name the same workload the older one counts; the other is re
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -68,6 +68,7 @@ class ScaledObjects:
         limits: LimitSettings,
         request_pass: Callable[[], None] = lambda: None,
         assigned_groups: Mapping[str, Sequence[str]] = MappingProxyType({}),
+        steered: Collection[str] = (),
     ) -> None:
         """Call `request_pass` when an object is new or has changed.
 
@@ -76,11 +77,12 @@ class ScaledObjects:
             limits: Of each namespace.
             request_pass: Asks for a pass over all groups.
             assigned_groups: Namespace -> patterns of the groups that may be assigned; empty: any.
+            steered: Groups that `binwright steer` assigns; they are not assigned here.
         """
         self.targets: dict[str, Target] = {}
         self.request_pass = request_pass
         self._cluster, self._limits = cluster, limits
-        self._assigned_groups = assigned_groups
+        self._assigned_groups, self._steered = assigned_groups, steered
         self._admission = Admission(limits)
         self._objects: dict[Key, _Entry] = {}
         self._dirty: dict[Key, None] = {}
@@ -146,6 +148,8 @@ class ScaledObjects:
         if allowed and not any(pattern.matches(group) for pattern in patterns):
             text = f"group {group}: not one of the namespace {namespace} (scaler.assigned_groups)"
             return "GroupRefused", text
+        if group in self._steered:
+            return "GroupTaken", f"steering.groups of the scaler's settings has the group {group}"
         if (other := readers.setdefault(group, key)) != key:
             return "GroupTaken", f"the ScaledGroup {'/'.join(other)} assigns the group {group}"
         return None
@@ -298,5 +302,10 @@ async def scaled_objects(
     """
     namespaces = watched_namespaces(settings.kubernetes)
     async with open_scaled_cluster(settings.kubernetes, namespaces) as cluster:
-        limits, allowed = settings.kubernetes.limits, settings.scaler.assigned_groups
-        yield ScaledObjects(cluster, limits, request_pass, allowed)
+        yield ScaledObjects(
+            cluster,
+            settings.kubernetes.limits,
+            request_pass,
+            settings.scaler.assigned_groups,
+            settings.steering.groups,
+        )
