@@ -5,11 +5,14 @@ from argparse import ArgumentParser
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
+import structlog
+
 from binwright.protocol.errors import UserError
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import print_usage_error, run
-from binwright.runtime.settings import ProgramSettings, load
+from binwright.runtime.settings import ProgramSettings, load, readable_password
 
+log = structlog.get_logger()
 Program = TypeVar("Program", bound=ProgramSettings)
 
 COLLECT_EVERY = 50_000
@@ -53,4 +56,6 @@ def serve(work: Callable[[Program], Awaitable[None]], program: type[Program]) ->
         return print_usage_error(exc)
     gc.set_threshold(COLLECT_EVERY)
     configure_logging(settings.log_level, settings.log_format)
+    if file := readable_password():
+        log.warning("password.readable", file=str(file))
     return run(lambda: work(settings))

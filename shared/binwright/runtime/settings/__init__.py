@@ -10,6 +10,7 @@ from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.runtime.settings.loading import (
     load,
     load_settings,
+    readable_password,
     settings_environment,
 )
 from binwright.runtime.settings.monitor import MonitorSettings
@@ -60,5 +61,6 @@ __all__ = [
     "forms_differ",
     "load",
     "load_settings",
+    "readable_password",
     "settings_environment",
 ]

@@ -2,6 +2,8 @@
 
 import json
 import os
+import stat
+import tomllib
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
@@ -66,6 +68,17 @@ def load(program: type[Program], **given: Any) -> Program:
         raise SettingsError("\n".join(["invalid settings:", *faults])) from exc
     except ValueError as exc:  # TOML or JSON that cannot be parsed
         raise SettingsError(f"settings cannot be read: {source_fault(exc, file)}") from exc
+
+
+def readable_password() -> Path | None:
+    """Return the settings file if it has a password and every user of the machine may read it."""
+    if not (path := os.environ.get(FILE_VARIABLE)):
+        return None
+    file = Path(path)
+    if not file.stat().st_mode & stat.S_IROTH:
+        return None
+    tables = tomllib.loads(file.read_text(encoding="utf-8"))
+    return file if "sasl_password" in tables.get("kafka", {}) else None
 
 
 def settings_environment(settings: ProgramSettings) -> dict[str, str]:

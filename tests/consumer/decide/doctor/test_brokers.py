@@ -10,6 +10,7 @@ from binwright.consumer.decide.doctor.brokers import (
     advertised,
     apis,
     certificate,
+    readable_password,
     servers,
 )
 from binwright.consumer.decide.doctor.findings import Finding, has_fault, listed
@@ -85,3 +86,9 @@ def test_sizes_of_logs_are_not_needed() -> None:
 def test_of_many_names_the_first_are_listed() -> None:
     assert listed(["a", "b"]) == "a, b"
     assert listed([*"abcdefg"]) == "a, b, c, d, e and 2 more"
+
+
+def test_a_password_that_all_may_read_is_a_warning() -> None:
+    found = readable_password("binwright.toml")
+    assert (found.check, found.status) == ("password in binwright.toml", "warning")
+    assert "sasl_password_file" in found.do

@@ -23,7 +23,7 @@ from binwright.kafka.control_records import LANDING_PARTITIONS
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.rights import Service, rights
 from binwright.runtime.certificates import valid_s
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings import Settings, readable_password
 
 T = TypeVar("T")
 
@@ -81,6 +81,7 @@ async def _brokers(servers: Awaitable[Servers | Finding], settings: Settings) ->
     found = await servers
     file = settings.kafka.ssl_certificate_file
     own = [brokers.certificate(str(file), valid_s(file))] if file else []
+    own += [brokers.readable_password(str(file))] if (file := readable_password()) else []
     if isinstance(found, Finding):
         return [found, *own]
     general = ", ".join(general_checks(settings.kafka))

@@ -50,6 +50,15 @@ def advertised(found: Mapping[int, Server]) -> Iterator[Finding]:
         yield ok("brokers", f"{len(found)} of {len(found)} reached as they advertise themselves")
 
 
+def readable_password(file: str) -> Finding:
+    """Judge a settings file with a password that every user of the machine may read."""
+    return warning(
+        f"password in {file}",
+        "every user of this machine may read it",
+        "chmod o-r the file, or name a file of its own by kafka.sasl_password_file",
+    )
+
+
 def certificate(file: str, valid_s: float) -> Finding:
     """Judge a client's certificate that is valid for so long; 0: it cannot be read."""
     check, do = f"certificate {file}", "renew it and its key in place; nothing has to be restarted"
