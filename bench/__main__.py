@@ -31,6 +31,7 @@ BENCHES = (
     "deaths",
     "handover",
     "split",
+    "catch-up",
     "landing",
     "kubernetes",
 )

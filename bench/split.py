@@ -18,22 +18,18 @@ from pathlib import Path
 from typing import Any
 
 from bench import figures
+from bench.paced_group import paced, paced_group
 from binwright.audit.audit import AuditResult, audit
 from binwright.fleets.process import process_fleet
-from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
-from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.local.stack import Servers, servers, services
+from binwright.local.stack import Servers, servers
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.recordings.load import run_load
 from binwright.recordings.load_pacing import Load
 from binwright.recordings.streams import PerCent
 from binwright.runtime.logs import configure_logging
-from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings, load_settings
-from binwright.views.follower import watch_group
 from binwright.views.group_view import GroupView
 
-HOOKS, ROOT = Path(__file__).parent / "pace", Path(__file__).parents[1]
 LIMIT, TIMES = 200_000.0, 3.0  # bytes/s, and how many times that is written
 RECORD_BYTES = 1_000
 PACE = 1.25 * LIMIT
@@ -99,36 +95,23 @@ def settings_of(name: str, ran: Servers, directory: Path, *, split: bool) -> Set
     )
 
 
-def paced() -> dict[str, str]:
-    """Return the variables by which consumers read no faster than `PACE`."""
-    return {"BENCH_PACE": str(PACE), "PYTHONPATH": os.pathsep.join([str(HOOKS), str(ROOT)])}
-
-
 async def measure(side: Side, directory: Path, seconds: float, *, kills: bool) -> dict[str, Any]:
     """Run a group under load; return how far it was behind."""
     settings = side.settings
     row = {side.partition: PerCent(100.0)}
     load = Load(row_s=3_600.0, bytes_per_per_cent=TIMES * LIMIT / 100, record_bytes=RECORD_BYTES)
     stop = asyncio.Event()
-    async with KafkaControlTopics(settings.kafka) as bus:
-        await bus.ensure(settings.metadata_topic, 1, METADATA_CONFIG)
-        await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
-        await bus.ensure(settings.topics[0], 1, {})
-        watching = watch_group(bus, settings.metadata_topic, settings.monitor.topic, side.view)
-        async with (
-            services(settings, directory) as stack,
-            background_tasks(watching, stack.wait_for_failure()),
-        ):
-            async with asyncio.timeout(BEGIN_S):
-                while side.owner is None:  # noqa: ASYNC110 - other processes work
-                    await asyncio.sleep(LOOK_S)
-            playing = asyncio.create_task(run_load([row], settings.kafka, load, stop=stop))
-            try:
-                await _watch(side, seconds, kills=kills)
-            finally:
-                stop.set()
-                await playing
-            landed = await _landed(side) if settings.controller.split else None
+    async with paced_group(settings, directory, side.view, 1):
+        async with asyncio.timeout(BEGIN_S):
+            while side.owner is None:  # noqa: ASYNC110 - other processes work
+                await asyncio.sleep(LOOK_S)
+        playing = asyncio.create_task(run_load([row], settings.kafka, load, stop=stop))
+        try:
+            await _watch(side, seconds, kills=kills)
+        finally:
+            stop.set()
+            await playing
+        landed = await _landed(side) if settings.controller.split else None
     return _figures(side, landed)
 
 
@@ -190,7 +173,7 @@ def _show(text: str) -> None:
 
 async def compare(directory: Path, seconds: float) -> dict[str, Any]:
     """Measure both sides, one after the other."""
-    os.environ |= paced()
+    os.environ |= paced(PACE)
     async with servers(directory, _show) as ran:
         found: dict[str, Any] = {}
         for name, split in (("split", True), ("alone", False)):

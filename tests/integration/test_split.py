@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from bench.split import Side, measure, paced, settings_of
+from bench.paced_group import paced
+from bench.split import PACE, Side, measure, settings_of
 
 from binwright.local.stack import Servers
 
@@ -15,7 +16,7 @@ SECONDS = 60.0  # of load: a helper is killed after a third, the owner after two
 async def test_a_split_partition_lands_once_though_a_helper_and_its_owner_are_killed(
     broker: str, spark_url: str, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in paced().items():
+    for name, value in paced(PACE).items():
         monkeypatch.setenv(name, value)
     logs = lake.parent / "split"
     logs.mkdir()

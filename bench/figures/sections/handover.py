@@ -1,4 +1,4 @@
-"""Figures of hand-overs, deaths and split partitions."""
+"""Figures of hand-overs, deaths, split partitions and backlogs."""
 
 from collections.abc import Mapping
 
@@ -70,6 +70,26 @@ def _split(facts: Facts) -> Sections:
     return {"split": f"{table(rows)}\n\nAudit of the split side: {landed}."}
 
 
+def _catch_up(facts: Facts) -> Sections:
+    cases = {
+        "one": "a gigabyte, one consumer",
+        "three": "a gigabyte, three allowed",
+        "sink": "a gigabyte, three allowed, Spark is the limit",
+        "step": "the load trebles",
+    }
+    rows = [
+        {
+            "what": title,
+            "within the target again, s": facts[name]["within_target_s"],
+            "behind at most, s": facts[name].get("behind_at_most_s", "-"),
+            "consumers": facts[name]["consumers"],
+        }
+        for name, title in cases.items()
+        if name in facts
+    ]
+    return {"catch-up": table(rows)}
+
+
 BENCHES: Mapping[str, Bench] = {
     "handover": Bench(
         "make bench-handover",
@@ -81,5 +101,6 @@ BENCHES: Mapping[str, Bench] = {
         _handover,
     ),
     "deaths": Bench("make bench-deaths", {"deaths": "Deaths"}, _deaths),
+    "catch-up": Bench("make bench NAME=catch-up", {"catch-up": "Backlogs"}, _catch_up),
     "split": Bench("make bench NAME=split", {"split": "A split partition"}, _split),
 }

@@ -85,6 +85,10 @@ PRINTED: dict[str, Any] = {
         }
         for side, consumers, lag in (("split", 4, 3.5), ("alone", 1, 60.5))
     },
+    "catch-up": {
+        "one": {"within_target_s": 160.5, "consumers": 1},
+        "step": {"within_target_s": 20.5, "behind_at_most_s": 7.5, "consumers": 3},
+    },
     "prediction": {
         "compared": [
             {
@@ -266,6 +270,13 @@ def test_a_split_partition_stands_beside_one_with_one_consumer(tmp_path: Path) -
     assert "| split, a helper and the owner killed | 4 | 12 | 3.5 | 3.5 |" in page
     assert "| one consumer | 1 | 12 | 60.5 | 60.5 |" in page
     assert "Audit of the split side: clean." in page
+
+
+def test_a_backlog_has_the_cases_that_were_played(tmp_path: Path) -> None:
+    page = shown(tmp_path, "catch-up")
+    assert "| a gigabyte, one consumer | 160 | - | 1 |" in page
+    assert "| the load trebles | 20.5 | 7.5 | 3 |" in page
+    assert "three" not in page
 
 
 def test_the_two_packings_of_one_size_share_a_row(tmp_path: Path) -> None:

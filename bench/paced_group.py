@@ -1,0 +1,41 @@
+"""A group whose consumers read no faster than a pace, on a broker and a Spark that run; watched."""
+
+import contextlib
+import os
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
+from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.local.stack import services
+from binwright.runtime.run import background_tasks
+from binwright.runtime.settings import Settings
+from binwright.views.follower import watch_group
+from binwright.views.group_view import GroupView
+
+HOOKS, ROOT = Path(__file__).parent / "pace", Path(__file__).parents[1]
+
+
+def paced(bytes_per_s: float) -> Mapping[str, str]:
+    """Return the variables by which each consumer reads no more than this, bytes of memory."""
+    return {
+        "BENCH_PACE": str(bytes_per_s),
+        "PYTHONPATH": os.pathsep.join([str(HOOKS), str(ROOT)]),
+    }
+
+
+@contextlib.asynccontextmanager
+async def paced_group(
+    settings: Settings, directory: Path, view: GroupView, partitions: int
+) -> AsyncIterator[None]:
+    """Run a group of one topic, which is made, with `view` following it."""
+    async with KafkaControlTopics(settings.kafka) as bus:
+        await bus.ensure(settings.metadata_topic, 1, METADATA_CONFIG)
+        await bus.ensure(settings.monitor.topic, 1, METRICS_CONFIG)
+        await bus.ensure(settings.topics[0], partitions, {})
+        watching = watch_group(bus, settings.metadata_topic, settings.monitor.topic, view)
+        async with (
+            services(settings, directory) as stack,
+            background_tasks(watching, stack.wait_for_failure()),
+        ):
+            yield
