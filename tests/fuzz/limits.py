@@ -22,10 +22,10 @@ def check(target: Target, content: bytes) -> None:
     with suppress(*target.errors):
         target.decode(content)
     took_s, used = time.process_time() - began, _memory() - before
+    if used > MEMORY_BYTES:  # first: where memory is short it takes CPU time, too
+        raise Exceeded(f"{used >> 20} MB for {len(content)} bytes")
     if took_s > CPU_S:
         raise Exceeded(f"{took_s:.1f} s of CPU for {len(content)} bytes")
-    if used > MEMORY_BYTES:
-        raise Exceeded(f"{used >> 20} MB for {len(content)} bytes")
 
 
 def _memory(*, reset: bool = False) -> int:
