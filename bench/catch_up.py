@@ -61,7 +61,7 @@ class Case:
 
     async def within_target(self) -> float:
         """Watch until the target is met and stays met; return the seconds that it took."""
-        began, calm, told = time.monotonic(), None, 0.0
+        began, calm, printed = time.monotonic(), None, 0.0
         while (at := time.monotonic() - began) < WATCH_S:
             behind, running = self.behind_s(), len(self.view.reports)
             self.worst_s = max(self.worst_s, behind)
@@ -69,8 +69,8 @@ class Case:
             calm = (calm or at) if behind <= TARGET_S else None
             if calm is not None and at - calm >= CALM_S:
                 return calm
-            if at - told >= 10.0:
-                told = at
+            if at - printed >= 10.0:
+                printed = at
                 print_line(f"{self.name}: {at:.0f} s, {behind:.1f} s behind, {running} consumers")
             await asyncio.sleep(LOOK_S)
         return WATCH_S
