@@ -33,7 +33,7 @@ def test_every_setting_of_the_machine_is_taken_over() -> None:
         limits=PerSlot(BytesPerSecond(120.0), {Slot(1): BytesPerSecond(60.0)}),
         capacity=BytesPerSecond(100.0),
         stale_s=60.0,
-        late_s=80.0,
+        on_time_s=80.0,
         topics=settings.landed_topics,
         **own,
     )

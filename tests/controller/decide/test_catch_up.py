@@ -18,14 +18,17 @@ from binwright.protocol.messages import TableReport
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 
 CATCHING_UP = replace(CONFIG, catch_up_s=100.0)  # packed to 100 bytes/s; a limit of 120
+ON_TIME_S = CONFIG.on_time_s
 RATE, RECORD = 20.0, 10.0
 SLACK = round(SLACK_S * RATE / RECORD)  # records that are no backlog
 
 
 def table(
-    state: Literal["landing", "refused", "paused"] = "landing", age_s: float = 0.0
+    state: Literal["landing", "refused", "paused"] = "landing",
+    age_s: float = 0.0,
+    commits: int = 1,
 ) -> TableReport:
-    return TableReport(state=state, committed={}, age_s=age_s)
+    return TableReport(state=state, committed={}, age_s=age_s, commits=commits)
 
 
 def measured(ends: Mapping[TopicPartition, int], **more: object) -> Measurement:
@@ -59,39 +62,44 @@ def reading(
     return group({A: member}, states, writers, rates=rates, config=CATCHING_UP)
 
 
+def proven(found: Group) -> Group:
+    """Return the group as it is known from before, at 0 s."""
+    return with_backlogs(found, measured({P: 0}), 0.0)
+
+
 def need(found: Group, partition: TopicPartition = P) -> float:
     return found.need(partition)
 
 
 def test_a_backlog_adds_what_reads_it_in_time() -> None:
-    found = with_backlogs(reading({P: 0}), measured({P: SLACK + 500}))
+    found = with_backlogs(reading({P: 0}), measured({P: SLACK + 500}), 0.0)
     assert need(found) == RATE + 500 * RECORD / 100
     assert packing_request(found).rates == {P: 70.0}
 
 
 @pytest.mark.parametrize("end", [0, 1, SLACK])
 def test_what_a_partition_gets_in_half_a_minute_is_no_backlog(end: int) -> None:
-    found = with_backlogs(reading({P: 0}), measured({P: end}))
+    found = with_backlogs(reading({P: 0}), measured({P: end}), 0.0)
     assert need(found) == RATE
     assert not found.catch_up
 
 
 def test_a_partition_needs_at_most_what_a_consumer_is_given() -> None:
-    assert need(with_backlogs(reading({P: 0}), measured({P: 10**6}))) == 100.0
+    assert need(with_backlogs(reading({P: 0}), measured({P: 10**6}), 0.0)) == 100.0
     fast = measured({P: 10**6}, rate=BytesPerSecond(150.0))
-    assert not with_backlogs(reading({P: 0}), fast).catch_up
+    assert not with_backlogs(reading({P: 0}), fast, 0.0).catch_up
 
 
 def test_what_retention_has_deleted_is_no_backlog() -> None:
-    found = with_backlogs(reading({P: 0}), measured({P: SLACK + 500}, start=SLACK + 450))
+    found = with_backlogs(reading({P: 0}), measured({P: SLACK + 500}, start=SLACK + 450), 0.0)
     assert need(found) == RATE
-    found = with_backlogs(reading({P: 0}), measured({P: SLACK + 500}, start=450))
+    found = with_backlogs(reading({P: 0}), measured({P: SLACK + 500}, start=450), 0.0)
     assert need(found) == RATE + 50 * RECORD / 100
 
 
 @pytest.mark.parametrize("more", [{"rate": None}, {"bytes_per_record": None}])
 def test_what_is_not_measured_adds_nothing(more: dict[str, object]) -> None:
-    assert not with_backlogs(reading({P: 0}), measured({P: 10**6}, **more)).catch_up
+    assert not with_backlogs(reading({P: 0}), measured({P: 10**6}, **more), 0.0).catch_up
 
 
 @pytest.mark.parametrize("position", [None, {}])
@@ -99,36 +107,54 @@ def test_an_unknown_position_adds_nothing(position: object) -> None:
     found = reading({P: None} if position is None else {P: 0})
     if position is not None:
         found = replace(found, partitions=group({}, {P: Released(5)}).partitions)
-    assert not with_backlogs(found, measured({P: 10**6})).catch_up
-    assert not with_backlogs(group({}, config=CATCHING_UP), measured({P: 10**6})).catch_up
+    assert not with_backlogs(found, measured({P: 10**6}), 0.0).catch_up
+    assert not with_backlogs(group({}, config=CATCHING_UP), measured({P: 10**6}), 0.0).catch_up
 
 
 def test_the_need_shrinks_with_the_backlog_and_ends_with_it() -> None:
-    found = with_backlogs(reading({P: 0, Q: 0}), measured({P: SLACK + 500, Q: SLACK + 100}))
+    found = with_backlogs(reading({P: 0, Q: 0}), measured({P: SLACK + 500, Q: SLACK + 100}), 0.0)
     assert (need(found, P), need(found, Q)) == (70.0, 30.0)
-    found = with_backlogs(found, measured({P: SLACK + 300, Q: SLACK}))
+    found = with_backlogs(found, measured({P: SLACK + 300, Q: SLACK}), 0.0)
     assert (need(found, P), need(found, Q)) == (50.0, RATE)
     assert set(found.catch_up) == {P}
-    found = with_backlogs(found, measured({P: SLACK, Q: SLACK}))
+    found = with_backlogs(found, measured({P: SLACK, Q: SLACK}), 0.0)
     assert not found.catch_up
 
 
 def test_without_a_time_backlogs_count_for_nothing() -> None:
     found = replace(reading({P: 0}), config=CONFIG)
-    assert not with_backlogs(found, measured({P: 10**6})).catch_up
+    assert not with_backlogs(found, measured({P: 10**6}), 0.0).catch_up
 
 
-@pytest.mark.parametrize("late", [table(age_s=61.0), table("refused"), table("paused")])
+@pytest.mark.parametrize(
+    "late", [table(age_s=ON_TIME_S + 1), table("refused"), table("paused"), table(commits=0)]
+)
 def test_the_need_does_not_grow_while_rows_land_late(late: TableReport) -> None:
     """More consumers would stage more, and Spark would land no more."""
-    found = with_backlogs(reading({P: 0}, late), measured({P: SLACK + 500}))
-    assert not found.catch_up
-    in_time = with_backlogs(reading({P: 0}, table(age_s=59.0)), measured({P: SLACK + 300}))
+    found = proven(reading({P: 0}, late))
+    assert not with_backlogs(found, measured({P: SLACK + 500}), ON_TIME_S).catch_up
+    in_time = proven(reading({P: 0}, table(age_s=ON_TIME_S)))
+    in_time = with_backlogs(in_time, measured({P: SLACK + 300}), ON_TIME_S)
     member = replace(in_time.member(A), writing={"orders": late})
-    found = with_backlogs(in_time.with_member(A, member), measured({P: SLACK + 500}))
+    found = with_backlogs(in_time.with_member(A, member), measured({P: SLACK + 500}), ON_TIME_S)
     assert need(found) == RATE + 30.0, "what is there stays"
-    found = with_backlogs(found, measured({P: SLACK + 100}))
+    found = with_backlogs(found, measured({P: SLACK + 100}), ON_TIME_S)
     assert need(found) == RATE + 10.0
+
+
+def test_the_sink_has_to_keep_up_for_a_while_before_the_need_grows() -> None:
+    """At first nothing is late: a row has to be old to be."""
+    backlog = measured({P: SLACK + 500})
+    found = with_backlogs(reading({P: 0}, table()), backlog, 5.0)
+    found = with_backlogs(found, backlog, 5.0 + ON_TIME_S - 0.1)
+    assert not found.catch_up
+    assert with_backlogs(found, backlog, 5.0 + ON_TIME_S).catch_up
+    member = replace(found.member(A), writing={"orders": table(age_s=ON_TIME_S + 1)})
+    found = with_backlogs(found.with_member(A, member), backlog, 17.0)
+    member = replace(found.member(A), writing={"orders": table()})
+    found = with_backlogs(found.with_member(A, member), backlog, 18.0)
+    assert not found.catch_up
+    assert with_backlogs(found, backlog, 18.0 + ON_TIME_S).catch_up, "from then on"
 
 
 def test_a_topic_of_which_one_table_lands_in_time_may_get_more_consumers() -> None:
@@ -139,23 +165,25 @@ def test_a_topic_of_which_one_table_lands_in_time_may_get_more_consumers() -> No
     known = reading({P: 0}, table("refused"))
     for found, grows in ((tables, True), (tables | {"raw": tables["typed"]}, False)):
         member = replace(known.member(A), writing=found)
-        group_ = known.with_member(A, member)
-        assert bool(with_backlogs(group_, measured({P: SLACK + 500})).catch_up) is grows
+        found_ = with_backlogs(
+            proven(known.with_member(A, member)), measured({P: SLACK + 500}), ON_TIME_S
+        )
+        assert bool(found_.catch_up) is grows
 
 
 def test_another_tables_sink_is_its_own() -> None:
     late = reading({C: 0}, table(age_s=61.0))
-    assert with_backlogs(late, measured({C: SLACK + 500})).catch_up
+    assert with_backlogs(late, measured({C: SLACK + 500}), 0.0).catch_up
     unknown = replace(late, writers=group({}, {}, {"clicks": owned(A, 1)}).writers)
-    assert with_backlogs(unknown, measured({C: SLACK + 500})).catch_up
+    assert not with_backlogs(unknown, measured({C: SLACK + 500}), 0.0).catch_up, "no table yet"
     unwritten = replace(late, writers=group({}, {}, {"clicks": Released()}).writers)
-    assert with_backlogs(unwritten, measured({C: SLACK + 500})).catch_up
+    assert not with_backlogs(unwritten, measured({C: SLACK + 500}), 0.0).catch_up, "nothing lands"
 
 
 def test_a_backlog_triggers_a_plan_with_its_reason() -> None:
-    found = with_backlogs(reading({P: 0, Q: 0}), measured({P: SLACK + 700, Q: SLACK}))
+    found = with_backlogs(reading({P: 0, Q: 0}), measured({P: SLACK + 700, Q: SLACK}), 0.0)
     assert triggers(found) == ()
-    found = with_backlogs(found, measured({P: SLACK + 700, Q: SLACK + 300}))
+    found = with_backlogs(found, measured({P: SLACK + 700, Q: SLACK + 300}), 0.0)
     assert triggers(found) == (
         "consumer 0 carries 116.7% of its limit, with 2 partitions to catch up in 100 s",
     )
@@ -163,8 +191,10 @@ def test_a_backlog_triggers_a_plan_with_its_reason() -> None:
 
 def test_consumers_come_for_a_backlog() -> None:
     driver = assigned({P: RATE, Q: RATE}, {P: A, Q: A})
-    config = replace(driver.group.config, catch_up_s=100.0)
-    driver.state = replace(driver.state, group=replace(driver.group, config=config))
+    config = replace(driver.group.config, catch_up_s=100.0, on_time_s=3.0)
+    member = replace(driver.group.member(A), writing={"orders": table()})
+    known = replace(driver.group, config=config).with_member(A, member)
+    driver.state = replace(driver.state, group=known)
     driver.feed(Measured(driver.now, measured({P: SLACK, Q: SLACK})))
     assert not [a for a in driver.tick(3) if isinstance(a, Pack)]
     driver.feed(Measured(driver.now, measured({P: SLACK + 9_000, Q: SLACK + 9_000})))

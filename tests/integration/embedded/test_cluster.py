@@ -61,28 +61,29 @@ async def both(home: Path) -> dict[str, psutil.Process]:
     return found
 
 
-async def test_a_table_is_written_by_executors_of_both_workers(tmp_path: Path) -> None:
+async def check_an_outsider_gets_no_executor(place: Path, home: Path, master: Master) -> None:
+    async with asyncio.timeout(SOON_S):
+        while executors(home):  # noqa: ASYNC110 - of the driver before: processes send no events
+            await asyncio.sleep(0.2)
+    with pytest.raises(EmbeddedError, match=r"ended with \d+ before it was ready"):
+        async with run_spark(place / "outsider", master=Master(master.url, "another")):
+            pass
+    assert not executors(home)
+
+
+async def test_executors_of_both_workers_write_for_a_driver_that_has_the_secret(
+    tmp_path: Path,
+) -> None:
     home = tmp_path / "a b" / "cluster"
-    async with (
-        run_spark_cluster(home, workers=2, cores_each=1) as master,
-        run_spark(tmp_path / "server", master=master) as server,
-    ):
-        running = await both(home)
-        assert not command_lines_with(master.secret)
-        ids, homes = await asyncio.to_thread(write, server.url, tmp_path / "table")
-        assert ids == set(range(ROWS))
-        assert {where.relative_to(home).parts[0] for where in homes} == set(running)
+    async with run_spark_cluster(home, workers=2, cores_each=1) as master:
+        async with run_spark(tmp_path / "server", master=master) as server:
+            running = await both(home)
+            assert not command_lines_with(master.secret)
+            ids, homes = await asyncio.to_thread(write, server.url, tmp_path / "table")
+            assert ids == set(range(ROWS))
+            assert {where.relative_to(home).parts[0] for where in homes} == set(running)
+        await check_an_outsider_gets_no_executor(tmp_path, home, master)
     assert not executors(home)
     holding = await asyncio.to_thread(files_with, master.secret, tmp_path)
     assert holding == [tmp_path / "server" / "spark.args"]
     assert stat.S_IMODE(holding[0].stat().st_mode) == 0o600
-
-
-async def test_a_driver_without_the_secret_gets_no_executor(tmp_path: Path) -> None:
-    home = tmp_path / "cluster"
-    async with run_spark_cluster(home, workers=1) as master:
-        outsider = Master(master.url, "another")
-        with pytest.raises(EmbeddedError, match=r"ended with \d+ before it was ready"):
-            async with run_spark(tmp_path / "server", master=outsider):
-                pass
-        assert not executors(home)

@@ -68,7 +68,7 @@ def controller_config(settings: Settings, given: frozenset[str] = frozenset()) -
     """Return the machine's configuration: the fields of the section `controller`, and some more."""
     derived: dict[str, Any] = {
         "stale_s": settings.stale_s,
-        "late_s": settings.late_s,
+        "on_time_s": settings.on_time_s,
         "topics": settings.landed_topics,
         "tables_of": TableNames(settings.tables) if settings.tables else None,
         "pins": tuple(_pins(settings.controller.pins)),

@@ -287,7 +287,12 @@ class Settings(TopicSettings):
     @property
     def late_s(self) -> float:
         """Return the age of a staged row from which its table's sink counts as full, s."""
-        return max(LATE_S, LATE_TARGETS * self.lake.freshness_s)
+        return max(LATE_S, self.on_time_s)
+
+    @property
+    def on_time_s(self) -> float:
+        """Return the age of a staged row up to which its table's sink keeps up, s."""
+        return LATE_TARGETS * self.lake.freshness_s
 
     @property
     def stale_s(self) -> float:

@@ -153,6 +153,6 @@ def _report(slot: Slot, consumer: Consumer) -> Report:
         term=consumer.term,
         ready=consumer.ready,
         reading={p: part.next for p, part in consumer.partitions.items()},
-        writing={topic: TableReport(state="landing", committed={}) for topic in tables},
+        writing={topic: TableReport(state="landing", committed={}, commits=1) for topic in tables},
         leaving=consumer.leaving,
     )

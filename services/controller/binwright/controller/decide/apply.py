@@ -252,7 +252,7 @@ def apply_measurement(group: Group, event: Measured) -> Update:
     group = replace(
         group, monitors=monitors, rates=rates, measured_at=event.now, volatility=volatility
     )
-    group = with_zones(with_backlogs(group, measurement), measurement)
+    group = with_zones(with_backlogs(group, measurement, event.now), measurement)
     if count_changed:
         group = add_partitions(group, (TopicPartition(topic, number) for number in range(count)))
     return group, logs

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from immutables import Map
+
 from binwright.controller.decide.group import Group
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
@@ -10,19 +12,21 @@ SLACK_S = 30.0
 """What a partition gets in this time is no backlog: a move, a restart, a burst leave as much."""
 
 
-def with_backlogs(group: Group, measurement: Measurement) -> Group:
+def with_backlogs(group: Group, measurement: Measurement, now: float) -> Group:
     """Return the group with what the measured partitions need to catch up.
 
-    While a topic's rows land late the need does not grow: more consumers would land no more.
+    Only while a topic's rows have landed in time for a while does the need grow: where the sink is
+    the limit, more consumers would land no more.
     """
     if not group.config.catch_up_s:
         return group
-    catch_up = group.catch_up
-    is_late = _lands_late(group, measurement.topic)
+    catch_up, topic = group.catch_up, measurement.topic
+    group = replace(group, on_time=_on_time(group, topic, now))
+    keeps_up = _sink_keeps_up(group, topic, now)
     for measured in measurement.partitions:
         partition = TopicPartition(measurement.topic, measured.partition)
         before, need = catch_up.get(partition, 0.0), _need(group, partition, measured)
-        if is_late:
+        if not keeps_up:
             need = min(before, need)
         if need:
             catch_up = catch_up.set(partition, BytesPerSecond(need))
@@ -49,13 +53,21 @@ def _position(group: Group, partition: TopicPartition) -> int | None:
     return group.member(at.slot).reading.get(partition)
 
 
-def _lands_late(group: Group, topic: str) -> bool:
-    """Whether rows of all its tables are staged faster than they land, or do not land at all."""
+def _on_time(group: Group, topic: str, now: float) -> Map[str, float]:
+    """Return topic -> since when rows of one of its tables or more land in time."""
     at = group.writers.get(topic)
-    if at is None or at.slot is None:
-        return False
-    tables = group.member(at.slot).tables_of(topic)
-    return bool(tables) and all(
-        table.age_s > group.config.late_s or table.state in {"paused", "refused"}
+    tables = group.member(at.slot).tables_of(topic) if at and at.slot is not None else ()
+    if any(
+        table.state == "landing" and table.commits and table.age_s <= group.config.on_time_s
         for table in tables
-    )
+    ):
+        return group.on_time.set(topic, group.on_time.get(topic, now))
+    return group.on_time.delete(topic) if topic in group.on_time else group.on_time
+
+
+def _sink_keeps_up(group: Group, topic: str, now: float) -> bool:
+    """Whether rows have landed in time for so long that consumers are what a backlog lacks."""
+    if topic not in group.writers:
+        return True  # nothing is known of its tables
+    since = group.on_time.get(topic)
+    return since is not None and now - since >= group.config.on_time_s

@@ -45,7 +45,7 @@ class ControllerConfig:
     stale_s: float = 90.0
     zone_price: float = 0.0  # of bytes that cross zones, in bytes that move; 0: nothing
     catch_up_s: float = 0.0  # in which a backlog is to be read; 0: it adds no consumers
-    late_s: float = 60.0  # age of staged rows above which the sink is the limit
+    on_time_s: float = 12.0  # age of staged rows up to which they land in time
     max_slots: int = 100
     min_slots: int = 1
     mode: Mode = "act"
@@ -163,6 +163,8 @@ class Group:
     )  # with the number of each topic's partitions
     monitors: Monitors = field(default_factory=Monitors)
     catch_up: Map[TopicPartition, BytesPerSecond] = field(default_factory=Map)  # beside rates
+    on_time: Map[str, float] = field(default_factory=Map)
+    """Topic -> since when rows of one of its tables or more land in time."""
     splits: Map[TopicPartition, tuple[Slot, ...]] = field(default_factory=Map)
     """Split partitions -> their helpers, who may not have arrived yet."""
     split_commands: Map[Slot, SplitCommand] = field(default_factory=Map)  # the last to each
