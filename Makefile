@@ -9,8 +9,8 @@ LOCKED := $(PIP) --require-hashes
 JAVA = $(shell "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -qE 'version "(17|21)' || echo -r requirements/java.txt)
 ROOTS := shared services lab local bench tools tests
 PURE := tests/protocol tests/packing $(wildcard tests/*/decide)
-AUDITED := build demo java kerberos monitor controller consumer tools
-SUITES := kubernetes chart compose images node dist alerts upgrade kerberos
+AUDITED := build demo java monitor controller consumer tools
+SUITES := kubernetes chart compose images node dist alerts upgrade
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo quick check test dist audit-dependencies model fuzz chaos nightly bench clean
@@ -42,12 +42,6 @@ $(VENV)/.dev: $(VENV)/.run requirements/dev.txt
 	@$(LOCKED) -r requirements/dev.txt
 	@touch $@ $(VENV)/.quick
 
-# It has no wheel: pip compiles it, with what the script installs.
-$(VENV)/.kerberos: $(VENV)/.dev requirements/kerberos.txt
-	@tests/deploy/kerberos/packages.sh
-	@$(LOCKED) -r requirements/kerberos.txt
-	@touch $@
-
 setup: $(VENV)/.dev ## Install everything for development into .venv (Spark too, 2 GB), and the hook before commits
 	@if git rev-parse --git-dir > /dev/null 2>&1; then $(BIN)/pre-commit install > /dev/null; fi
 
@@ -68,7 +62,7 @@ check: $(VENV)/.dev ## Lint, types, layers, spelling
 	$(BIN)/codespell
 
 test: JOBS ?= 2
-test: $(VENV)/.dev $(if $(filter kerberos,$(SUITE)),$(VENV)/.kerberos) ## Decisions (every branch), virtual time, the real broker and Spark; or SUITE=kubernetes, chart, compose, images, node, dist, alerts, upgrade, kerberos (JOBS=2)
+test: $(VENV)/.dev ## Decisions (every branch), virtual time, the real broker and Spark; or SUITE=kubernetes, chart, compose, images, node, dist, alerts, upgrade (JOBS=2)
 ifdef SUITE
 	$(BIN)/python -m pytest tests/deploy/$(SUITE) $(ARGS)
 else

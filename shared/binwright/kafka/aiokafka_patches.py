@@ -13,8 +13,7 @@
   function, each connection calls it, so that a password in a file may change. A refused token
   counts as accepted until the broker hangs up, because its reason has to be asked for (RFC 7628).
   And a broker hangs up where a session has ended, whatever is sent (KIP-368): a request that comes
-  later than `SESSION_SHARE` of it goes over another connection. Errors of `gssapi` are none that
-  clients know: they would end the tasks that connect.
+  later than `SESSION_SHARE` of it goes over another connection.
 - `_Protocol`: why a connection was lost is an exception of a future that nobody awaits. Where the
   garbage collector frees it before its protocol, asyncio reports it with a traceback.
 - `inner_client`, `known_topics`: a consumer's connections and metadata have no public name, as a
@@ -39,8 +38,6 @@ from aiokafka.protocol.admin import SaslAuthenticateRequest
 from aiokafka.protocol.api import Request
 from aiokafka.protocol.metadata import MetadataRequest
 
-from binwright.kafka.kerberos import TicketUnavailable
-
 SESSION_SHARE = 0.85
 """How much of a session is used: what is sent last needs its time to arrive."""
 
@@ -53,18 +50,6 @@ class _TokenAuthenticator(aiokafka.conn.OAuthAuthenticator):  # type: ignore[mis
             return b"\x01", True
         sent: tuple[bytes, bool] | None = await super().step(payload)
         return sent
-
-
-class _TicketAuthenticator(aiokafka.conn.SaslGSSAPIAuthenticator):  # type: ignore[misc]  # no types
-    """Raises `TicketUnavailable` where there is no ticket for a broker."""
-
-    def _step(self, payload: bytes | None) -> tuple[bytes, bool] | None:
-        try:
-            step: tuple[bytes, bool] | None = super()._step(payload)
-        except aiokafka.conn.gssapi.exceptions.GSSError as exc:
-            words = exc.get_all_statuses(exc.min_code, is_maj=False) if exc.min_code else [str(exc)]
-            raise TicketUnavailable(f"no ticket: {'; '.join(words)}") from None
-        return step
 
 
 class AuthenticatedConnection(aiokafka.conn.AIOKafkaConnection):  # type: ignore[misc]  # has no types
@@ -112,10 +97,6 @@ class AuthenticatedConnection(aiokafka.conn.AIOKafkaConnection):  # type: ignore
     def authenticator_oauth(self) -> _TokenAuthenticator:
         """Fit `AIOKafkaConnection`."""
         return _TokenAuthenticator(sasl_oauth_token_provider=self._sasl_oauth_token_provider)
-
-    def authenticator_gssapi(self) -> _TicketAuthenticator:
-        """Fit `AIOKafkaConnection`."""
-        return _TicketAuthenticator(loop=self._loop, principal=self.sasl_principal)
 
 
 class _Protocol(aiokafka.conn.AIOKafkaProtocol):  # type: ignore[misc]  # has no types

@@ -35,7 +35,6 @@ from binwright.kafka.connection_faults import (
 )
 from binwright.kafka.credentials import sasl_password, tls_context
 from binwright.kafka.frames import ListOffsets, Metadata, TopicId, replicas_in, topic_id
-from binwright.kafka.kerberos import check_kerberos
 from binwright.kafka.tokens import token_source
 from binwright.protocol.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
 from binwright.runtime.settings import KafkaSettings
@@ -57,10 +56,8 @@ def client_options(kafka: KafkaSettings) -> dict[str, Any]:
     """Return the options of every aiokafka client: address, security, request timeout.
 
     Raises:
-        SettingsError: A certificate, key, password or token cannot be read, or Kerberos is not
-            installed.
+        SettingsError: A certificate, key, password or token cannot be read.
     """
-    check_kerberos(kafka)
     return {
         "bootstrap_servers": kafka.bootstrap_servers,
         "client_id": "binwright",
@@ -71,8 +68,6 @@ def client_options(kafka: KafkaSettings) -> dict[str, Any]:
         "sasl_plain_username": kafka.sasl_username,
         "sasl_plain_password": sasl_password(kafka),
         "sasl_oauth_token_provider": token_source(kafka),
-        "sasl_kerberos_service_name": kafka.sasl_kerberos_service_name,
-        "sasl_kerberos_domain_name": kafka.sasl_kerberos_domain_name,
     }
 
 

@@ -9,7 +9,6 @@ from aiokafka.errors import (
     UnsupportedSaslMechanismError,
 )
 
-from binwright.kafka.kerberos import TicketUnavailable
 from binwright.kafka.tokens import TokenUnavailable
 from binwright.runtime.settings import KafkaSettings
 
@@ -21,10 +20,6 @@ _REFUSES_CLIENT = re.compile(r"ALERT_(\w*CERT\w*|UNKNOWN_CA)$")
 
 _OAUTH = (
     "kafka.sasl_token_*, and kafka.sasl_username and the password, which are the id and the secret"
-)
-_TICKET = (
-    "the keytab (KRB5_CLIENT_KTNAME) or the ticket (KRB5CCNAME), krb5.conf, this machine's clock, "
-    "and that kafka.sasl_kerberos_service_name and the broker's name are those of its principal"
 )
 
 
@@ -47,8 +42,6 @@ def connection_fault(error: BaseException, kafka: KafkaSettings) -> ConnectionFa
                 return _refused_client(alert, kafka)
             case TokenUnavailable():
                 return ConnectionFault(str(each), _OAUTH)
-            case TicketUnavailable():
-                return ConnectionFault(str(each), _TICKET)
             case SaslAuthenticationFailed() | UnsupportedSaslMechanismError():
                 return ConnectionFault(reason_of(each), f"that the broker knows {_user(kafka)}")
     return ConnectionFault(reason_of(error))
@@ -85,8 +78,6 @@ def _user(kafka: KafkaSettings) -> str:
     if kafka.sasl_mechanism == "OAUTHBEARER":
         source = kafka.sasl_token_file or kafka.sasl_token_url or kafka.sasl_token_provider
         return f"the issuer and the audience of tokens from {source}, by OAUTHBEARER"
-    if kafka.sasl_mechanism == "GSSAPI":
-        return "the principal of the keytab or the ticket, by GSSAPI"
     file = kafka.sasl_password_file
     password = f"the password in {file}" if file else "this password"
     return f"{kafka.sasl_username} by {kafka.sasl_mechanism} and {password} (kafka.sasl_*)"

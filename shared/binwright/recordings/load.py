@@ -18,7 +18,6 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from binwright.kafka.client import unreachable_error
 from binwright.kafka.credentials import sasl_password
-from binwright.kafka.kerberos import uses_kerberos
 from binwright.kafka.tokens import token_source
 from binwright.protocol.errors import BrokerUnavailable, SettingsError, StreamError, TopicMissing
 from binwright.protocol.model import TopicPartition
@@ -74,13 +73,8 @@ def kafka_options(kafka: KafkaSettings) -> dict[str, object]:
     """Return librdkafka's options for a connection to this Kafka.
 
     Raises:
-        SettingsError: A password or a token cannot be read, or Kerberos is asked for.
+        SettingsError: A password or a token cannot be read.
     """
-    if uses_kerberos(kafka):
-        raise SettingsError(
-            "kafka.sasl_mechanism: loads are written by librdkafka, whose wheels have no Kerberos; "
-            "give the load another listener or mechanism (BINWRIGHT_KAFKA__SASL_MECHANISM)"
-        )
     options: dict[str, object] = {
         "bootstrap.servers": kafka.bootstrap_servers,
         "security.protocol": kafka.security_protocol,
