@@ -9,7 +9,7 @@ LOCKED := $(PIP) --require-hashes
 JAVA = $(shell "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -qE 'version "(17|21)' || echo -r requirements/java.txt)
 ROOTS := shared services lab local bench tools tests
 PURE := tests/protocol tests/packing $(wildcard tests/*/decide)
-AUDITED := build demo java monitor controller consumer tools
+AUDITED := build demo java kerberos monitor controller consumer tools
 SUITES := kubernetes chart compose images node dist alerts upgrade
 
 .DEFAULT_GOAL := help
