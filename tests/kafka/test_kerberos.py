@@ -1,4 +1,4 @@
-"""Kerberos without its package."""
+"""Kerberos without its package; `tests/deploy/kerberos` has a real KDC."""
 
 import sys
 
