@@ -9,8 +9,8 @@ LOCKED := $(PIP) --require-hashes
 JAVA = $(shell "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -qE 'version "(17|21)' || echo -r requirements/java.txt)
 ROOTS := shared services lab local bench tools tests
 PURE := tests/protocol tests/packing $(wildcard tests/*/decide)
-AUDITED := build demo java monitor controller consumer tools
-SUITES := kubernetes chart compose images node dist alerts upgrade
+AUDITED := build demo java kerberos monitor controller consumer tools
+SUITES := kubernetes chart compose images node dist alerts upgrade kerberos
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo quick check test dist audit-dependencies model fuzz chaos nightly bench clean
@@ -62,7 +62,7 @@ check: $(VENV)/.dev ## Lint, types, layers, spelling
 	$(BIN)/codespell
 
 test: JOBS ?= 2
-test: $(VENV)/.dev ## Decisions (every branch), virtual time, the real broker and Spark; or SUITE=kubernetes, chart, compose, images, node, dist, alerts, upgrade (JOBS=2)
+test: $(VENV)/.dev ## Decisions (every branch), virtual time, the real broker and Spark; or SUITE=kubernetes, chart, compose, images, node, dist, alerts, upgrade, kerberos (JOBS=2)
 ifdef SUITE
 	$(BIN)/python -m pytest tests/deploy/$(SUITE) $(ARGS)
 else

@@ -27,6 +27,7 @@ EXTRAS: Mapping[str, Sequence[str]] = {
     "quick": ("quick",),
     "demo": ("demo",),
     "java": ("java",),
+    "kerberos": ("kerberos",),
     "monitor": ("monitor",),
     "controller": ("controller", "keda", "traces"),
     "consumer": ("consumer", "traces"),
@@ -35,9 +36,9 @@ EXTRAS: Mapping[str, Sequence[str]] = {
 """A file of `requirements` -> the extras that it installs."""
 THIN = ("consumer", "tools")
 """Files of images, which have no JVM: the client of Spark Connect in place of Spark."""
-ALONE = ("java",)
+ALONE = ("java", "kerberos")
 """Files without what binwright itself needs: they are installed beside another."""
-BUILD = ("editables", "setuptools", "wheel")
+BUILD = ("cython", "editables", "setuptools", "wheel")
 """What installs the checkout and packages without a wheel, beside the build system's own."""
 
 

@@ -7,6 +7,7 @@ from binwright.runtime.settings import load_settings
 
 TLS = {"security_protocol": "SSL"}
 LOGIN = {"security_protocol": "SASL_PLAINTEXT", "sasl_username": "a", "sasl_password": "b"}
+KERBEROS = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "GSSAPI"}
 OAUTH = {"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER"}
 
 
@@ -22,6 +23,11 @@ OAUTH = {"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER"}
         (OAUTH | {"sasl_token_provider": "p", "sasl_token_file": "f"}, "leave one"),
         (OAUTH | {"sasl_token_provider": "p", "sasl_username": "a"}, "_provider is set"),
         (LOGIN | {"sasl_token_provider": "p"}, "sasl_token_provider would .* is PLAIN$"),
+        (KERBEROS | {"sasl_username": "a"}, "sasl_username would .* is GSSAPI$"),
+        (KERBEROS | {"sasl_password_file": "f"}, "sasl_password_file would .* is GSSAPI$"),
+        (KERBEROS | {"sasl_token_file": "f"}, "sasl_token_file would .* is GSSAPI$"),
+        (LOGIN | {"sasl_kerberos_service_name": "a"}, "kerberos_service_name would .* is PLAIN$"),
+        (OAUTH | {"sasl_token_file": "f", "sasl_kerberos_domain_name": "a"}, "domain_name would"),
         ({"sasl_password": "a", "sasl_password_file": "f"}, "leave one of them out"),
         ({"sasl_password": "a"}, "sasl_password would be ignored, .* is PLAINTEXT"),
         ({"sasl_mechanism": "SCRAM-SHA-256"}, "sasl_mechanism would be ignored"),
@@ -50,6 +56,7 @@ def test_credentials_that_are_incomplete_or_unused_are_reported(
         LOGIN | {"bootstrap_servers": "a:1", "allow_cleartext_password": True},
         LOGIN | {"bootstrap_servers": "a:1", "sasl_mechanism": "SCRAM-SHA-256"},
         LOGIN | {"bootstrap_servers": "a:1", "security_protocol": "SASL_SSL"},
+        KERBEROS | {"bootstrap_servers": "a:1"},
     ],
 )
 def test_a_password_is_sent_where_the_network_cannot_read_it_or_may(

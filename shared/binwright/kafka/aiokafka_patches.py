@@ -13,7 +13,8 @@
   function, each connection calls it, so that a password in a file may change. A refused token
   counts as accepted until the broker hangs up, because its reason has to be asked for (RFC 7628).
   And a broker hangs up where a session has ended, whatever is sent (KIP-368): a request that comes
-  later than `SESSION_SHARE` of it goes over another connection.
+  later than `SESSION_SHARE` of it goes over another connection. An error of gssapi is none that
+  aiokafka catches.
 - `_Protocol`: why a connection was lost is an exception of a future that nobody awaits. Where the
   garbage collector frees it before its protocol, asyncio reports it with a traceback.
 - `inner_client`, `known_topics`: a consumer's connections and metadata have no public name, as a
@@ -38,6 +39,8 @@ from aiokafka.protocol.admin import SaslAuthenticateRequest
 from aiokafka.protocol.api import Request
 from aiokafka.protocol.metadata import MetadataRequest
 
+from binwright.kafka.kerberos import translate_gss_errors
+
 SESSION_SHARE = 0.85
 """How much of a session is used: what is sent last needs its time to arrive."""
 
@@ -49,6 +52,17 @@ class _TokenAuthenticator(aiokafka.conn.OAuthAuthenticator):  # type: ignore[mis
         if payload:
             return b"\x01", True
         sent: tuple[bytes, bool] | None = await super().step(payload)
+        return sent
+
+
+class _KerberosAuthenticator(aiokafka.conn.SaslGSSAPIAuthenticator):  # type: ignore[misc]  # no types
+    """Fails as connections do where there is no ticket, so clients try again."""
+
+    _principal: str
+
+    def _step(self, payload: bytes | None) -> tuple[bytes, bool] | None:  # in a thread
+        with translate_gss_errors(self._principal):
+            sent: tuple[bytes, bool] | None = super()._step(payload)
         return sent
 
 
@@ -97,6 +111,10 @@ class AuthenticatedConnection(aiokafka.conn.AIOKafkaConnection):  # type: ignore
     def authenticator_oauth(self) -> _TokenAuthenticator:
         """Fit `AIOKafkaConnection`."""
         return _TokenAuthenticator(sasl_oauth_token_provider=self._sasl_oauth_token_provider)
+
+    def authenticator_gssapi(self) -> _KerberosAuthenticator:
+        """Fit `AIOKafkaConnection`."""
+        return _KerberosAuthenticator(loop=self._loop, principal=self.sasl_principal)
 
 
 class _Protocol(aiokafka.conn.AIOKafkaProtocol):  # type: ignore[misc]  # has no types

@@ -35,6 +35,7 @@ from binwright.kafka.connection_faults import (
 )
 from binwright.kafka.credentials import sasl_password, tls_context
 from binwright.kafka.frames import ListOffsets, Metadata, TopicId, replicas_in, topic_id
+from binwright.kafka.kerberos import kerberos_options
 from binwright.kafka.tokens import token_source
 from binwright.protocol.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
 from binwright.runtime.settings import KafkaSettings
@@ -56,7 +57,8 @@ def client_options(kafka: KafkaSettings) -> dict[str, Any]:
     """Return the options of every aiokafka client: address, security, request timeout.
 
     Raises:
-        SettingsError: A certificate, key, password or token cannot be read.
+        SettingsError: A certificate, key, password or token cannot be read, or GSSAPI needs a
+            package.
     """
     return {
         "bootstrap_servers": kafka.bootstrap_servers,
@@ -68,6 +70,7 @@ def client_options(kafka: KafkaSettings) -> dict[str, Any]:
         "sasl_plain_username": kafka.sasl_username,
         "sasl_plain_password": sasl_password(kafka),
         "sasl_oauth_token_provider": token_source(kafka),
+        **kerberos_options(kafka),
     }
 
 

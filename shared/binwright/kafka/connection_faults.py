@@ -9,6 +9,7 @@ from aiokafka.errors import (
     UnsupportedSaslMechanismError,
 )
 
+from binwright.kafka.kerberos import CLOCKS, TicketUnavailable, broker_principal
 from binwright.kafka.tokens import TokenUnavailable
 from binwright.runtime.settings import KafkaSettings
 
@@ -42,6 +43,8 @@ def connection_fault(error: BaseException, kafka: KafkaSettings) -> ConnectionFa
                 return _refused_client(alert, kafka)
             case TokenUnavailable():
                 return ConnectionFault(str(each), _OAUTH)
+            case TicketUnavailable():
+                return ConnectionFault(str(each), each.check)
             case SaslAuthenticationFailed() | UnsupportedSaslMechanismError():
                 return ConnectionFault(reason_of(each), f"that the broker knows {_user(kafka)}")
     return ConnectionFault(reason_of(error))
@@ -78,6 +81,9 @@ def _user(kafka: KafkaSettings) -> str:
     if kafka.sasl_mechanism == "OAUTHBEARER":
         source = kafka.sasl_token_file or kafka.sasl_token_url or kafka.sasl_token_provider
         return f"the issuer and the audience of tokens from {source}, by OAUTHBEARER"
+    if kafka.sasl_mechanism == "GSSAPI":
+        key = f"GSSAPI and the current key of {broker_principal(kafka)}"
+        return f"{key}, that a KDC answers, and {CLOCKS}"
     file = kafka.sasl_password_file
     password = f"the password in {file}" if file else "this password"
     return f"{kafka.sasl_username} by {kafka.sasl_mechanism} and {password} (kafka.sasl_*)"

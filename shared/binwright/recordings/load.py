@@ -73,8 +73,13 @@ def kafka_options(kafka: KafkaSettings) -> dict[str, object]:
     """Return librdkafka's options for a connection to this Kafka.
 
     Raises:
-        SettingsError: A password or a token cannot be read.
+        SettingsError: A password or a token cannot be read, or librdkafka knows no GSSAPI.
     """
+    if kafka.sasl_mechanism == "GSSAPI":
+        raise SettingsError(
+            "kafka.sasl_mechanism: a load cannot use GSSAPI, because the client that sends it "
+            "(librdkafka) comes without Kerberos: name a listener with another mechanism for it"
+        )
     options: dict[str, object] = {
         "bootstrap.servers": kafka.bootstrap_servers,
         "security.protocol": kafka.security_protocol,

@@ -70,7 +70,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
     sasl_mechanism: Annotated[
         str | None,
         typer.Option(
-            help="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER.", rich_help_panel=CONNECTION
+            help="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or GSSAPI.",
+            rich_help_panel=CONNECTION,
         ),
     ] = None,
     sasl_username: Annotated[

@@ -11,7 +11,7 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.errors import SettingsError, StreamError
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.protocol.ports.kafka import ControlTopics
-from binwright.recordings.load import LoadResult, Progress, run_load
+from binwright.recordings.load import LoadResult, Progress, kafka_options, run_load
 from binwright.recordings.load_pacing import Load
 from binwright.recordings.location import DEFAULT_ROW_S, StreamLocation
 from binwright.recordings.streams import CompactStream, Stream
@@ -104,6 +104,7 @@ class Loader:
             ExternalError: Kafka is away, or did not confirm every record.
             UserError: A topic or a number does not fit.
         """
+        kafka_options(self.settings.kafka)  # what they refuse is refused before a topic is made
         async with KafkaControlTopics(self.settings.kafka) as bus:
             await self.topics.prepare(bus, self.console.log)
         where = self.settings.kafka.bootstrap_servers

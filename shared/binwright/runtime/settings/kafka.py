@@ -21,10 +21,12 @@ class KafkaSettings(Section):
     """Bootstrap servers, HOST:PORT, separated by commas."""
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     """Encryption and authentication of connections."""
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = "PLAIN"
-    """Authentication of the user, with SASL."""
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI"] = (
+        "PLAIN"
+    )
+    """Authentication of the user, with SASL; GSSAPI is Kerberos, with `binwright[kerberos]`."""
     sasl_username: str | None = None
-    """User name, or with sasl_token_url the client's id; required with SASL without a token."""
+    """User name, or with sasl_token_url the client's id; required for PLAIN and SCRAM."""
     sasl_password: SecretStr | None = None
     """Password, or the client's secret; with a user this or sasl_password_file."""
     sasl_password_file: Path | None = None
@@ -40,6 +42,10 @@ class KafkaSettings(Section):
     sasl_token_provider: Annotated[str | None, Field(min_length=1)] = None
     """Name of what gives tokens for OAUTHBEARER, of a package that is installed beside binwright:
     `aws-msk-iam` with `binwright[aws]`, or your own."""
+    sasl_kerberos_service_name: Annotated[str, Field(min_length=1)] = "kafka"
+    """Service in the brokers' principals SERVICE/HOST, for GSSAPI."""
+    sasl_kerberos_domain_name: Annotated[str | None, Field(min_length=1)] = None
+    """Host in the brokers' principals, if all have the same; unset: that of their address."""
     allow_cleartext_password: bool = False
     """Whether SASL_PLAINTEXT may send a password or token to another machine as it is."""
     ssl_ca_file: Path | None = None
@@ -73,7 +79,7 @@ class KafkaSettings(Section):
         for one, other in _EITHER:
             if getattr(self, one) and getattr(self, other):
                 raise ValueError(f"{one} and {other} are set: leave one of them out")
-        if not self.security_protocol.startswith("SASL"):
+        if not self.security_protocol.startswith("SASL") or self.sasl_mechanism == "GSSAPI":
             return self
         by_token = self.sasl_mechanism == "OAUTHBEARER"
         if by_token and not any(getattr(self, name) for name in _TOKENS):
@@ -96,6 +102,10 @@ class KafkaSettings(Section):
         self._refuse("ssl_key_", certificate, "ssl_certificate_file is unset")
         by_token = mechanism == "OAUTHBEARER"
         self._refuse("sasl_token_", by_token, f"sasl_mechanism is {mechanism}")
+        by_kerberos = mechanism == "GSSAPI"
+        self._refuse("sasl_kerberos_", by_kerberos, f"sasl_mechanism is {mechanism}")
+        for name in ("sasl_username", "sasl_password"):
+            self._refuse(name, not by_kerberos, "sasl_mechanism is GSSAPI")
         for source in ("sasl_token_file", "sasl_token_provider"):
             for name in (
                 "sasl_username",
