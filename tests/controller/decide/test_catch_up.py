@@ -8,7 +8,7 @@ import pytest
 from tests.builders import C, alive, group, measurement, owned
 from tests.controller.decide.driver import CONFIG, A, P, Q, assigned
 
-from binwright.controller.decide.catch_up import SLACK_S, with_backlogs
+from binwright.controller.decide.catch_up import PROVEN, SLACK_S, with_backlogs
 from binwright.controller.decide.events import Measured, Pack
 from binwright.controller.decide.group import Group
 from binwright.controller.decide.ownership import Released, State
@@ -111,12 +111,16 @@ def test_an_unknown_position_adds_nothing(position: object) -> None:
     assert not with_backlogs(group({}, config=CATCHING_UP), measured({P: 10**6}), 0.0).catch_up
 
 
-def test_the_need_shrinks_with_the_backlog_and_ends_with_it() -> None:
+def test_the_need_stays_as_the_backlog_shrinks_and_ends_with_it() -> None:
     found = with_backlogs(reading({P: 0, Q: 0}), measured({P: SLACK + 500, Q: SLACK + 100}), 0.0)
     assert (need(found, P), need(found, Q)) == (70.0, 30.0)
     found = with_backlogs(found, measured({P: SLACK + 300, Q: SLACK}), 0.0)
-    assert (need(found, P), need(found, Q)) == (50.0, RATE)
+    assert (need(found, P), need(found, Q)) == (70.0, RATE)
     assert set(found.catch_up) == {P}
+    fast = measured({P: 10**6}, rate=BytesPerSecond(65.0))
+    assert with_backlogs(found, fast, 0.0).catch_up[P] == 35.0, "all that a plan gives"
+    moving = replace(found, partitions=group({}, {P: Released(5)}).partitions)
+    assert with_backlogs(moving, measured({P: SLACK}), 0.0).catch_up[P] == 50.0, "not known"
     found = with_backlogs(found, measured({P: SLACK, Q: SLACK}), 0.0)
     assert not found.catch_up
 
@@ -138,23 +142,24 @@ def test_the_need_does_not_grow_while_rows_land_late(late: TableReport) -> None:
     member = replace(in_time.member(A), writing={"orders": late})
     found = with_backlogs(in_time.with_member(A, member), measured({P: SLACK + 500}), ON_TIME_S)
     assert need(found) == RATE + 30.0, "what is there stays"
-    found = with_backlogs(found, measured({P: SLACK + 100}), ON_TIME_S)
-    assert need(found) == RATE + 10.0
+    assert not with_backlogs(found, measured({P: SLACK}), ON_TIME_S).catch_up
 
 
 def test_the_sink_has_to_keep_up_for_a_while_before_the_need_grows() -> None:
     """At first nothing is late: a row has to be old to be."""
     backlog = measured({P: SLACK + 500})
     found = with_backlogs(reading({P: 0}, table()), backlog, 5.0)
-    found = with_backlogs(found, backlog, 5.0 + ON_TIME_S - 0.1)
+    found = with_backlogs(found, backlog, 5.0 + PROVEN * ON_TIME_S - 0.1)
     assert not found.catch_up
-    assert with_backlogs(found, backlog, 5.0 + ON_TIME_S).catch_up
+    assert with_backlogs(found, backlog, 5.0 + PROVEN * ON_TIME_S).catch_up
     member = replace(found.member(A), writing={"orders": table(age_s=ON_TIME_S + 1)})
     found = with_backlogs(found.with_member(A, member), backlog, 17.0)
     member = replace(found.member(A), writing={"orders": table()})
     found = with_backlogs(found.with_member(A, member), backlog, 18.0)
     assert not found.catch_up
-    assert with_backlogs(found, backlog, 18.0 + ON_TIME_S).catch_up, "from then on"
+    found = with_backlogs(found, backlog, 18.0 + PROVEN * ON_TIME_S - 0.1)
+    assert not found.catch_up, "from then on"
+    assert with_backlogs(found, backlog, 18.0 + PROVEN * ON_TIME_S).catch_up
 
 
 def test_a_topic_of_which_one_table_lands_in_time_may_get_more_consumers() -> None:

@@ -10,13 +10,16 @@ from binwright.protocol.model import BytesPerSecond, TopicPartition
 
 SLACK_S = 30.0
 """What a partition gets in this time is no backlog: a move, a restart, a burst leave as much."""
+PROVEN = 0.5
+"""Share of `on_time_s` for which rows have to land in time before a backlog adds consumers."""
 
 
 def with_backlogs(group: Group, measurement: Measurement, now: float) -> Group:
     """Return the group with what the measured partitions need to catch up.
 
-    Only while a topic's rows have landed in time for a while does the need grow: where the sink is
-    the limit, more consumers would land no more.
+    With its rate a partition needs at most what a plan gives a consumer. Only while a topic's rows
+    have landed in time for a while does the need grow: where the sink is the limit, more consumers
+    would land no more.
     """
     if not group.config.catch_up_s:
         return group
@@ -24,25 +27,29 @@ def with_backlogs(group: Group, measurement: Measurement, now: float) -> Group:
     group = replace(group, on_time=_on_time(group, topic, now))
     keeps_up = _sink_keeps_up(group, topic, now)
     for measured in measurement.partitions:
-        partition = TopicPartition(measurement.topic, measured.partition)
+        partition = TopicPartition(topic, measured.partition)
         before, need = catch_up.get(partition, 0.0), _need(group, partition, measured)
-        if not keeps_up:
-            need = min(before, need)
+        if need:
+            # Not less as the backlog shrinks, or there would always be as long to go.
+            need = max(before, need) if keeps_up else before
+            need = min(need, max(0.0, group.config.capacity - (measured.rate or 0.0)))
         if need:
             catch_up = catch_up.set(partition, BytesPerSecond(need))
-        elif before:
+        elif need is not None and before:
             catch_up = catch_up.delete(partition)
     return replace(group, catch_up=catch_up)
 
 
-def _need(group: Group, partition: TopicPartition, measured: PartitionRate) -> float:
-    """Return bytes/s beside the rate; with it, at most what a plan gives a consumer."""
+def _need(group: Group, partition: TopicPartition, measured: PartitionRate) -> float | None:
+    """Return bytes/s beside the rate.
+
+    None: it is not known how much is left to read, as while a partition moves.
+    """
     position = _position(group, partition)
     if position is None or measured.bytes_per_record is None or measured.rate is None:
-        return 0.0
+        return None
     backlog = max(0, measured.end - max(position, measured.start)) * measured.bytes_per_record
-    need = max(0.0, backlog - SLACK_S * measured.rate) / group.config.catch_up_s
-    return min(need, max(0.0, group.config.capacity - measured.rate))
+    return max(0.0, backlog - SLACK_S * measured.rate) / group.config.catch_up_s
 
 
 def _position(group: Group, partition: TopicPartition) -> int | None:
@@ -70,4 +77,4 @@ def _sink_keeps_up(group: Group, topic: str, now: float) -> bool:
     if topic not in group.writers:
         return True  # nothing is known of its tables
     since = group.on_time.get(topic)
-    return since is not None and now - since >= group.config.on_time_s
+    return since is not None and now - since >= PROVEN * group.config.on_time_s
