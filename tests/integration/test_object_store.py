@@ -35,6 +35,7 @@ from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import is_lease
 from binwright.protocol.ports.lake import Batch, FileSlice, Lake, Table
 from binwright.runtime.settings import LakeSettings, Target
+from binwright.testing.control_topics import loop_ms
 from binwright.testing.data_topics import FakeDataReader
 
 pytestmark = [
@@ -140,7 +141,7 @@ class Bucket:
             append_limit_s=60.0,
             bus=self.scene.bus,
             landing_topic=LANDING,
-            announcements=LandingTopic(self.scene.bus, LANDING),
+            announcements=LandingTopic(self.scene.bus, LANDING, loop_ms),
             orders=TableOrders(self.scene.bus, ORDERS),
             reader=FakeDataReader(self.scene.topics, GROUP),
             staging=self.staging,

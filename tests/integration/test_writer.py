@@ -29,6 +29,7 @@ from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.lake import Table
 from binwright.runtime.settings import LakeSettings, Target
+from binwright.testing.control_topics import loop_ms
 from binwright.testing.data_topics import FakeDataReader
 
 pytestmark = pytest.mark.integration
@@ -92,7 +93,7 @@ class Ground:
                 append_limit_s=60.0,
                 bus=self.scene.bus,
                 landing_topic=LANDING,
-                announcements=LandingTopic(self.scene.bus, LANDING),
+                announcements=LandingTopic(self.scene.bus, LANDING, loop_ms),
                 orders=TableOrders(self.scene.bus, ORDERS),
                 reader=FakeDataReader(self.scene.topics, GROUP),
                 staging=self.scene.staging,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
-from tests.simulation.world import CONFIG, METADATA, ORDERS, P, World, loop_ms, until, world
+from tests.simulation.world import CONFIG, METADATA, ORDERS, P, World, until, world
 
 from binwright.controller.decide.states import Sentinel
 from binwright.protocol import wire
@@ -23,7 +23,7 @@ from binwright.protocol.group_orders import (
 )
 from binwright.protocol.messages import Approved, OrderRecord, Planned
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.testing.control_topics import READ_RECORDS, FakeControlTopics
+from binwright.testing.control_topics import READ_RECORDS, FakeControlTopics, loop_ms
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

@@ -43,7 +43,7 @@ from binwright.protocol.ports.lake import Table
 from binwright.protocol.selection import Selection
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import MonitorSettings, Target
-from binwright.testing.control_topics import FakeControlTopics
+from binwright.testing.control_topics import FakeControlTopics, loop_ms
 from binwright.testing.data_topics import FakeDataReader, FakePace, FakeTopics
 from binwright.testing.fleet import FakeFleet
 from binwright.testing.lake import FakeLake
@@ -77,11 +77,6 @@ async def until(condition: Callable[[], bool], timeout_s: float = 120.0) -> None
     while not condition():
         assert asyncio.get_running_loop().time() < deadline, f"not true within {timeout_s} s"
         await asyncio.sleep(0.25)
-
-
-def loop_ms() -> int:
-    """Return the virtual clock's time, ms."""
-    return int(asyncio.get_running_loop().time() * 1000)
 
 
 class MortalControlTopics:
@@ -136,7 +131,7 @@ class Process:
             append_limit_s=60.0,
             bus=bus,
             landing_topic=LANDING,
-            announcements=LandingTopic(bus, LANDING),
+            announcements=LandingTopic(bus, LANDING, loop_ms),
             orders=TableOrders(bus, ORDERS),
             reader=reader,
             staging=staging,

@@ -20,6 +20,11 @@ class _Log:
     end: int = 0
 
 
+def loop_ms() -> int:
+    """Return the time as a `FakeControlTopics` stamps records, ms."""
+    return int(asyncio.get_running_loop().time() * 1000)
+
+
 class FakeControlTopics:
     """Kafka's control topics in memory.
 
@@ -226,7 +231,7 @@ class FakeControlTopics:
         return logs[partition]
 
     async def _append(self, log: _Log, key: bytes, value: bytes | None) -> int:
-        now_ms = int(asyncio.get_running_loop().time() * 1000)
+        now_ms = loop_ms()
         log.records.append(Record(log.end, now_ms, key, value))
         log.end += 1
         await self._wake()

@@ -26,7 +26,7 @@ from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.lake import Footer, Lake, Table
 from binwright.protocol.table_orders import TableOrder
 from binwright.runtime.settings import Target
-from binwright.testing.control_topics import FakeControlTopics
+from binwright.testing.control_topics import FakeControlTopics, loop_ms
 from binwright.testing.data_topics import FakeDataReader, FakeTopics
 from binwright.testing.lake import FakeLake
 from binwright.testing.lake_storage import FakeStorage
@@ -200,7 +200,7 @@ class Process:
             append_limit_s=append_limit_s,
             bus=scene.bus,
             landing_topic=LANDING,
-            announcements=LandingTopic(scene.bus, LANDING),
+            announcements=LandingTopic(scene.bus, LANDING, loop_ms),
             orders=TableOrders(scene.bus, ORDERS),
             reader=self.reader,
             staging=scene.staging,

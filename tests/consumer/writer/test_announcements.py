@@ -18,7 +18,7 @@ from binwright.consumer.writer.announcements import (
 from binwright.kafka.control_records import LANDING_PARTITIONS, landing_partition
 from binwright.protocol import wire
 from binwright.runtime.run import background_tasks
-from binwright.testing.control_topics import FakeControlTopics, FakeReader
+from binwright.testing.control_topics import FakeControlTopics, FakeReader, loop_ms
 
 pytestmark = pytest.mark.looptime
 
@@ -34,12 +34,14 @@ class Table:
     topic: str
     room: bool = True
     offsets: list[int] = field(default_factory=list)
+    ages_s: list[float] = field(default_factory=list)
     read_up_to: int = 0
     lost: list[str] = field(default_factory=list)
     got: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def apply(self, announced: Announced, read_up_to: int) -> None:
         self.offsets += [offset for offset, _ in announced]
+        self.ages_s += [staged.age_s for _, staged in announced]
         self.read_up_to = max(read_up_to, self.read_up_to)
         if announced:
             self.got.set()
@@ -70,7 +72,7 @@ class World:
 
     def __init__(self) -> None:
         self.bus = CountingTopics({LANDING: LANDING_PARTITIONS})
-        self.landing = LandingTopic(self.bus, LANDING)
+        self.landing = LandingTopic(self.bus, LANDING, loop_ms)
         self.announced: dict[str, list[int]] = {}
 
     async def announce(
@@ -107,6 +109,18 @@ async def test_tables_of_one_partition_share_a_reader_and_each_gets_its_own() ->
 
         assert [t.offsets for t in all_of_them] == [world.announced[t] for t in TABLES]
         assert world.bus.opened == 1
+
+
+async def test_rows_age_while_their_announcement_waits() -> None:
+    """As while the table is paused, or has no writer; clocks may differ by a little."""
+    async with tables(TABLES[0]) as (world, (table,)):
+        await world.announce(table.topic)
+        await asyncio.sleep(20.0)
+        await world.announce(table.topic)
+        await asyncio.sleep(4.0)
+        world.landing.subscribe(table.subscription())
+        await asyncio.sleep(1.0)
+        assert table.ages_s == pytest.approx([24.0, 0.0], abs=0.1)
 
 
 async def test_an_announcement_of_a_file_that_is_no_consumers_is_refused(

@@ -25,7 +25,7 @@ from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.runtime.http import Listener
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import load_settings
-from binwright.testing.control_topics import FakeControlTopics
+from binwright.testing.control_topics import FakeControlTopics, loop_ms
 from binwright.views.page.order_desk import OrderDesk
 from binwright.views.page.server import Page
 
@@ -36,11 +36,6 @@ LIMIT = BytesPerSecond(1_000_000)
 CONNECT_S = 20.0
 
 Reading = Mapping[TopicPartition, int | None]
-
-
-def loop_ms() -> int:
-    """Return the time as a `FakeControlTopics` stamps records."""
-    return int(asyncio.get_running_loop().time() * 1000)
 
 
 def page(*topics: str, pattern: bool = False, desk: OrderDesk | None = None) -> Page:

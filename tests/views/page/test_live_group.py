@@ -5,13 +5,13 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
-from tests.views.page.group import GROUP, METADATA, METRICS, TOPICS, Group, loop_ms, page
+from tests.views.page.group import GROUP, METADATA, METRICS, TOPICS, Group, page
 
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import ControlTopics, Record
 from binwright.runtime.run import background_tasks
-from binwright.testing.control_topics import FakeControlTopics
+from binwright.testing.control_topics import FakeControlTopics, loop_ms
 from binwright.views.page.live_group import LiveGroup
 
 pytestmark = pytest.mark.looptime

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.views.page.group import GROUP, ORDERS, TOPICS, Group, loop_ms, table
+from tests.views.page.group import GROUP, ORDERS, TOPICS, Group, table
 
 from binwright.kafka.control_records import Decoder
 from binwright.protocol import wire
@@ -23,7 +23,7 @@ from binwright.protocol.savings import Savings, SimulatedCost
 from binwright.runtime.http import Posted
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import load_settings
-from binwright.testing.control_topics import FakeControlTopics
+from binwright.testing.control_topics import FakeControlTopics, loop_ms
 from binwright.views.page.order_desk import OrderDesk
 
 pytestmark = pytest.mark.looptime

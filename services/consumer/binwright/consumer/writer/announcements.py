@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import structlog
 
@@ -13,7 +13,7 @@ from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.messages import Staged
 from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
 from binwright.protocol.wire import message_key
-from binwright.runtime.clock import loop_s
+from binwright.runtime.clock import loop_s, wall_ms
 
 log = structlog.get_logger()
 
@@ -25,6 +25,9 @@ TURN_S = 1.0
 AHEAD_S = 1.0
 """A table that is ahead of another waits for records only so long: longer than a broker takes to
 answer a fetch that was moved."""
+
+CLOCKS_S = 5.0
+"""By so much clocks may differ: a shorter wait in the topic does not count as age of rows."""
 
 Announced = Sequence[tuple[int, Staged]]
 """Announcements to one table: offset in the landing topic and message, in offset order."""
@@ -49,7 +52,7 @@ class Subscription:
     turn: int = 0  # of its last records
     decoder: Decoder[Staged] = field(default_factory=lambda: Decoder(wire.decode_staged))
 
-    async def take(self, records: Sequence[Record], position: int) -> None:
+    async def take(self, records: Sequence[Record], position: int, now_ms: int) -> None:
         """Hand out what is this table's of consecutive records, which end before `position`."""
         key = self.table.encode()
         # Announcements of other tables, and those read before, are not decoded.
@@ -60,10 +63,16 @@ class Subscription:
                 fields = {"table": self.table, "offset": record.offset, "file": message.file}
                 log.error("announcement.refused", **fields, reason=reason)
             else:
-                announced.append((record.offset, message))
+                announced.append((record.offset, _older(message, now_ms - record.timestamp_ms)))
         self.next = position
         # The parts of an announcement are needed again until all of them are read.
         await self.apply(announced, 0 if self.decoder.has_parts else position)
+
+
+def _older(staged: Staged, waited_ms: int) -> Staged:
+    """Return an announcement with the age that its rows have once it is read."""
+    waited_s = waited_ms / 1000
+    return replace(staged, age_s=staged.age_s + waited_s) if waited_s > CLOCKS_S else staged
 
 
 class LandingTopic:
@@ -73,16 +82,18 @@ class LandingTopic:
     back for them in turns.
     """
 
-    def __init__(self, bus: ControlTopics, topic: str) -> None:
-        """Use the topic; `subscribe` begins to read a partition."""
-        self._bus, self._topic = bus, topic
+    def __init__(self, bus: ControlTopics, topic: str, now_ms: Callable[[], int] = wall_ms) -> None:
+        """Use the topic; `subscribe` begins to read a partition. `now_ms` is the wall clock."""
+        self._bus, self._topic, self._now_ms = bus, topic, now_ms
         self._partitions: dict[int, _PartitionReader] = {}
 
     def subscribe(self, subscription: Subscription) -> None:
         """Begin to read for a table; a subscription that it has is replaced."""
         partition = landing_partition(subscription.table)
         if partition not in self._partitions:
-            self._partitions[partition] = _PartitionReader(self._bus, self._topic, partition)
+            self._partitions[partition] = _PartitionReader(
+                self._bus, self._topic, partition, self._now_ms
+            )
         self._partitions[partition].add(subscription)
 
     async def unsubscribe(self, table: str) -> None:
@@ -101,9 +112,12 @@ class LandingTopic:
 class _PartitionReader:
     """Reads one partition while a table subscribes to it."""
 
-    def __init__(self, bus: ControlTopics, topic: str, partition: int) -> None:
+    def __init__(
+        self, bus: ControlTopics, topic: str, partition: int, now_ms: Callable[[], int]
+    ) -> None:
         self.changed = asyncio.Event()  # subscriptions, or the room of one
         self._bus, self._topic, self._partition = bus, topic, partition
+        self._now_ms = now_ms
         self._subscriptions: dict[str, Subscription] = {}
         self._reader: Reader | None = None
         self._turn = 0
@@ -183,7 +197,7 @@ class _PartitionReader:
         for each in list(self._subscriptions.values()):
             if start <= each.next < position and each.has_room():
                 each.turn = self._turn
-                await each.take(records, position)
+                await each.take(records, position, self._now_ms())
         return bool(records)
 
     async def _read_until_changed(self, reader: Reader, timeout_s: float) -> Sequence[Record]:
