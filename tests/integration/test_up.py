@@ -176,7 +176,7 @@ async def test_own_records_land_and_the_same_command_goes_on_with_the_table(
         await produce(at.kafka, RECORDS)
         assert (await audited(at, lambda report: bool(report["clean"])))["rows"] == RECORDS
         await asyncio.to_thread(check_the_token_stays_in_its_file, tmp_path, Path(at.token_file))
-        await check_a_topic_that_is_made_anew_lands_beside_the_old_one(at)
+        await check_a_recreated_topic_lands_beside_the_old_one(at)
     assert not processes_in(tmp_path)
     async with system(tmp_path, monkeypatch) as at:
         await produce(at.kafka, RECORDS)
@@ -197,7 +197,7 @@ async def test_own_records_land_and_the_same_command_goes_on_with_the_table(
     assert "--bootstrap-servers" in why
 
 
-async def check_a_topic_that_is_made_anew_lands_beside_the_old_one(at: Running) -> None:
+async def check_a_recreated_topic_lands_beside_the_old_one(at: Running) -> None:
     """Soon it is longer than it ever was."""
     await recreate(at.kafka)
     await produce(at.kafka, 2 * RECORDS)

@@ -42,6 +42,8 @@ BENCHES: Mapping[str, Bench] = {
         {
             "scaling-w1": "Workload 1 in ordinary groups",
             "scaling-w2": "Workload 2 in ordinary groups",
+            "scaling-w1-skew": "Workload 1, skewed, to a group that is assigned, too",
+            "scaling-w2-skew": "Workload 2, skewed, to a group that is assigned, too",
             "scaling-assignors": "A skewed load by assignor",
         },
         _scaling,
