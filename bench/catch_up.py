@@ -22,13 +22,14 @@ from typing import Any
 from bench import figures
 from bench.landing.bench_broker import RECORD_BYTES, BenchBroker, until
 from bench.landing.forms import BYTES
-from bench.paced_group import paced, paced_group
+from bench.paced_group import paced, paced_group, settings_of
 from binwright.local.kafka import run_broker
 from binwright.local.server import no_progress
 from binwright.local.spark import SparkServer, run_spark
+from binwright.local.stack import Servers
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.logs import configure_logging
-from binwright.runtime.settings import KafkaSettings, Settings, load_settings
+from binwright.runtime.settings import KafkaSettings, Settings
 from binwright.views.group_view import GroupView
 
 PARTITIONS = 8
@@ -81,28 +82,11 @@ def print_line(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-def case(name: str, kafka: KafkaSettings, spark: SparkServer, place: Path, **more: Any) -> Case:
-    """Return a group in a directory of its own; `more` are settings of its controller."""
+def case(name: str, ran: Servers, place: Path, slots: int) -> Case:
+    """Return a group in a directory of its own, with so many consumers at most."""
     (place / name).mkdir()
-    settings = load_settings(
-        group=name,
-        topics=(name,),
-        kafka=kafka.model_dump(),
-        lake={
-            "path": str(place / name / "lake"),
-            "spark": spark.address,
-            "token_file": spark.token_file,
-        },
-        monitor={"topic": f"{name}.metrics", "window_s": WINDOW_S, "groups": False},
-        controller={
-            "limit_bytes_per_s": LIMIT,
-            "catch_up_s": CATCH_UP_S,
-            "replan_interval_s": 10.0,
-            "process_logs": place / name,
-            **more,
-        },
-    )
-    return Case(name, settings, LIVE)
+    chosen = {"limit_bytes_per_s": LIMIT, "catch_up_s": CATCH_UP_S, "max_slots": slots}
+    return Case(name, settings_of(name, ran, place / name, window_s=WINDOW_S, **chosen), LIVE)
 
 
 async def backlog(each: Case, broker: BenchBroker, place: Path) -> dict[str, Any]:
@@ -130,7 +114,7 @@ async def step(each: Case, broker: BenchBroker, place: Path) -> dict[str, Any]:
         async with broker.load([topic], PARTITIONS, STEP_FROM):
             await until(lambda: bool(each.view.landed), BEGIN_S, "rows land")
             await each.within_target()
-            await asyncio.sleep(WINDOW_S)
+            await asyncio.sleep(WINDOW_S)  # the monitor's window is full of this load, no other
             before = each.consumers
             each.live, each.worst_s = STEP * STEP_FROM, 0.0
             async with broker.load([topic], PARTITIONS, (STEP - 1) * STEP_FROM):
@@ -178,10 +162,10 @@ async def measure(place: Path, wanted: list[str]) -> dict[str, Any]:
         run_broker(place / "kafka", progress=no_progress) as kafka,
         run_spark(place / "spark", progress=no_progress) as spark,
     ):
-        settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers)
-        broker = BenchBroker(settings)
+        ran = Servers(kafka.bootstrap_servers, spark.address, 0.0, spark.token_file)
+        broker = BenchBroker(KafkaSettings(bootstrap_servers=kafka.bootstrap_servers))
         for name in wanted:
-            one = case(name, settings, spark, place, max_slots=1 if name == "one" else 3)
+            one = case(name, ran, place, 1 if name == "one" else 3)
             if name == "step":
                 found[name] = await step(one, broker, place)
             elif name == "sink":

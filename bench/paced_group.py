@@ -4,12 +4,13 @@ import contextlib
 import os
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.local.stack import services
+from binwright.local.stack import Servers, services
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings import Settings, load_settings
 from binwright.views.follower import watch_group
 from binwright.views.group_view import GroupView
 
@@ -22,6 +23,28 @@ def paced(bytes_per_s: float) -> Mapping[str, str]:
         "BENCH_PACE": str(bytes_per_s),
         "PYTHONPATH": os.pathsep.join([str(HOOKS), str(ROOT)]),
     }
+
+
+def settings_of(
+    name: str, ran: Servers, directory: Path, *, window_s: float, **controller: Any
+) -> Settings:
+    """Return the settings of a group of one topic, which has its name, and plans each ten seconds.
+
+    Args:
+        name: The group's.
+        ran: Kafka and Spark.
+        directory: Of its tables and its consumers' logs.
+        window_s: The monitor's.
+        controller: Its other settings.
+    """
+    return load_settings(
+        group=name,
+        topics=(name,),
+        kafka={"bootstrap_servers": ran.bootstrap_servers},
+        lake={"path": str(directory / "lake"), "spark": ran.spark, "token_file": ran.token_file},
+        monitor={"topic": f"{name}.metrics", "window_s": window_s, "groups": False},
+        controller={"replan_interval_s": 10.0, "process_logs": directory, **controller},
+    )
 
 
 @contextlib.asynccontextmanager

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import figures
-from bench.paced_group import paced, paced_group
+from bench.paced_group import paced, paced_group, settings_of
 from binwright.audit.audit import AuditResult, audit
 from binwright.fleets.process import process_fleet
 from binwright.local.stack import Servers, servers
@@ -27,7 +27,7 @@ from binwright.recordings.load import run_load
 from binwright.recordings.load_pacing import Load
 from binwright.recordings.streams import PerCent
 from binwright.runtime.logs import configure_logging
-from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.settings import Settings
 from binwright.views.group_view import GroupView
 
 LIMIT, TIMES = 200_000.0, 3.0  # bytes/s, and how many times that is written
@@ -77,22 +77,10 @@ class Side:
         sys.stderr.write(f"killed consumer {slot}\n")
 
 
-def settings_of(name: str, ran: Servers, directory: Path, *, split: bool) -> Settings:
-    """Return a group's settings: a low limit, and room for six consumers."""
-    return load_settings(
-        group=name,
-        topics=(name,),
-        kafka={"bootstrap_servers": ran.bootstrap_servers},
-        lake={"path": str(directory / "lake"), "spark": ran.spark, "token_file": ran.token_file},
-        monitor={"topic": f"{name}.metrics", "window_s": 8.0, "groups": False},
-        controller={
-            "limit_bytes_per_s": LIMIT,
-            "split": split,
-            "max_slots": 6,
-            "replan_interval_s": 10.0,
-            "process_logs": directory,
-        },
-    )
+def side_of(name: str, ran: Servers, directory: Path, *, split: bool) -> Side:
+    """Return a group with a low limit, and room for six consumers."""
+    chosen = {"limit_bytes_per_s": LIMIT, "split": split, "max_slots": 6}
+    return Side(settings_of(name, ran, directory, window_s=8.0, **chosen))
 
 
 async def measure(side: Side, directory: Path, seconds: float, *, kills: bool) -> dict[str, Any]:
@@ -179,8 +167,8 @@ async def compare(directory: Path, seconds: float) -> dict[str, Any]:
         for name, split in (("split", True), ("alone", False)):
             place = directory / name
             place.mkdir()
-            side = Side(settings_of(name, ran, place, split=split))
-            found[name] = await measure(side, place, seconds, kills=split)
+            one = side_of(name, ran, place, split=split)
+            found[name] = await measure(one, place, seconds, kills=split)
     return found
 
 

@@ -107,6 +107,13 @@ class CreateAcls(Request[_Create]):  # type: ignore[misc]  # aiokafka has no typ
         return request_struct_class([tuple(rule) for rule in self._rules])
 
 
+async def add_rules(owner: KafkaSettings, rules: Sequence[Acl]) -> None:
+    """Add rules, as who may."""
+    async with ClusterClient(owner) as cluster:
+        answer: Any = await cluster.send_to_controller(CreateAcls(rules))
+        assert [code for code, _ in answer.results] == [0] * len(rules)
+
+
 def _settings(
     listener: int, controller: int, guarded: int, users: Sequence[str], *, denies: bool
 ) -> dict[str, str]:
@@ -144,9 +151,7 @@ async def guarded_broker(
         settings = _settings(listener, controller, guarded, users, denies=denies)
     async with run_broker(directory, port=listener, settings=settings) as broker:
         owner = KafkaSettings(bootstrap_servers=broker.bootstrap_servers)
-        async with ClusterClient(owner) as cluster:
-            answer: Any = await cluster.send_to_controller(CreateAcls(rules))
-            assert [code for code, _ in answer.results] == [0] * len(rules)
+        await add_rules(owner, rules)
         yield (
             owner,
             {

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from bench.paced_group import paced
-from bench.split import PACE, Side, measure, settings_of
+from bench.split import PACE, measure, side_of
 
 from binwright.local.stack import Servers
 
@@ -20,7 +20,7 @@ async def test_a_split_partition_lands_once_though_a_helper_and_its_owner_are_ki
         monkeypatch.setenv(name, value)
     logs = lake.parent / "split"
     logs.mkdir()
-    side = Side(settings_of("split", Servers(broker, spark_url, 0.0), logs, split=True))
+    side = side_of("split", Servers(broker, spark_url, 0.0), logs, split=True)
     found = await measure(side, logs, SECONDS, kills=True)
     assert found["audit_clean"], found
     assert found["deaths"] >= 2, found

@@ -200,11 +200,11 @@ MEANINGS = CONTROL_MEANINGS | {
     ),
     "partition.started": "The consumer reads a partition from this offset on.",
     "partition.stopped": "The consumer stopped reading a partition.",
+    "pass.failed": "A pass of the monitor failed; the next one follows after a pause.",
+    "pass.recovered": "The monitor measures again.",
     "password.readable": (
         "Every user of the machine may read the settings file, in which a password is."
     ),
-    "pass.failed": "A pass of the monitor failed; the next one follows after a pause.",
-    "pass.recovered": "The monitor measures again.",
     "pattern.refused": "A group's pattern is not a regular expression and is ignored.",
     "probe.left": (
         "The topic with which `brokers apply` measures how long producers wait could not be "

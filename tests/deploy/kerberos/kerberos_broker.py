@@ -1,18 +1,17 @@
 """A broker whose clients authenticate by Kerberos, and whose authorizer knows two of them."""
 
-import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from aiokafka import AIOKafkaProducer
 from tests.deploy.kerberos.kdc import DOMAIN, Kdc, run_kdc
-from tests.integration.authorization import GROUP, TOPIC, CreateAcls, acl
+from tests.integration.authorization import GROUP, TOPIC, acl, add_rules
+from tests.integration.security.commands import environment
 from tests.integration.topics import create_topic
 
-from binwright.kafka.client import ClusterClient, client_options
+from binwright.kafka.client import client_options
 from binwright.local.kafka import run_broker
 from binwright.local.server import HOST, reserve_port
 from binwright.runtime.settings import KafkaSettings
@@ -67,9 +66,9 @@ class KerberosBroker:
         kerberos = {"KRB5_CONFIG": str(self.kdc.config), "KRB5CCNAME": "MEMORY:"}
         if user:
             kerberos["KRB5_CLIENT_KTNAME"] = str(self.keytabs[user])
-        passed = {name: each for name, each in os.environ.items() if not name.startswith("KRB5")}
-        settings = {f"BINWRIGHT_KAFKA__{name.upper()}": str(v) for name, v in section.items()}
-        return {**passed, **kerberos, **settings, "PYTHONPATH": str(self.packages)}
+        passed = environment(section).items()
+        clean = {name: each for name, each in passed if not name.startswith("KRB5")}
+        return {**clean, **kerberos, "PYTHONPATH": str(self.packages)}
 
 
 def _settings(port: int, open_port: int, controller: int, keytab: Path) -> dict[str, str]:
@@ -117,7 +116,6 @@ async def _prepare(owner: KafkaSettings) -> None:
     await create_topic(owner, ORDERS, 1)
     async with AIOKafkaProducer(**client_options(owner)) as producer:
         await producer.send_and_wait(ORDERS, RECORD.encode())
-    async with ClusterClient(owner) as cluster:
-        rules = [acl(READER, "Read", TOPIC, ORDERS), acl(READER, "Read", GROUP, READERS)]
-        answer: Any = await cluster.send_to_controller(CreateAcls(rules))
-        assert [code for code, _ in answer.results] == [0] * len(rules)
+    await add_rules(
+        owner, [acl(READER, "Read", TOPIC, ORDERS), acl(READER, "Read", GROUP, READERS)]
+    )

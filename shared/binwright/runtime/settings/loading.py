@@ -34,6 +34,11 @@ def _is_service_variable(name: str) -> bool:
     return any(name.startswith((f"{s}_SERVICE_", f"{s}_PORT")) for s in services)
 
 
+def _settings_file() -> Path | None:
+    path = os.environ.get(FILE_VARIABLE)
+    return Path(path) if path else None
+
+
 def load_settings(**given: Any) -> Settings:
     """Return the settings of a group; see `load`."""
     return load(Settings, **given)
@@ -45,10 +50,9 @@ def load(program: type[Program], **given: Any) -> Program:
     Raises:
         SettingsError: A value or key is wrong, or the file cannot be read; names every fault.
     """
-    path = os.environ.get(FILE_VARIABLE)
-    file = Path(path) if path else None
+    file = _settings_file()
     if file and not file.is_file():
-        raise SettingsError(f"no such file: {path} (--settings, or {FILE_VARIABLE})")
+        raise SettingsError(f"no such file: {file} (--settings, or {FILE_VARIABLE})")
     known = {f"{PREFIX}{name}".upper() for name in EVERY_NAME} | _OTHER_VARIABLES
     unknown = [
         name
@@ -72,10 +76,8 @@ def load(program: type[Program], **given: Any) -> Program:
 
 def readable_password() -> Path | None:
     """Return the settings file if it has a password and every user of the machine may read it."""
-    if not (path := os.environ.get(FILE_VARIABLE)):
-        return None
-    file = Path(path)
-    if not file.stat().st_mode & stat.S_IROTH:
+    file = _settings_file()
+    if file is None or not file.stat().st_mode & stat.S_IROTH:
         return None
     tables = tomllib.loads(file.read_text(encoding="utf-8"))
     return file if "sasl_password" in tables.get("kafka", {}) else None

@@ -81,7 +81,8 @@ async def _brokers(servers: Awaitable[Servers | Finding], settings: Settings) ->
     found = await servers
     file = settings.kafka.ssl_certificate_file
     own = [brokers.certificate(str(file), valid_s(file))] if file else []
-    own += [brokers.readable_password(str(file))] if (file := readable_password()) else []
+    if readable := readable_password():
+        own.append(brokers.readable_password(str(readable)))
     if isinstance(found, Finding):
         return [found, *own]
     general = ", ".join(general_checks(settings.kafka))

@@ -24,8 +24,10 @@ def with_backlogs(group: Group, measurement: Measurement, now: float) -> Group:
     if not group.config.catch_up_s:
         return group
     catch_up, topic = group.catch_up, measurement.topic
-    group = replace(group, on_time=_on_time(group, topic, now))
-    keeps_up = _sink_keeps_up(group, topic, now)
+    on_time = _on_time(group, topic, now)
+    since, proven_s = on_time.get(topic, now), PROVEN * group.config.on_time_s
+    # Of a topic without a writer nothing is known of its tables.
+    keeps_up = topic not in group.writers or (topic in on_time and now - since >= proven_s)
     for measured in measurement.partitions:
         partition = TopicPartition(topic, measured.partition)
         before, need = catch_up.get(partition, 0.0), _need(group, partition, measured)
@@ -37,7 +39,7 @@ def with_backlogs(group: Group, measurement: Measurement, now: float) -> Group:
             catch_up = catch_up.set(partition, BytesPerSecond(need))
         elif need is not None and before:
             catch_up = catch_up.delete(partition)
-    return replace(group, catch_up=catch_up)
+    return replace(group, catch_up=catch_up, on_time=on_time)
 
 
 def _need(group: Group, partition: TopicPartition, measured: PartitionRate) -> float | None:
@@ -70,11 +72,3 @@ def _on_time(group: Group, topic: str, now: float) -> Map[str, float]:
     ):
         return group.on_time.set(topic, group.on_time.get(topic, now))
     return group.on_time.delete(topic) if topic in group.on_time else group.on_time
-
-
-def _sink_keeps_up(group: Group, topic: str, now: float) -> bool:
-    """Whether rows have landed in time for so long that consumers are what a backlog lacks."""
-    if topic not in group.writers:
-        return True  # nothing is known of its tables
-    since = group.on_time.get(topic)
-    return since is not None and now - since >= PROVEN * group.config.on_time_s
