@@ -4,8 +4,12 @@ import ast
 import asyncio
 import functools
 import gc
+import logging
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 # The gate draws the same examples every time, and counts on no machine's speed.
@@ -38,3 +42,13 @@ def _parsed_whole(parse: Any) -> Any:
                 gc.enable()
 
     return whole
+
+
+@pytest.fixture(autouse=True)
+def logging_restored() -> Iterator[None]:
+    """Leave logging as it was: a test that configures it writes to a file that closes with it."""
+    root, before = logging.getLogger(), structlog.get_config()
+    handlers, level = list(root.handlers), root.level
+    yield
+    structlog.configure(**before)
+    root.handlers[:], root.level = handlers, level

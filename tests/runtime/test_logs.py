@@ -1,22 +1,11 @@
 """A line of the log shows what strangers sent, and does nothing to a terminal."""
 
 import logging
-from collections.abc import Iterator
 
 import pytest
 import structlog
 
 from binwright.runtime.logs import configure_logging
-
-
-@pytest.fixture(autouse=True)
-def restored() -> Iterator[None]:
-    """Leave logging as it was."""
-    root, before = logging.getLogger(), structlog.get_config()
-    handlers, level = list(root.handlers), root.level
-    yield
-    structlog.configure(**before)
-    root.handlers[:], root.level = handlers, level
 
 
 @pytest.mark.parametrize(

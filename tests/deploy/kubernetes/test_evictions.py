@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from tests.deploy.kubernetes.sandbox import ACCOUNT, Sandbox, template, until
+from tests.deploy.kubernetes.sandbox import ACCOUNT, Sandbox, is_ready, template, until
 from tests.deploy.policies import objects
 
 from binwright.controller.fleets.kubernetes.fleet import KubernetesFleet
@@ -153,7 +153,8 @@ async def test_a_slot_that_may_be_restarted_leaves_its_node(
     fleet.renew(slots(0))
 
     async def moved() -> bool:
-        return await sandbox.running() == {0, 1} and await node_of(sandbox, 0) != node
+        pod = (await sandbox.pods()).get(Slot(0))  # asked for once: the next has no node at first
+        return pod is not None and is_ready(pod) and pod["spec"]["nodeName"] != node
 
     await until(moved)
     await sandbox.wait_for_event("ConsumerRestarted", f"slot 0: node {node} is cordoned")
