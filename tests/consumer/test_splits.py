@@ -3,10 +3,20 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from tests.consumer.harness import LANDING, ConsumerHarness, P, harness, landing_partition, until
+from tests.consumer.harness import (
+    CONFIG,
+    LANDING,
+    C,
+    ConsumerHarness,
+    P,
+    harness,
+    landing_partition,
+    until,
+)
 
 from binwright.protocol import wire
 from binwright.protocol.messages import OffsetRange, Report, Staged, StartReading
@@ -40,8 +50,10 @@ async def split(b: ConsumerHarness, *slots: Slot) -> None:
     await b.command(SplitReading(term=1, epoch=b.epoch, partitions=partitions))
 
 
-async def reply(b: ConsumerHarness, request: StageRange, *, end: int | None = None) -> None:
-    """Reply as the helper: it has staged the range, or what is before `end`."""
+async def reply(
+    b: ConsumerHarness, request: StageRange, *, end: int | None = None, size: int = 1
+) -> None:
+    """Reply as the helper: it has staged the range, or what is before `end`, in so many bytes."""
     first, last = request.range
     piece = OffsetRange(first, last if end is None else end)
     file = Staged(
@@ -50,7 +62,7 @@ async def reply(b: ConsumerHarness, request: StageRange, *, end: int | None = No
         topic_id=request.topic_id,
         file=f"1-5-{request.number}-0123abcd.parquet",
         rows=piece.next - first,
-        bytes=1,
+        bytes=size,
         ranges={P: piece},
         slot=HELPER,
         epoch=5,
@@ -103,6 +115,30 @@ async def test_the_owner_announces_what_helpers_staged_in_the_order_of_offsets()
         assert all(shares.values())
         stopped = await b.stop(P)
         assert stopped.next == {P: b.staged_end(P)}
+
+
+async def test_what_the_owner_announces_is_its_backlog_whoever_staged_it() -> None:
+    async with owner() as b:
+        await reply(b, requests(b)[0], size=10**8)
+        assert b.ingest._backlog.bytes < 10**8, "it is not announced yet"
+        await until(lambda: HELPER in {m.slot for m in b.staged()})
+        await until(lambda: b.ingest._backlog.bytes >= 10**8, patience_s=1)
+
+
+async def test_a_topic_that_does_not_land_is_handed_out_up_to_its_share_and_others_go_on() -> None:
+    async with harness({"orders": 1, "clicks": 1}, replace(CONFIG, staged_bytes=1_000_000)) as b:
+        b.reader.pace = b.part_reader.pace = FakePace(PACE)
+        b.topics.grow(P, RATE)
+        await b.read({P: 0, C: 0})
+        await until(lambda: b.ranges(P))
+        await split(b, Slot(0), HELPER)
+        await until(lambda: "orders" in b.ingest._partitions.paused_topics, patience_s=120)
+        await asyncio.sleep(20)  # what was handed out before is staged, by the owner
+        asked, end = len(requests(b)), b.staged_end(P)
+        b.topics.produce(C, b"a")
+        await until(lambda: b.staged_end(C) == 1)
+        await asyncio.sleep(20)
+        assert (len(requests(b)), b.staged_end(P)) == (asked, end)
 
 
 async def test_what_no_helper_stages_the_owner_does_and_a_late_reply_changes_nothing() -> None:
@@ -243,6 +279,7 @@ async def test_a_helper_stages_all_that_is_in_a_range_and_announces_nothing(
         await asyncio.sleep(2)
         assert b.report().staged_rows == rows
         assert b.report().splits[P] == ((3, 0), (0, rows))
+        assert b.report().staged_bytes == 0, "it may never be announced"
 
 
 async def test_a_large_range_comes_in_pieces() -> None:

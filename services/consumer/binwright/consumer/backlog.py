@@ -1,4 +1,4 @@
-"""A consumer's own staged files that have not landed: a limit on their bytes, and their age."""
+"""Files that a consumer announced and that have not landed: a limit on their bytes; their age."""
 
 import asyncio
 from collections import Counter

@@ -49,6 +49,7 @@ class AssignedPartitions:
             decoded.
         waiting: Seconds spent waiting for room in the buffer, or for staged files to land.
         held_s: Of them, those for files to land.
+        paused_topics: Those that use more than their share of the buffer or of the staging.
     """
 
     def __init__(  # noqa: PLR0913 - its port and settings
@@ -77,8 +78,7 @@ class AssignedPartitions:
         self._begun_at: dict[TopicPartition, int] = {}  # the offset where reading began
         self._topic_ids: dict[str, str | None] = {}  # when the topic's first partition was started
         self._taken: dict[str, int] = {}  # topic -> bytes of its rows that are being staged
-        self._paused_topics: frozenset[str] = frozenset()
-        self._held_topics: frozenset[str] = frozenset()  # of them, those that do not land
+        self.paused_topics = self._held_topics = frozenset[str]()  # held: those that do not land
         self._lookups: dict[tuple[str, bool], asyncio.Task[None]] = {}
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._room, self._rows = asyncio.Event(), asyncio.Event()  # there may be some
@@ -117,7 +117,7 @@ class AssignedPartitions:
             return None
         stands = partition in self._pending or partition in self._reader.stuck()
         position = self._buffer.next_offset(partition)
-        if stands or partition.topic in self._paused_topics or position is None:
+        if stands or partition.topic in self.paused_topics or position is None:
             return None
         self._reader.stop(partition)
         self._undecodable.forget(partition)
@@ -211,7 +211,7 @@ class AssignedPartitions:
             self._beat("fetch")
             self._pause_over_share()
             room = self._free_bytes()
-            if room <= 0 or all(p.topic in self._paused_topics for p in self._begun_at):
+            if room <= 0 or all(p.topic in self.paused_topics for p in self._begun_at):
                 began = loop_s()
                 self._room.clear()
                 await until_set(self._room, FETCH_WAIT_S)
@@ -284,19 +284,19 @@ class AssignedPartitions:
         Else one topic whose files cannot be staged, or do not land, would stop all topics.
         """
         sizes = self._buffer.sizes
-        topics = {p.topic for p in self._begun_at}
+        topics = {p.topic for p in (*self._begun_at, *self._lent)}
         buffered = {t: sizes.get(t, 0) + self._taken.get(t, 0) for t in topics}
         paused = over_share(self._buffer.config.cap_bytes, buffered)
         self._held_topics = self._backlog.over_share(topics)
         paused |= self._held_topics
-        if paused - self._paused_topics:
-            log.info("fetching.paused", topics=sorted(paused - self._paused_topics))
+        if paused - self.paused_topics:
+            log.info("fetching.paused", topics=sorted(paused - self.paused_topics))
         for partition in self._partitions_of(paused):
             self._reader.stop(partition)
-        for partition in self._partitions_of(self._paused_topics - paused):
+        for partition in self._partitions_of(self.paused_topics - paused):
             if (offset := self._buffer.next_offset(partition)) is not None:
                 self._enqueue(PendingStart(partition, Lookup.KNOWN, offset))
-        self._paused_topics = paused
+        self.paused_topics = paused
 
     def _partitions_of(self, topics: Collection[str]) -> list[TopicPartition]:
         return [p for p in self._begun_at if p.topic in topics] if topics else []

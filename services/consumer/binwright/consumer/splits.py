@@ -169,9 +169,10 @@ class Splits:
                 asked_at = loop_s()
                 await self._ask_end(lent)
             lent.split = decide.return_overdue(lent.split, loop_s())
-            lent.split, parts = decide.hand_out(lent.split, lent.end, loop_s())
-            for part in parts:
-                self._tasks.create_task(self._give(lent, part))
+            if partition.topic not in self._partitions.paused_topics:
+                lent.split, parts = decide.hand_out(lent.split, lent.end, loop_s())
+                for part in parts:
+                    self._tasks.create_task(self._give(lent, part))
             await self._announce(lent)
             if self._lent.get(partition) is not lent:
                 return  # its topic was recreated
@@ -237,6 +238,7 @@ class Splits:
         """Announce a file; its rows have become older since the owner learnt of it."""
         publisher = announcer(self._bus, self._origin.landing_topic, staged.target)
         await publisher.publish(lambda: replace(staged, age_s=staged.age_s + loop_s() - since))
+        self._stager.keep(staged)
 
     # --- the helper ------------------------------------------------------------------------------
 

@@ -110,6 +110,15 @@ class PartStager:
                 )
                 await staged(OffsetRange(left.first, left.first), 0, ())
 
+    def keep(self, staged: Staged) -> None:
+        """Count an announced file, whoever staged it, until its table's writer deletes it.
+
+        Before, it counts nowhere: what came of a part too late is never announced.
+        """
+        for target in self._writer.targets(staged.topic):
+            if target.name == staged.target:
+                self._writer.keep(target, staged)
+
     async def _opened(self) -> DataReader:
         if self._reader is None:
             self._reader = await self._stack.enter_async_context(self._open_reader())
@@ -147,11 +156,10 @@ class PartStager:
                 rows, begin, began_at = [], position, loop_s()
 
     async def _write(self, taken: TakenRows) -> tuple[Staged, ...]:
-        files: list[Staged] = []
-        for target in self._writer.targets(taken.topic):
-            written = await self._writer.write(self._writer.file_name(), target, taken)
-            self._writer.keep(target, written)
-            files.append(written)
+        files = [
+            await self._writer.write(self._writer.file_name(), target, taken)
+            for target in self._writer.targets(taken.topic)
+        ]
         self.rows += taken.count
         self._rate.add(loop_s(), taken.bytes)
         return tuple(files)
