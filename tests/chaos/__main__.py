@@ -14,7 +14,7 @@ from rich.table import Table
 from tests.chaos.fault_schedule import LASTING_S, LONG_LASTING_S, Kind
 from tests.chaos.landed_values import Comparison
 from tests.chaos.scenario import RECOVERY_S, Scenario, ScenarioOptions
-from tests.chaos.system import COMPACT_FILES, FEWEST_TABLES, FRESHNESS_S, SystemShape
+from tests.chaos.system_settings import COMPACT_FILES, FEWEST_TABLES, FRESHNESS_S, SystemShape
 
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK, run
@@ -63,6 +63,7 @@ def verdict(course: Scenario) -> str:
     lines = [
         f"{len(course.injected_faults)} faults; the longest recovery took {longest:.1f} s",
         f"{course.produced} records written, {landed} rows landed",
+        *([f"{course.helpers} helpers staged some of it"] if course.options.shape.split else ()),
         *(f"no process came to it: {fault}" for fault in course.missed),
         *(f"skipped: {why}" for why in course.skipped),
         *(course.audit.faults() if course.audit else ("the audit was not made",)),
@@ -108,6 +109,11 @@ def main() -> int:
     parser.add_argument(
         "--evolution", action="store_true", help="schemas evolve; kills at each step of that"
     )
+    parser.add_argument(
+        "--split",
+        action="store_true",
+        help="one partition at twice a consumer's limit, which several stage; faults at its steps",
+    )
     parser.add_argument("--skip", type=int, default=0, help="so many of the plan's first faults")
     parser.add_argument("--short", action="store_true", help="four chosen faults, for CI")
     parser.add_argument(
@@ -141,7 +147,10 @@ def main() -> int:
         cold=asked.cold,
         deadline_s=asked.deadline,
         shape=SystemShape(
-            tables=asked.tables, freshness_s=asked.freshness, compact_files=asked.compact
+            tables=asked.tables,
+            freshness_s=asked.freshness,
+            compact_files=asked.compact,
+            split=asked.split,
         ),
     )
     with workplace(asked.keep) as directory:

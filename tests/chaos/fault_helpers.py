@@ -11,7 +11,8 @@ from typing import Any
 import psutil
 from tests.chaos.fault_schedule import Fault
 from tests.chaos.health import Condition
-from tests.chaos.system import TOPICS, LoggedService, System
+from tests.chaos.system import LoggedService, System
+from tests.chaos.system_settings import TOPICS
 
 from binwright.local.child import Child
 from binwright.protocol.errors import ExternalError

@@ -121,6 +121,21 @@ EVOLUTION_STEPS = (
 EVOLUTION_MODES = ("kill", "kill_spark", "kill_registry")
 """Whom kill -9 hits at a step: the process that comes to it, or a server."""
 EVOLUTION_KINDS = (Kind.KILL_CONSUMER, Kind.KILL_WRITER, Kind.SPARK_KILL, Kind.REGISTRY_KILL)
+SPLIT_STEPS = (
+    *(
+        ("consumer", step, moment)
+        for step in ("stage-range", "range-staged", "staged", "stopped")
+        for moment in ("before", "after")
+    ),
+    *(("consumer", "staging.write", moment) for moment in ("before", "during", "after")),
+)
+"""Steps of a partition that several consumers stage: it is handed out, staged, announced, moved."""
+SPLIT_MODES = ("kill", "hang", "zombie", "twin")
+SPLIT_KINDS = (
+    *(Kind.KILL_LEADER, Kind.TWO_LEADERS, Kind.CUT_CONSUMER_KAFKA, Kind.BROKER_KILL),
+    *(Kind.STAGED_LOST, Kind.STAGED_TORN, Kind.ANNOUNCED_LOST, Kind.LANDING_TOPIC_DELETED),
+)
+"""What else loses or repeats requests, replies and files of such a partition."""
 EACH_KIND = 4  # times, at any moment, to once each step and mode: 100 in all
 LONG_S = (12.0, 18.0)  # beyond the consumer timeout of 10 s, and the controllers' session of 6 s
 SHORT_S = (2.0, 7.0)
@@ -193,6 +208,28 @@ def evolution_schedule(seed: int) -> Iterator[ConcurrentFaults]:
             kind=kind,
             pick=drawn.randrange(1 << 16),
             duration_s=drawn.uniform(*SHORT_S),
+            service=service,
+            step=step,
+            moment=moment,
+            failure_mode=mode,
+        )
+        yield (fault,)
+
+
+def split_schedule(seed: int) -> Iterator[ConcurrentFaults]:
+    """Yield faults at each step of a split partition, each of every mode, then all of them anew."""
+    drawn = Random(seed)
+    aimed = [(Kind.AIMED, *step, mode) for step in SPLIT_STEPS for mode in SPLIT_MODES] + [
+        (Kind.AIMED, "controller", "split-reading", moment, mode)
+        for moment in ("before", "after")
+        for mode in ("kill", "hang")
+    ]
+    cards = [*aimed, *((kind, "", "", "", "") for kind in SPLIT_KINDS)]
+    for kind, service, step, moment, mode in _deck(drawn, cards):
+        fault = Fault(
+            kind=kind,
+            pick=drawn.randrange(1 << 16),
+            duration_s=drawn.uniform(*LONG_S),
             service=service,
             step=step,
             moment=moment,

@@ -23,16 +23,13 @@ from tests.chaos.fault_schedule import (
     random_schedule,
     short_evolution,
     short_schedule,
+    split_schedule,
 )
 from tests.chaos.health import health_problems, wait_until_recovered
 from tests.chaos.landed_values import Comparison, compare_values
 from tests.chaos.servers import may_mount
-from tests.chaos.system import (
-    CAPACITY,
-    System,
-    SystemShape,
-    run_system,
-)
+from tests.chaos.system import System, run_system
+from tests.chaos.system_settings import CAPACITY, LIMIT, SystemShape
 
 from binwright.audit.audit import AuditResult, audit
 from binwright.audit.row_ages import Freshness, freshness
@@ -50,6 +47,8 @@ LAND_S = 240.0
 ROW_S = 12.0  # after so long the load is another one: partitions move
 ROWS = 400
 RATES, USUAL_PARTITIONS = (5, 35), 8  # per cent of a consumer: two or three consumers in all
+HOT, COOL_RATES = 200 * LIMIT / CAPACITY, (2, 15)
+"""Per cent of a consumer: a partition at twice the limit, and the others beside it."""
 RECORD_BYTES = 4_000  # few and large: small requests would cost the broker more than bytes
 CALM_S = (2.0, 6.0)  # from a recovery to the next fault
 MISSES = 10  # aimed faults in a row that no process came to: then the step itself is wrong
@@ -75,8 +74,9 @@ class ScenarioOptions:
     @property
     def servers(self) -> int:
         """How many brokers and Spark servers there must be: two, if one of them is to fail."""
-        one = self.short or self.evolution
-        return 2 if not one and (not self.kinds or NEED_TWO & set(self.kinds)) else 1
+        if self.short or self.evolution:
+            return 1
+        return 2 if NEED_TWO & set(self.kinds) or not (self.kinds or self.shape.split) else 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +104,7 @@ class Scenario:
     skipped: list[str] = field(default_factory=list)
     failure: str | None = None
     produced: int = 0
+    helpers: int = 0  # that had staged some of a split partition, at most, when a fault was over
     took_s: float = 0.0
     audit: AuditResult | None = None
     comparison: Comparison | None = None  # of values, where schemas evolve
@@ -115,7 +116,8 @@ class Scenario:
         """Tell whether nothing was lost, doubled, overdue, or landed as another value."""
         differs = self.comparison is not None and self.comparison.differences
         audited = self.audit is not None and self.audit.clean
-        return self.failure is None and audited and not differs
+        split = bool(self.helpers) == self.options.shape.split
+        return self.failure is None and audited and not differs and split
 
     async def run(self) -> None:
         """Set up, disturb, land, audit; everything is taken down again, also when cancelled.
@@ -176,6 +178,8 @@ class Scenario:
             return evolution_schedule(options.seed)
         if options.kinds:
             return chosen_schedule(options.seed, options.kinds, options.lasting_s)
+        if options.shape.split:
+            return split_schedule(options.seed)
         return random_schedule(options.seed, without, options.aimed_only, options.lasting_s)
 
     async def _warm_up(self, made: System) -> None:
@@ -219,7 +223,7 @@ class Scenario:
             record_bytes=RECORD_BYTES if evolving is None else evolving.record_bytes,
             delivery_s=120.0,
         )
-        rows = stream(self.options.seed, made.partitions)
+        rows = stream(self.options.seed, made.partitions, hot=self.options.shape.split)
         make = None if evolving is None else evolving.record
         return await run_load(rows, made.direct_settings.kafka, load, stop=done, make=make)
 
@@ -250,6 +254,8 @@ class Scenario:
         conditions = [condition for one in done for condition in one.conditions]
         deadline_s = self.options.deadline_s + max(one.extra_recovery_s for one in done)
         took_s = await wait_until_recovered(made, conditions, deadline_s)
+        for _, *helpers in made.view.splits.values():
+            self.helpers = max(self.helpers, sum(each.rows > 0 for each in helpers))
         self._note(scene, done, (at_s, lasted_s, took_s))
         return any(one.happened for one in done)
 
@@ -289,6 +295,7 @@ class Scenario:
             "missed": self.missed,
             "skipped": self.skipped,
             "produced_records": self.produced,
+            "helpers": self.helpers,
             "landed_rows": self.audit.rows if self.audit else None,
             "row_ages": [asdict(one) for one in self.row_ages],
             "wrong": list(self.audit.faults()) if self.audit else None,
@@ -318,7 +325,13 @@ def without_bombs(found: AuditResult, bombs: Collection[tuple[TopicPartition, in
     return AuditResult(tables=tuple(tables))
 
 
-def stream(seed: int, partitions: list[TopicPartition]) -> list[Row]:
-    """Return rates that are drawn anew for every row: consumers run over, partitions move."""
+def stream(seed: int, partitions: list[TopicPartition], *, hot: bool = False) -> list[Row]:
+    """Return rates that are drawn anew for every row: consumers run over, partitions move.
+
+    Where one is `hot`, it is the first, at a rate of its own.
+    """
     drawn, share = Random(seed), USUAL_PARTITIONS / len(partitions)
-    return [{p: PerCent(share * drawn.randint(*RATES)) for p in partitions} for _ in range(ROWS)]
+    low, high = COOL_RATES if hot else RATES
+    rows = [{p: PerCent(share * drawn.randint(low, high)) for p in partitions} for _ in range(ROWS)]
+    first = {partitions[0]: PerCent(HOT)} if hot else {}
+    return [row | first for row in rows]

@@ -17,7 +17,8 @@ from tests.chaos.fault_helpers import (
 )
 from tests.chaos.fault_schedule import Fault
 from tests.chaos.health import Condition
-from tests.chaos.system import TOPICS, System
+from tests.chaos.system import System
+from tests.chaos.system_settings import TOPICS
 
 from binwright.kafka.control_records import landing_partition
 from binwright.protocol import wire

@@ -10,7 +10,6 @@ from collections.abc import (
     Collection,
     Iterable,
     Mapping,
-    Sequence,
 )
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,12 +19,21 @@ from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from tests.chaos.aimed_points import AimedPoints, aimed_points
 from tests.chaos.evolving_topics import EvolvingTopics
+from tests.chaos.pace import VARIABLE
 from tests.chaos.proxy import Proxy, proxy
 from tests.chaos.servers import (
     disk,
     may_mount,
     node_settings,
     start_broker,
+)
+from tests.chaos.system_settings import (
+    LAKE,
+    PACE,
+    SystemShape,
+    chaos_settings,
+    partition_count,
+    spark_settings,
 )
 
 from binwright.balancer.admin_client import AdminClient
@@ -43,41 +51,12 @@ from binwright.protocol.names import is_lease, is_staged_file
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import (
     Settings,
-    load_settings,
     settings_environment,
 )
 from binwright.views.follower import watch_group
 from binwright.views.group_view import GroupView
 
-LAKE = "lake"  # in the directory of data
-TOPICS = ("orders", "clicks")
-PARTITIONS = 4
-FEWEST_TABLES = len(TOPICS)
-CAPACITY = 180_000.0  # bytes/s: the load keeps two to four consumers busy
-LIMIT = 1.2 * CAPACITY
-SLOTS = 6
 END_S = 15.0
-FRESHNESS_S = 2.0
-COMPACT_FILES = 8  # the tables are compacted all the time
-FILE_BYTES = 4_000_000
-COLUMNS = "id BIGINT, customer STRING, amount DECIMAL(4,2), note STRING"
-"""Of the second topic; nine in ten amounts have more digits, so these records are bad."""
-STAGED_BYTES = 20_000_000  # of a consumer: what does not land for minutes fills it
-
-
-@dataclass(frozen=True, slots=True)
-class SystemShape:
-    """How large the system is."""
-
-    servers: int = 1  # brokers, and Spark servers: 1 or 2
-    tables: int = FEWEST_TABLES  # those beyond two have one partition each
-    freshness_s: float = FRESHNESS_S
-    compact_files: int = COMPACT_FILES
-
-    @property
-    def topics(self) -> tuple[str, ...]:
-        """All topics; faults are about the first two."""
-        return (*TOPICS, *(f"more-{n}" for n in range(self.tables - len(TOPICS))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,11 +197,6 @@ class System:
         return {p: await self.bus.end(p.topic, p.partition) for p in chosen}
 
 
-def partition_count(topic: str) -> int:
-    """Return how many partitions a topic has."""
-    return PARTITIONS if topic in TOPICS else 1
-
-
 def led_since(log: Path) -> str:
     """Return when this controller began to lead, as its log says; "" if it does not."""
     since = ""
@@ -235,7 +209,8 @@ def led_since(log: Path) -> str:
 
 def environment(settings: Settings, applied: AimedPoints) -> dict[str, str]:
     """Return a service's environment, with the hooks."""
-    return {**os.environ, **settings_environment(settings), **applied.environment()}
+    pace = {VARIABLE: str(PACE)} if settings.controller.split else {}
+    return {**os.environ, **settings_environment(settings), **applied.environment(), **pace}
 
 
 @contextlib.asynccontextmanager
@@ -282,18 +257,18 @@ async def run_system(
         )
         kafka, lines = first.bootstrap_servers, [line]
         brokers = [first]
-        direct_settings = _settings(
+        direct_settings = chaos_settings(
             directory,
             shape,
             kafka,
-            _named(sparks, [spark.address for spark in sparks]),
+            spark_settings(sparks, [spark.address for spark in sparks]),
             evolving,
         )
-        settings = _settings(
+        settings = chaos_settings(
             directory,
             shape,
             f"{HOST}:{line.port}",
-            _named(sparks, [f"sc://localhost:{between.port}" for between in spark_proxies]),
+            spark_settings(sparks, [f"sc://localhost:{between.port}" for between in spark_proxies]),
             evolving,
         )
         applied = aimed_points(directory / "aims")
@@ -328,53 +303,6 @@ async def run_system(
         )
         async with background_tasks(watching, *(watched.service.run() for watched in services)):
             yield made
-
-
-def _named(sparks: Sequence[SparkServer], addresses: Sequence[str]) -> Mapping[str, object]:
-    return {"spark": ",".join(addresses), "token_file": sparks[0].token_file}
-
-
-def _settings(
-    directory: Path,
-    shape: SystemShape,
-    kafka: str,
-    sparks: Mapping[str, object],
-    evolving: EvolvingTopics | None,
-) -> Settings:
-    return load_settings(
-        group="chaos",
-        topics=shape.topics,
-        log_format="json",
-        log_level="debug",
-        kafka={"bootstrap_servers": kafka, "request_timeout_s": 10.0},
-        lake={
-            "path": str(directory / LAKE),
-            **sparks,
-            "freshness_s": shape.freshness_s,
-            "compact_files": shape.compact_files,
-            # Else each compaction writes the whole table again, and half an hour fills the disk.
-            "target_file_bytes": FILE_BYTES,
-            "compact_below_bytes": FILE_BYTES // 2,
-        },
-        **_tables(evolving),
-        staging={"max_bytes": STAGED_BYTES},
-        monitor={"window_s": 8.0},
-        controller={
-            "capacity_bytes_per_s": CAPACITY,
-            "limit_bytes_per_s": LIMIT,
-            "process_logs": directory,
-            "max_slots": SLOTS,
-            "replan_interval_s": 15.0,
-            "plan_timeout_s": 60.0,
-        },
-        consumer={"drain_timeout_s": 20.0},
-    )
-
-
-def _tables(evolving: EvolvingTopics | None) -> dict[str, object]:
-    if evolving is None:
-        return {"tables": [{"topics": [TOPICS[1]], "format": "json", "columns": COLUMNS}]}
-    return {"tables": evolving.tables, "registry": {"url": evolving.url}}
 
 
 async def _make_topics(bus: KafkaControlTopics, settings: Settings) -> None:

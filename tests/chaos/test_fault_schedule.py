@@ -7,6 +7,9 @@ from tests.chaos.fault_schedule import (
     EVOLUTION_KINDS,
     EVOLUTION_MODES,
     EVOLUTION_STEPS,
+    SPLIT_KINDS,
+    SPLIT_MODES,
+    SPLIT_STEPS,
     STEPS,
     SYSTEM_WIDE_KINDS,
     ConcurrentFaults,
@@ -16,6 +19,7 @@ from tests.chaos.fault_schedule import (
     random_schedule,
     short_evolution,
     short_schedule,
+    split_schedule,
 )
 
 
@@ -76,6 +80,18 @@ def test_a_short_evolution_has_four_faults_at_its_steps() -> None:
     assert len(faults) == 4
     assert all((f.service, f.step, f.moment) in EVOLUTION_STEPS for f in faults)
     assert {fault.failure_mode for fault in faults} == {*EVOLUTION_MODES}
+
+
+def test_a_split_partition_meets_every_fault_at_each_of_its_steps_once() -> None:
+    number = len(SPLIT_STEPS) * len(SPLIT_MODES) + 4 + len(SPLIT_KINDS)
+    faults = [fault for scene in islice(split_schedule(1), number) for fault in scene]
+    aimed = [(f.service, f.step, f.moment, f.failure_mode) for f in faults if f.step]
+    consumers = sorted(each for each in aimed if each[0] == "consumer")
+    assert consumers == sorted((*step, m) for step in SPLIT_STEPS for m in SPLIT_MODES)
+    assert {each[:2] for each in aimed if each not in consumers} == {
+        ("controller", "split-reading")
+    }
+    assert sorted(fault.kind for fault in faults if not fault.step) == sorted(SPLIT_KINDS)
 
 
 def test_requested_kinds_take_turns() -> None:

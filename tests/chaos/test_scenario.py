@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from tests.builders import partition_audit
 from tests.chaos.scenario import stream, without_bombs
+from tests.chaos.system_settings import CAPACITY, LIMIT
 
 from binwright.audit.audit import AuditResult, PartitionAudit, TableAudit
 from binwright.audit.topic_extents import Range
@@ -40,3 +41,11 @@ def test_many_partitions_share_the_load_of_eight() -> None:
     many = [TopicPartition("orders", n) for n in range(80)]
     means = [sum(sum(row.values()) for row in stream(1, each)) for each in (few, many)]
     assert 0.9 < means[0] / means[1] < 1.1
+
+
+def test_a_hot_partition_is_the_first_and_gets_twice_the_limit() -> None:
+    partitions = [TopicPartition("orders", n) for n in range(8)]
+    rows = stream(1, partitions, hot=True)
+    assert {row[partitions[0]] * CAPACITY / 100 for row in rows} == {2 * LIMIT}
+    others = [rate for row in rows for p, rate in row.items() if p != partitions[0]]
+    assert max(others) < 20

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tests.chaos.pace import pace_patches
 from tests.chaos.patch_on_import import ModulePatch, PatchOnImport
 
 AIMS = Path(os.environ["CHAOS_AIMS"])
@@ -143,9 +144,9 @@ CONSUMER: dict[str, ModulePatch] = {
 
 def install_aimed_faults(service: str) -> None:
     """Wrap what this service publishes and asks."""
-    changes = {"binwright.kafka.control_topics": _bus(service)} | (
-        CONSUMER if service == "consumer" else {}
-    )
+    changes: dict[str, ModulePatch] = {"binwright.kafka.control_topics": _bus(service)}
+    if service == "consumer":
+        changes |= {**CONSUMER, **pace_patches()}
     sys.meta_path.insert(0, PatchOnImport(changes))
 
 
