@@ -21,7 +21,7 @@ from tests.integration.assignor.java_members import ASSIGNOR, build_programs, co
 from tests.integration.topics import create_topic
 
 from bench import figures
-from bench.scaling.foreseen import Foreseen, assigned_pair, chosen
+from bench.scaling.foreseen import Foreseen, assigned_beside, chosen
 from bench.scaling.live_group import LiveGroup
 from bench.scaling.load import Load, faster
 from bench.scaling.policies import SERVICE_US, SLA_S, USUAL, LivePolicy, fixed
@@ -56,7 +56,9 @@ async def measure(name: str, speed: float, options: argparse.Namespace) -> Facts
     seconds = faster(found, speed)[: options.seconds]
     played = replace(found, events=tuple(map(round, seconds)))
     if options.assigned:
-        foreseen = await asyncio.to_thread(assigned_pair, played, speed, options.share)
+        foreseen = await asyncio.to_thread(
+            assigned_beside, played, speed, options.share, options.lag
+        )
     else:
         foreseen = await asyncio.to_thread(chosen, played, speed, USUAL, options.share)
     for each in foreseen:
@@ -175,6 +177,9 @@ async def main() -> None:
         "--assigned",
         action="store_true",
         help="a group that the scaler assigns, beside the lag rule at about as many minutes",
+    )
+    parser.add_argument(
+        "--lag", type=float, nargs="+", default=(), help="thresholds of the lag rule beside it"
     )
     parser.add_argument("--log", default="warning")
     figures.add_option(parser)

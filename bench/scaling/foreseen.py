@@ -6,6 +6,7 @@ set, with binwright at the same share of records in time; and binwright where al
 with the lag rule's threshold for the same share.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -80,12 +81,17 @@ def chosen(workload: RecordLoad, speed: float, usual: float, share: float) -> li
     return list(found.values())
 
 
-def assigned_pair(workload: RecordLoad, speed: float, share: float) -> list[Foreseen]:
-    """Return binwright sizing and assigning, and the lag rule at about as many replica-minutes.
+def assigned_beside(
+    workload: RecordLoad, speed: float, share: float, thresholds: Sequence[float]
+) -> list[Foreseen]:
+    """Return binwright sizing and assigning, and the lag rule at these thresholds.
 
-    The lag rule is tuned: its threshold is the one whose foreseen minutes are the nearest.
+    Without any, the lag rule is tuned: its threshold is the one whose foreseen replica-minutes are
+    the nearest.
     """
     partitions = len(workload.shares)
     mine = foresee(assigned(share, partitions, speed), workload)
-    rules = (foresee(lag_rule(one, partitions, speed), workload) for one in THRESHOLDS)
+    rules = [foresee(lag_rule(n, partitions, speed), workload) for n in thresholds or THRESHOLDS]
+    if thresholds:
+        return [mine, *rules]
     return [mine, min(rules, key=lambda one: abs(one.minutes - mine.minutes))]
