@@ -21,7 +21,7 @@ from tests.integration.assignor.java_members import ASSIGNOR, build_programs, co
 from tests.integration.topics import create_topic
 
 from bench import figures
-from bench.scaling.foreseen import Foreseen, assigned_beside, chosen
+from bench.scaling.foreseen import Foreseen, assigned_beside, chosen, least_minutes
 from bench.scaling.live_group import LiveGroup
 from bench.scaling.load import Load, faster
 from bench.scaling.policies import SERVICE_US, SLA_S, USUAL, LivePolicy, fixed
@@ -38,7 +38,7 @@ from binwright.scaler.settings import SteeringSettings
 log = structlog.get_logger()
 
 Facts = dict[str, Any]
-MINUTES = "replica-minutes"
+MINUTES, IN_TIME = "replica-minutes", "within the SLA, %"
 READY_S = 60.0
 DRAIN_S = 15.0
 WORKLOADS = {
@@ -108,12 +108,14 @@ async def measure(name: str, speed: float, options: argparse.Namespace) -> Facts
         "seconds": len(seconds),
         "sent": load.sent,
         "peak": round(max(seconds), 1),
-        "groups": compared([live.result(load.sent) for live in groups], foreseen),
+        "groups": compared([live.result(load.sent) for live in groups], foreseen, seconds),
     }
 
 
-def compared(results: list[Facts], foreseen: Sequence[Foreseen]) -> list[Facts]:
-    """Return the results beside what was foreseen, and beside the minutes of both lag rules."""
+def compared(
+    results: list[Facts], foreseen: Sequence[Foreseen], seconds: Sequence[float]
+) -> list[Facts]:
+    """Return the results beside what was foreseen, the least minutes, and those of lag rules."""
     expected = {one.setup.name: one for one in foreseen}
     lag = {one["group"]: one[MINUTES] for one in results if one["group"].startswith("lag-")}
     for one in results:
@@ -124,6 +126,7 @@ def compared(results: list[Facts], foreseen: Sequence[Foreseen]) -> list[Facts]:
             )
         else:
             one["foreseen, %"] = one["foreseen minutes"] = None
+        one["least minutes"] = round(least_minutes(seconds, one[IN_TIME] / 100), 2)
         for name, minutes in lag.items():
             one[f"minutes / {name}"] = round(one[MINUTES] / minutes, 2)
     return results

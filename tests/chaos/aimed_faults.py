@@ -117,7 +117,7 @@ async def _provoke(system: System, fault: Fault, asleep: list[int]) -> None:
         case "goodbye" | "stop-writing" | "stop-reading" | "stopped":
             _, pid = await pick_writer(system, fault)
             send_signal(pid, signal.SIGTERM)
-        case "hello" | "started" | "start-reading" | "planned":
+        case "hello" | "started" | "start-reading" | "split-reading" | "planned":
             send_signal(await pick_consumer(system, fault), signal.SIGKILL)
         case "start-writing" | "table.claimed" | "table.resolved":
             await _kill_a_writer(system, fault)

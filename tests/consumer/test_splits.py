@@ -117,7 +117,7 @@ async def test_the_owner_announces_what_helpers_staged_in_the_order_of_offsets()
         assert stopped.next == {P: b.staged_end(P)}
 
 
-async def test_what_the_owner_announces_is_its_backlog_whoever_staged_it() -> None:
+async def test_files_of_helpers_count_as_the_owners_backlog_once_announced() -> None:
     async with owner() as b:
         await reply(b, requests(b)[0], size=10**8)
         assert b.ingest._backlog.bytes < 10**8, "it is not announced yet"
