@@ -40,7 +40,7 @@ def settings(group: GroupOptions, kafka: KafkaSettings, spark: str, directory: P
             "compact_files": group.compact_files,
         },
         tables=[{"topics": group.topics, **group.form.entry}] if group.form.entry else [],
-        registry={"url": group.form.registry} if group.form.registry else None,
+        registry={"url": group.form.registry} if group.form.registry else {},
         monitor={"window_s": 8.0, "topic": f"{group.name}.metrics"},
         controller={
             "limit_bytes_per_s": group.limit,
