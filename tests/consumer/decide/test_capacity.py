@@ -124,12 +124,13 @@ A, B, C = (TopicPartition("t", n) for n in range(3))
     ("before", "after", "full"),
     [
         ({A: (0, 1_000)}, {A: (400, 1_000)}, True),
-        ({A: (0, 1_000)}, {A: (500, 1_000)}, False),  # it may have waited for more
+        ({A: (0, 1_000)}, {A: (999, 1_500)}, True),
+        ({A: (0, 1_000)}, {A: (1_000, 1_500)}, False),  # it may have waited for more
         ({A: (0, 100)}, {A: (400, 1_000)}, False),  # it had to wait at first
         ({A: (0, 900), B: (0, 300)}, {A: (300, 900), B: (300, 300)}, False),  # half, and no more
         ({A: (0, 900), B: (0, 299)}, {A: (300, 900), B: (299, 299)}, True),
-        ({A: (0, 10), C: (0, 10_000)}, {A: (9, 10), C: (0, 10_000)}, False),  # C stands
-        ({A: (0, 10)}, {A: (9, 10), B: (700, 10_000)}, False),  # B was begun meanwhile
+        ({A: (0, 10), C: (0, 10_000)}, {A: (10, 10), C: (0, 10_000)}, False),  # C stands
+        ({A: (0, 10)}, {A: (10, 10), B: (700, 10_000)}, False),  # B was begun meanwhile
         ({A: (500, 1_000)}, {A: (100, 1_000)}, False),  # it was begun again
         ({}, {}, False),
     ],

@@ -39,6 +39,20 @@ def test_what_was_read_stands_beside_what_the_consumer_measured(
     assert {v for name, v in found[2].items() if name != "condition"} == {None}
 
 
+def test_a_slow_start_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The consumer takes the median of its windows, so it is compared to that of the cycles."""
+    slow = [StagedBytes(float(n), "a", 10**6) for n in range(-20, 0)]
+    quick = [StagedBytes(n * 0.1, "a", 10**6) for n in range(400)]
+    read = capacity("test 1", 32, [*slow, *quick])
+    assert read is not None
+    (found,) = json.loads(
+        printed(monkeypatch, [replace(read, own=OWN)], "--conditions", "1", "--json")
+    )
+    assert found["read, MB/s"] < 8
+    assert found["median, MB/s"] == pytest.approx(10.0, abs=0.1)
+    assert found["difference"] == pytest.approx(-0.05, abs=0.01)
+
+
 def test_a_table_names_the_papers_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     page = printed(monkeypatch, [READ], "--conditions", "2")
     assert "test 2" in page

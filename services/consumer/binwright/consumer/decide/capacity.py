@@ -89,14 +89,14 @@ Offsets = Mapping[TopicPartition, tuple[int, int]]
 def at_full_speed(before: Offsets, after: Offsets) -> bool:
     """Return whether there was more to read from the one time to the other, all the time.
 
-    So it was if half of what was read is of partitions of which as much was left, at both times.
-    A partition that stands, for whatever reason, does not count.
+    So it was if half of what was read is of partitions of which it has not even read what was there
+    at first. A partition that stands, for whatever reason, does not count.
     """
     moved = behind = 0
-    for partition, (position, end) in after.items():
-        begun, old_end = before.get(partition, (position, end))
+    for partition, (position, _) in after.items():
+        begun, old_end = before.get(partition, (position, position))
         if (step := position - begun) > 0:
             moved += step
-            if min(old_end - begun, end - position) > step:
+            if position < old_end:
                 behind += step
     return 2 * behind > moved
