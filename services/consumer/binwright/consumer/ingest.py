@@ -170,6 +170,7 @@ class Ingest:
             reader=reader,
             partitions=self._partitions,
             stager=self._parts,
+            writer=writer,
             next_offset=self._next_offset,
             emit=self.apply_event,
             wall_ms=wall_ms,

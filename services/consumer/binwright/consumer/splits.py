@@ -7,7 +7,7 @@ is behind. When anything goes wrong, the owner reads on by itself where the last
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -16,9 +16,9 @@ from binwright.consumer.decide.split import Part, Piece, Split
 from binwright.consumer.events import Emit, PartAnnounced
 from binwright.consumer.partitions import AssignedPartitions
 from binwright.consumer.range_messages import RangeMessages
-from binwright.consumer.staging.file_writer import Origin
+from binwright.consumer.staging.file_writer import FileWriter, Origin
 from binwright.consumer.staging.part_stager import PartStager
-from binwright.consumer.staging.stager import announcer
+from binwright.consumer.staging.stager import announce
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.messages import OffsetRange, Staged
 from binwright.protocol.model import Slot, TopicPartition
@@ -62,6 +62,7 @@ class Splits:
         reader: DataReader,
         partitions: AssignedPartitions,
         stager: PartStager,
+        writer: FileWriter,
         next_offset: Callable[[TopicPartition], int | None],
         emit: Emit,
         wall_ms: Callable[[], int],
@@ -74,13 +75,14 @@ class Splits:
             reader: Knows how far the owner is, and where logs end.
             partitions: Reads partitions while they are not handed out.
             stager: Stages parts here, for this consumer and for others.
+            writer: Counts what was announced.
             next_offset: Returns the next offset to stage; None for a partition that is not read.
             emit: Is told what was announced.
             wall_ms: Wall clock.
         """
         self.shares: Mapping[TopicPartition, tuple[Slot, ...]] = {}
         self._origin, self._bus, self._reader = origin, bus, reader
-        self._partitions, self._stager = partitions, stager
+        self._partitions, self._stager, self._writer = partitions, stager, writer
         self._next_offset, self._emit = next_offset, emit
         self._messages = RangeMessages(bus, origin.landing_topic, self._read, wall_ms)
         self._lent: dict[TopicPartition, _Lent] = {}
@@ -236,9 +238,13 @@ class Splits:
 
     async def _publish(self, staged: Staged, since: float) -> None:
         """Announce a file; its rows have become older since the owner learnt of it."""
-        publisher = announcer(self._bus, self._origin.landing_topic, staged.target)
-        await publisher.publish(lambda: replace(staged, age_s=staged.age_s + loop_s() - since))
-        self._stager.keep(staged)
+        await announce(
+            self._bus,
+            self._origin,
+            self._writer,
+            staged,
+            lambda: staged.age_s + loop_s() - since,
+        )
 
     # --- the helper ------------------------------------------------------------------------------
 

@@ -77,7 +77,7 @@ class StagingSettings(Section):
     path: Annotated[str | None, Field(repr=False)] = None
     """A place of this group alone, which Spark reaches too; unset: _staging/GROUP in lake.path."""
     max_bytes: Bytes = 2_000_000_000
-    """Staged bytes of one consumer that have not landed; a topic may take what is left free."""
+    """Announced bytes of one consumer that have not landed; a topic may take what is left free."""
     retention_s: Seconds = 345_600.0
     """Age at which staged files are deleted whose rows have landed or are still in Kafka."""
 

@@ -95,9 +95,11 @@ class FileWriter:
             cut=tuple(p for p, part in taken.ranges.items() if part.cut),
         )
 
-    def keep(self, target: Target, staged: Staged) -> None:
-        """Count a file until its table's writer deletes it."""
-        self._backlog.add(target, staged.file, staged.bytes)
+    def keep(self, staged: Staged) -> None:
+        """Count an announced file, whoever staged it, until its table's writer deletes it."""
+        for target in self.targets(staged.topic):
+            if target.name == staged.target:
+                self._backlog.add(target, staged.file, staged.bytes)
 
     @staticmethod
     async def _warn_if_slow(writing: Coroutine[Any, Any, int], topic: str) -> int:

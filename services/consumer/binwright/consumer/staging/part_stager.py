@@ -110,15 +110,6 @@ class PartStager:
                 )
                 await staged(OffsetRange(left.first, left.first), 0, ())
 
-    def keep(self, staged: Staged) -> None:
-        """Count an announced file, whoever staged it, until its table's writer deletes it.
-
-        Before, it counts nowhere: what came of a part too late is never announced.
-        """
-        for target in self._writer.targets(staged.topic):
-            if target.name == staged.target:
-                self._writer.keep(target, staged)
-
     async def _opened(self) -> DataReader:
         if self._reader is None:
             self._reader = await self._stack.enter_async_context(self._open_reader())

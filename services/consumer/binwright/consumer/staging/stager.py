@@ -14,6 +14,7 @@ from binwright.consumer.staging.file_writer import FileWriter, Origin
 from binwright.kafka.control_records import LANDING_CONFIG, LANDING_PARTITIONS, landing_partition
 from binwright.kafka.publishing import Publisher
 from binwright.protocol.errors import ExternalError
+from binwright.protocol.messages import Staged
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
@@ -137,17 +138,37 @@ class Stager:
     async def _stage_file(self, name: str, target: Target, taken: TakenRows) -> None:
         """Write a table's file and announce it."""
         staged = await self._writer.write(name, target, taken)
-        announcements = announcer(self._bus, self._origin.landing_topic, target.name)
-        await announcements.publish(lambda: replace(staged, age_s=loop_s() - taken.oldest_at))
-        self._writer.keep(target, staged)
+        await announce(
+            self._bus, self._origin, self._writer, staged, lambda: loop_s() - taken.oldest_at
+        )
 
 
-def announcer(bus: ControlTopics, landing_topic: str, table: str) -> Publisher:
-    """Return what publishes a table's announcements."""
+async def announce(
+    bus: ControlTopics,
+    origin: Origin,
+    writer: FileWriter,
+    staged: Staged,
+    age_s: Callable[[], float],
+) -> None:
+    """Publish a file's announcement, and count the file from then on.
+
+    Before, it counts nowhere: what came of a part too late is never announced.
+
+    Args:
+        bus: Where announcements go.
+        origin: This consumer, whoever staged the file.
+        writer: Counts it.
+        staged: The file.
+        age_s: Returns how old its rows are now.
+    """
+    landing_topic = origin.landing_topic
 
     async def create() -> None:
         # It was deleted. All that it announced can be read again from the data topics.
         log.warning("landing_topic.missing", topic=landing_topic, then="recreated")
         await bus.ensure(landing_topic, LANDING_PARTITIONS, LANDING_CONFIG)
 
-    return Publisher(bus, landing_topic, landing_partition(table), create=create)
+    partition = landing_partition(staged.target)
+    publisher = Publisher(bus, landing_topic, partition, create=create)
+    await publisher.publish(lambda: replace(staged, age_s=age_s()))
+    writer.keep(staged)
