@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.chaos.pace import VARIABLE
+from tests.chaos.pace import PACE_VARIABLE
 
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -22,7 +22,7 @@ HOOKS, ROOT = Path(__file__).parent / "pace", Path(__file__).parents[1]
 def paced(bytes_per_s: float) -> Mapping[str, str]:
     """Return the variables by which each consumer reads no more than this, bytes of memory."""
     return {
-        VARIABLE: str(bytes_per_s),
+        PACE_VARIABLE: str(bytes_per_s),
         "PYTHONPATH": os.pathsep.join([str(HOOKS), str(ROOT)]),
     }
 

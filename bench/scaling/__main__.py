@@ -21,13 +21,15 @@ from tests.integration.assignor.java_members import ASSIGNOR, build_programs, co
 from tests.integration.topics import create_topic
 
 from bench import figures
-from bench.scaling.foreseen import Foreseen, assigned_beside, chosen, least_minutes
+from bench.scaling.foreseen import Foreseen, assigned_beside, chosen
 from bench.scaling.live_group import LiveGroup
 from bench.scaling.load import Load, faster
-from bench.scaling.policies import SERVICE_US, SLA_S, USUAL, LivePolicy, fixed
+from bench.scaling.policies import CAPACITY, SERVICE_US, SLA_S, USUAL, LivePolicy, fixed
 from bench.scaling.skew import skew
 from binwright.kafka.client import ClusterClient
+from binwright.lab.simulation.records.arrivals import RecordLoad
 from binwright.lab.slo import workloads
+from binwright.lab.slo.bounds import least_minutes
 from binwright.local.kafka import run_broker
 from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import configure_logging
@@ -108,13 +110,11 @@ async def measure(name: str, speed: float, options: argparse.Namespace) -> Facts
         "seconds": len(seconds),
         "sent": load.sent,
         "peak": round(max(seconds), 1),
-        "groups": compared([live.result(load.sent) for live in groups], foreseen, seconds),
+        "groups": compared([live.result(load.sent) for live in groups], foreseen, played),
     }
 
 
-def compared(
-    results: list[Facts], foreseen: Sequence[Foreseen], seconds: Sequence[float]
-) -> list[Facts]:
+def compared(results: list[Facts], foreseen: Sequence[Foreseen], played: RecordLoad) -> list[Facts]:
     """Return the results beside what was foreseen, the least minutes, and those of lag rules."""
     expected = {one.setup.name: one for one in foreseen}
     lag = {one["group"]: one[MINUTES] for one in results if one["group"].startswith("lag-")}
@@ -126,7 +126,7 @@ def compared(
             )
         else:
             one["foreseen, %"] = one["foreseen minutes"] = None
-        one["least minutes"] = round(least_minutes(seconds, one[IN_TIME] / 100), 2)
+        one["least minutes"] = round(least_minutes(played, CAPACITY.rate * SLA_S, one[IN_TIME]), 2)
         for name, minutes in lag.items():
             one[f"minutes / {name}"] = round(one[MINUTES] / minutes, 2)
     return results

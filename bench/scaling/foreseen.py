@@ -8,20 +8,11 @@ with the lag rule's threshold for the same share.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
 from statistics import fmean
 
 import numpy as np
 
-from bench.scaling.policies import (
-    CAPACITY,
-    REBALANCE_S,
-    SLA_S,
-    LivePolicy,
-    assigned,
-    lag_rule,
-    ours,
-)
+from bench.scaling.policies import REBALANCE_S, LivePolicy, assigned, lag_rule, ours
 from binwright.lab.simulation.records.arrivals import RecordLoad
 from binwright.lab.simulation.records.group import GroupSettings
 from binwright.lab.simulation.records.run import simulate
@@ -40,29 +31,6 @@ class Foreseen:
     setup: LivePolicy
     sla: float  # % of records in time
     minutes: float  # replica-minutes
-
-
-def least_minutes(seconds: Sequence[float], share: float) -> float:
-    """Return the fewest replica-minutes by which anybody could have so many records in time.
-
-    That is of who knows each second's records beforehand, starts and ends replicas in no time, has
-    one at least, and has partitions whose records can be divided at will.
-
-    Args:
-        seconds: Records of each second, which come at its beginning.
-        share: Of all records that are to be in time, 0 to 1.
-    """
-    in_time = SLA_S * CAPACITY.rate  # records of a burst, a replica
-    gains = [
-        [min(in_time, records - n * in_time) for n in range(max(1, ceil(records / in_time)))]
-        for records in seconds
-    ]
-    served, replicas = sum(first for first, *_ in gains), len(gains)
-    for gain in sorted((gain for _, *more in gains for gain in more), reverse=True):
-        if served >= share * sum(seconds):
-            break
-        served, replicas = served + gain, replicas + 1
-    return replicas / 60
 
 
 def foresee(setup: LivePolicy, workload: RecordLoad) -> Foreseen:
