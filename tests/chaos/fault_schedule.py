@@ -7,6 +7,8 @@ from random import Random
 from typing import TypeVar
 
 T = TypeVar("T")
+Step = tuple[str, str, str]
+"""A service, what it comes to, and when: before, during or after it."""
 
 
 class Kind(StrEnum):
@@ -130,6 +132,7 @@ SPLIT_STEPS = (
     *(("consumer", "staging.write", moment) for moment in ("before", "during", "after")),
 )
 """Steps of a partition that several consumers stage: it is handed out, staged, announced, moved."""
+SPLIT_ORDERS = tuple(("controller", "split-reading", moment) for moment in ("before", "after"))
 SPLIT_MODES = ("kill", "hang", "zombie", "twin")
 SPLIT_KINDS = (
     *(Kind.KILL_LEADER, Kind.TWO_LEADERS, Kind.CUT_CONSUMER_KAFKA, Kind.BROKER_KILL),
@@ -199,37 +202,40 @@ def chosen_schedule(
 
 def evolution_schedule(seed: int) -> Iterator[ConcurrentFaults]:
     """Yield kills at each step of an evolution, each of every process, then all of them anew."""
-    drawn = Random(seed)
-    cards = [
-        (Kind.AIMED, (*step, mode)) for step in EVOLUTION_STEPS for mode in EVOLUTION_MODES
-    ] + [(kind, ("", "", "", "")) for kind in EVOLUTION_KINDS for _ in range(EACH_KIND)]
-    for kind, (service, step, moment, mode) in _deck(drawn, cards):
-        fault = Fault(
-            kind=kind,
-            pick=drawn.randrange(1 << 16),
-            duration_s=drawn.uniform(*SHORT_S),
-            service=service,
-            step=step,
-            moment=moment,
-            failure_mode=mode,
-        )
-        yield (fault,)
+    aimed = [(step, mode) for step in EVOLUTION_STEPS for mode in EVOLUTION_MODES]
+    kinds = [kind for kind in EVOLUTION_KINDS for _ in range(EACH_KIND)]
+    return _all_of(seed, aimed, kinds, SHORT_S)
 
 
 def split_schedule(seed: int) -> Iterator[ConcurrentFaults]:
     """Yield faults at each step of a split partition, each of every mode, then all of them anew."""
+    aimed = [(step, mode) for step in SPLIT_STEPS for mode in SPLIT_MODES]
+    aimed += [(step, mode) for step in SPLIT_ORDERS for mode in ("kill", "hang")]
+    return _all_of(seed, aimed, SPLIT_KINDS, LONG_S)
+
+
+def _all_of(
+    seed: int,
+    aimed: Sequence[tuple[Step, str]],
+    kinds: Sequence[Kind],
+    held_s: tuple[float, float],
+) -> Iterator[ConcurrentFaults]:
+    """Yield a fault at each step of its mode, and one of each kind, in a drawn order; then again.
+
+    Args:
+        seed: Of the order.
+        aimed: Steps and failure modes.
+        kinds: Of faults at any moment.
+        held_s: How long they last, at the least and at the most.
+    """
     drawn = Random(seed)
-    aimed = [(Kind.AIMED, *step, mode) for step in SPLIT_STEPS for mode in SPLIT_MODES] + [
-        (Kind.AIMED, "controller", "split-reading", moment, mode)
-        for moment in ("before", "after")
-        for mode in ("kill", "hang")
-    ]
-    cards = [*aimed, *((kind, "", "", "", "") for kind in SPLIT_KINDS)]
-    for kind, service, step, moment, mode in _deck(drawn, cards):
+    at_any_moment: list[tuple[Kind, Step, str]] = [(kind, ("", "", ""), "") for kind in kinds]
+    cards = [(Kind.AIMED, step, mode) for step, mode in aimed] + at_any_moment
+    for kind, (service, step, moment), mode in _deck(drawn, cards):
         fault = Fault(
             kind=kind,
             pick=drawn.randrange(1 << 16),
-            duration_s=drawn.uniform(*LONG_S),
+            duration_s=drawn.uniform(*held_s),
             service=service,
             step=step,
             moment=moment,
@@ -262,7 +268,7 @@ def short_schedule() -> Iterator[ConcurrentFaults]:
 def _fault(
     drawn: Random,
     kinds: Iterator[Kind],
-    steps: Iterator[tuple[str, str, str]],
+    steps: Iterator[Step],
     aimed: float,
     lasting_s: Mapping[Kind, float],
 ) -> Fault:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.chaos.patch_on_import import ModulePatch
 
-VARIABLE = "CONSUMER_PACE"
+PACE_VARIABLE = "CONSUMER_PACE"
 """Bytes/s of memory, of all that a process fetches; a second's worth may come at once."""
 
 
@@ -35,16 +35,13 @@ class Pace:
 
 def pace_patches() -> Mapping[str, ModulePatch]:
     """Return the changes to modules by which a consumer keeps the environment's pace, if any."""
-    return {"binwright.consumer.reading.aiokafka_consumer": _bound} if _pace() else {}
-
-
-def _pace() -> str:
-    return os.environ.get(VARIABLE, "")
+    changes = {"binwright.consumer.reading.aiokafka_consumer": _bound}
+    return changes if PACE_VARIABLE in os.environ else {}
 
 
 def _bound(module: ModuleType) -> None:
     """Let all of the process's clients fetch at one pace."""
-    pace, original = Pace(float(_pace())), module.AssignedConsumer.poll
+    pace, original = Pace(float(os.environ[PACE_VARIABLE])), module.AssignedConsumer.poll
 
     @wraps(original)
     async def poll(self: Any, timeout_s: float, most_bytes: int, most: int) -> Mapping[Any, Any]:

@@ -19,7 +19,7 @@ from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from tests.chaos.aimed_points import AimedPoints, aimed_points
 from tests.chaos.evolving_topics import EvolvingTopics
-from tests.chaos.pace import VARIABLE
+from tests.chaos.pace import PACE_VARIABLE
 from tests.chaos.proxy import Proxy, proxy
 from tests.chaos.servers import (
     disk,
@@ -209,7 +209,7 @@ def led_since(log: Path) -> str:
 
 def environment(settings: Settings, applied: AimedPoints) -> dict[str, str]:
     """Return a service's environment, with the hooks."""
-    pace = {VARIABLE: str(PACE)} if settings.controller.split else {}
+    pace = {PACE_VARIABLE: str(PACE)} if settings.controller.split else {}
     return {**os.environ, **settings_environment(settings), **applied.environment(), **pace}
 
 
