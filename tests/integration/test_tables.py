@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 from tests.integration.command_line import binwright
 from tests.integration.landing import LANDED_S, produce, rows, until
+from tests.integration.ports import reserve_ports
 from tests.integration.topics import create_topic
 
 from binwright.local.server import HOST, reserve_port
@@ -51,6 +52,13 @@ def settings_of(broker: str, spark: str, lake: Path, port: int) -> Settings:
     )
 
 
+@pytest.fixture
+def port() -> Iterator[int]:
+    """Give the controller's port, while that of its consumer is kept, too."""
+    with reserve_ports(2) as ports:
+        yield ports[0]
+
+
 async def metrics(port: int) -> dict[str, float]:
     """Return what the consumer of slot 0 measures: name and labels but group and slot -> value."""
     url = f"http://{HOST}:{port + 1}/metrics"
@@ -65,10 +73,9 @@ async def metrics(port: int) -> dict[str, float]:
 
 
 async def test_tables_are_listed_described_and_measured(
-    broker: str, spark_url: str, lake: Path
+    broker: str, spark_url: str, lake: Path, port: int
 ) -> None:
-    with reserve_port() as port:
-        settings = settings_of(broker, spark_url, lake, port)
+    settings = settings_of(broker, spark_url, lake, port)
     environment = os.environ | settings_environment(settings)
 
     async def table(*arguments: str) -> tuple[int, str]:
@@ -127,16 +134,16 @@ async def _one_server_is_away(
     """Tables of one server are listed while another one does not answer."""
     with reserve_port() as unused:
         away = f"sc://{HOST}:{unused}"
-    servers = f"{spark_url},{away}"
-    server = {t: LakeSettings(spark=servers).server(t) for t in (ITEMS, RAW, LINES)}
-    assert set(server.values()) == {spark_url, away}
-    code, out = await table("list", "--json", "--spark", servers)
-    assert code == 0, out
-    for each in json.loads(out):
-        is_away = server[each["topic"]] == away
-        assert ("no Spark Connect server" in each["reason"]) is is_away
-        assert each["rows"] is None or not is_away
-    code, out = await table("list", "--spark", away)
+        servers = f"{spark_url},{away}"
+        server = {t: LakeSettings(spark=servers).server(t) for t in (ITEMS, RAW, LINES)}
+        assert set(server.values()) == {spark_url, away}
+        code, out = await table("list", "--json", "--spark", servers)
+        assert code == 0, out
+        for each in json.loads(out):
+            is_away = server[each["topic"]] == away
+            assert ("no Spark Connect server" in each["reason"]) is is_away
+            assert each["rows"] is None or not is_away
+        code, out = await table("list", "--spark", away)
     assert (code, "no Spark Connect server" in out) == (1, True), out
 
 

@@ -22,6 +22,7 @@ from tests.consumer.decoding.avro import record, written
 from tests.deploy.alerts.prometheus_server import Labels, PrometheusServer, run_prometheus
 from tests.integration.command_line import binwright
 from tests.integration.landing import has_landed, produce, rows, until
+from tests.integration.ports import reserve_ports
 from tests.integration.registry.server import RegistryServer, run_registry
 from tests.integration.security.secured_broker import USER, SecuredBroker, run_secured_broker
 from tests.integration.topics import create_topic
@@ -184,8 +185,8 @@ async def live_system(directory: Path) -> AsyncIterator[LiveSystem]:
     for name in ("lake", "logs", "broker", "prometheus"):
         (directory / name).mkdir()
     async with contextlib.AsyncExitStack() as held:
-        ports = [held.enter_context(reserve_port()) for _ in range(4)]
-        controller, monitor, second, page = ports
+        controller, *_ = held.enter_context(reserve_ports(1 + CONSUMERS))
+        monitor, second, page = (held.enter_context(reserve_port()) for _ in range(3))
         secured = await held.enter_async_context(run_secured_broker(directory / "broker"))
         registry = await held.enter_async_context(run_registry(directory / "registry"))
         number = registry.register(f"{EVENTS}-value", FIRST)

@@ -14,6 +14,7 @@ import aiohttp
 import psutil
 import pytest
 from aiokafka import AIOKafkaProducer
+from tests.integration.ports import reserve_ports
 from tests.integration.security.commands import BINWRIGHT, DEADLINE_S
 from tests.integration.security.secured_broker import PASSWORD, SecuredBroker
 from tests.integration.topics import create_topic
@@ -21,7 +22,7 @@ from tests.integration.topics import create_topic
 from binwright.kafka.client import client_options
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.local.server import HOST, reserve_port
+from binwright.local.server import HOST
 from binwright.local.stack import Stack, services
 from binwright.runtime.environment import clean_environment
 from binwright.runtime.run import background_tasks
@@ -57,14 +58,20 @@ class Canaries:
 CANARIES = Canaries()
 
 
-def settings(secured: SecuredBroker, spark: str, directory: Path) -> Settings:
+@pytest.fixture
+def ports() -> Iterator[range]:
+    """Give ports of the controller, of its consumer, and one where no registry listens."""
+    with reserve_ports(3) as found:
+        yield found
+
+
+def settings(secured: SecuredBroker, spark: str, directory: Path, ports: range) -> Settings:
     """Return the settings of a group with two tables; the registry of one cannot be reached."""
+    health, _, unused = ports
     secrets = directory / "secrets"
     secrets.mkdir()
     for name, secret in (("registry", CANARIES.registry), ("metrics", CANARIES.metrics)):
         (secrets / name).write_text(secret)
-    with reserve_port() as unused, reserve_port() as health:
-        pass
     return load_settings(
         group="canary",
         topics=(LANDED, WAITING),
@@ -173,10 +180,14 @@ async def asked(address: str, token: str = "") -> str:
 
 
 async def test_no_secret_is_seen_anywhere(
-    secured: SecuredBroker, spark_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    secured: SecuredBroker,
+    spark_url: str,
+    tmp_path: Path,
+    ports: range,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", CANARIES.store)
-    chosen = settings(secured, spark_url, tmp_path)
+    chosen = settings(secured, spark_url, tmp_path, ports)
     seen: dict[str, str] = {}
     async with running(chosen, tmp_path) as stack:
         await until_landed(chosen)
