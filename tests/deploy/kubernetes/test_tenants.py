@@ -77,19 +77,23 @@ async def tenant(harness: GroupsHarness) -> Tenant:
 
 @asynccontextmanager
 async def in_force(tenant: Tenant) -> AsyncIterator[None]:
-    """Have the admission policy in force."""
+    """Have the admission policy in force: the API server follows its coming and going late."""
     plane = tenant.sandbox.plane
-    await plane.kubectl("apply", "-f", str(POLICY))
     refused = REFUSED["account"][0]
+
+    async def refuses() -> bool:
+        return bool(await tenant.create("probe", "--dry-run=server", template=refused))
+
+    async def allows() -> bool:
+        return not await refuses()
+
+    await plane.kubectl("apply", "-f", str(POLICY))
     try:
-
-        async def refuses() -> bool:
-            return bool(await tenant.create("probe", "--dry-run=server", template=refused))
-
         await until(refuses, ACTIVE_S)
         yield
     finally:
         await plane.kubectl("delete", "-f", str(POLICY))
+        await until(allows, ACTIVE_S)
 
 
 async def test_the_policy_refuses_every_template_that_the_controller_would(
