@@ -173,9 +173,10 @@ class ControlPlane:
         return self.children[name]
 
     async def _responds(self, path: str) -> bool:
-        if not self.ca.exists():
-            return False
-        trust = ssl.create_default_context(cafile=str(self.ca))
+        try:
+            trust = ssl.create_default_context(cafile=str(self.ca))
+        except (FileNotFoundError, ssl.SSLError):
+            return False  # the API server has not written it yet, or not all of it
         bearer = {"Authorization": f"Bearer {self.tokens['admin']}"}
         timeout = aiohttp.ClientTimeout(total=5)
         try:
