@@ -185,7 +185,7 @@ async def live_system(directory: Path) -> AsyncIterator[LiveSystem]:
     for name in ("lake", "logs", "broker", "prometheus"):
         (directory / name).mkdir()
     async with contextlib.AsyncExitStack() as held:
-        controller, *_ = held.enter_context(reserve_ports(1 + CONSUMERS))
+        controller, *consumers = held.enter_context(reserve_ports(1 + CONSUMERS))
         monitor, second, page = (held.enter_context(reserve_port()) for _ in range(3))
         secured = await held.enter_async_context(run_secured_broker(directory / "broker"))
         registry = await held.enter_async_context(run_registry(directory / "registry"))
@@ -214,7 +214,7 @@ async def live_system(directory: Path) -> AsyncIterator[LiveSystem]:
         await held.enter_async_context(_program("second", directory, environment, "monitor"))
         jobs = {
             "binwright": [monitor, second, controller],
-            "binwright-consumers": [controller + 1 + slot for slot in range(CONSUMERS)],
+            "binwright-consumers": consumers,
             "binwright-group": [page],
         }
         prometheus = await held.enter_async_context(run_prometheus(directory / "prometheus", jobs))

@@ -84,6 +84,19 @@ def template(image: str = "sleeper", **spec: Any) -> Obj:
     }
 
 
+async def budgets(api: Api, namespace: str) -> list[Obj]:
+    """Return the PodDisruptionBudgets of a namespace."""
+    path = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"
+    found: list[Obj] = (await api.get(path))["items"]
+    return found
+
+
+async def holds_evictions(api: Api, namespace: str) -> bool:
+    """Tell whether a budget counts one pod as healthy: it lets go of those that are not ready."""
+    found = await budgets(api, namespace)
+    return any(each.get("status", {}).get("currentHealthy") == 1 for each in found)
+
+
 @dataclass
 class Sandbox:
     """One namespace."""

@@ -152,6 +152,7 @@ class System:
     kafka: KafkaSettings  # as this process reaches it
     lake: LakeSettings
     bus: KafkaControlTopics
+    group: str
     view: GroupView  # of the group
 
     async def pods(self, component: str) -> list[Obj]:
@@ -295,6 +296,6 @@ async def run_system(  # noqa: PLR0913 - what tests choose
             try:
                 await install(plane, home, settings, volume, servers.token_file.read_text())
                 async with background_tasks(must_not_end(watching)):
-                    yield System(plane, api, kafka, lake, bus, view)
+                    yield System(plane, api, kafka, lake, bus, group, view)
             finally:  # wait for it: nothing can be created in a namespace that is being deleted
                 await plane.kubectl("delete", "namespace", NAMESPACE, "--timeout=120s")

@@ -9,7 +9,15 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from tests.deploy.kubernetes.sandbox import ACCOUNT, Sandbox, is_ready, template, until
+from tests.deploy.kubernetes.sandbox import (
+    ACCOUNT,
+    Sandbox,
+    budgets,
+    holds_evictions,
+    is_ready,
+    template,
+    until,
+)
 from tests.deploy.policies import objects
 
 from binwright.controller.fleets.kubernetes.fleet import KubernetesFleet
@@ -79,12 +87,6 @@ async def evict(sandbox: Sandbox, slot: int) -> None:
     await sandbox.api.create(path, {"apiVersion": "policy/v1", "kind": "Eviction", **body})
 
 
-async def budgets(sandbox: Sandbox) -> list[Obj]:
-    path = f"/apis/policy/v1/namespaces/{sandbox.namespace}/poddisruptionbudgets"
-    found: list[Obj] = (await sandbox.api.get(path))["items"]
-    return found
-
-
 async def running_fleet(sandbox: Sandbox, *numbers: int, group: str = "orders") -> KubernetesFleet:
     fleet = await sandbox.fleet(group, await sandbox.cluster(node_drains=True))
     await fleet.reconcile(slots(*numbers))
@@ -100,11 +102,7 @@ async def test_a_cordon_is_reported_and_evictions_wait_until_the_slot_is_not_des
     fleet = await running_fleet(sandbox, 0, group=group)
     node = await node_of(sandbox, 0)
 
-    async def counted() -> bool:
-        found = await budgets(sandbox)
-        return bool(found) and found[0].get("status", {}).get("expectedPods") == 1
-
-    await until(counted)
+    await until(lambda: holds_evictions(sandbox.api, sandbox.namespace))
     drain = asyncio.create_task(
         sandbox.plane.kubectl(
             *("drain", node, "--force", "--ignore-daemonsets", "--timeout=90s"),
@@ -169,7 +167,7 @@ async def test_without_the_right_to_read_nodes_evictions_pass_and_it_is_reported
     text = "node drains are noticed only when consumers are asked to end"
     await sandbox.wait_for_event("NodeDrainsUnseen", f"{text}: the controller may not read nodes")
     assert [refusal for refusal in fleet.refusals if text in refusal]
-    assert not await budgets(sandbox)
+    assert not await budgets(sandbox.api, sandbox.namespace)
     await evict(sandbox, 0)
     reason = "its pod is evicted (EvictionByEvictionAPI)"
     seen = {Slot(0): Disruption("evicted", reason)}
@@ -183,14 +181,14 @@ async def test_a_fleet_that_only_observes_holds_no_eviction_back(
     fleet = await running_fleet(sandbox, 0)
 
     async def held() -> bool:
-        return len(await budgets(sandbox)) == 1
+        return len(await budgets(sandbox.api, sandbox.namespace)) == 1
 
     await until(held)
     fleet.close()
     cluster = await sandbox.cluster(node_drains=True)
     observing = await sandbox.fleet(cluster=cluster, moves=False)
     await observing.reconcile(slots(0))
-    assert not await budgets(sandbox)
+    assert not await budgets(sandbox.api, sandbox.namespace)
 
 
 async def test_changed_settings_are_reported_and_restart_nothing_by_themselves(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from tests.deploy.kubernetes.sandbox import ROOT, until
+from tests.deploy.kubernetes.sandbox import ROOT, holds_evictions, until
 
 from binwright.controller.fleets.kubernetes.deployment import GROUP_LABEL
 from binwright.kubernetes.informer import Informer
@@ -24,10 +24,8 @@ from .plane import ControlPlane
 from .system import LONG_S, LONGEST_S, NAMESPACE, PARTITIONS, System, run_system
 
 RIGHTS = ROOT / "deploy" / "node-drains" / "rights.yaml"
-GROUP = "binwright"
 SPOT = "aws-node-termination-handler/spot-itn"
 TEMPLATE = f"/api/v1/namespaces/{NAMESPACE}/configmaps/binwright-consumer"
-BUDGETS = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets"
 
 pytestmark = [
     pytest.mark.kubernetes,
@@ -63,7 +61,7 @@ class Ends:
 
     def __init__(self, system: System) -> None:
         self.asked: dict[str, tuple[Slot, int]] = {}  # pod -> its slot, wall clock in ms
-        self._bus = system.bus
+        self._system = system
         path = f"/api/v1/namespaces/{NAMESPACE}/pods"
         component = "app.kubernetes.io/component=consumer"
         self.pods = Informer(system.api, path, labels=component)  # it misses no change
@@ -77,7 +75,7 @@ class Ends:
         """Return what each pod's consumer read then, by what the group's topic had by then."""
         found = {}
         for name, (slot, at_ms) in self.asked.items():
-            view = await read_group(self._bus, GROUP, until_ms=at_ms)
+            view = await read_group(self._system.bus, self._system.group, until_ms=at_ms)
             report = view.reports.get(slot)
             found[name] = set(report.reading) if report is not None else set()
         return found
@@ -101,12 +99,6 @@ async def reader(system: System) -> Obj:
     return found[0]
 
 
-async def held_back(system: System) -> bool:
-    """Whether the budget that holds evictions back counts a pod: one that is not ready may go."""
-    budgets = (await system.api.get(BUDGETS))["items"]
-    return any(each.get("status", {}).get("currentHealthy") == 1 for each in budgets)
-
-
 def planned(system: System, *texts: str) -> bool:
     """Whether a plan gave this reason."""
     return any(all(t in event for t in texts) for _, event in system.view.recent_events)
@@ -123,7 +115,7 @@ async def test_partitions_move_before_pods_end_by_a_drain_a_spot_notice_or_a_new
         background_tasks(must_not_end(ends.pods.run())),
     ):
         tasks.create_task(system.load(2_000, enough))
-        await until(lambda: held_back(system), LONG_S)
+        await until(lambda: holds_evictions(system.api, NAMESPACE), LONG_S)
         node = first["spec"]["nodeName"]
         # by the group: a drain reaches into the namespaces of other tests
         selector = f"--pod-selector=binwright.dev/group={label_of(first, GROUP_LABEL)}"
