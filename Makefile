@@ -67,7 +67,7 @@ ifdef SUITE
 	$(BIN)/python -m pytest tests/deploy/$(SUITE) $(ARGS)
 else
 	$(BIN)/python -m pytest -n $(JOBS) $(PURE) --cov --cov-report=term --cov-fail-under=100
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests $(PURE:%=--ignore=%) $(SUITES:%=--ignore=tests/deploy/%) $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --durations=25 tests $(PURE:%=--ignore=%) $(SUITES:%=--ignore=tests/deploy/%) $(ARGS)
 endif
 
 test-%: ## (the same as test SUITE=...)

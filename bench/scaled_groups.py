@@ -249,7 +249,7 @@ async def until_sized(log: Path, child: Child) -> int:
     return len(found)
 
 
-async def measured(  # noqa: PLR0913, PLR0917 - what a run is made of
+async def measured(  # noqa: PLR0917 - what a run is made of
     servers: str,
     groups: int,
     period_s: float,

@@ -136,7 +136,7 @@ def table(pending_bytes: int = 0) -> TableReport:
     return TableReport(state="landing", committed={}, pending_bytes=pending_bytes)
 
 
-def report(  # noqa: PLR0913 - a message has many fields
+def report(
     slot: Slot,
     epoch: int,
     *,

@@ -47,7 +47,7 @@ def bill_of_jars(
     return _bill(map(_jar, found), repr(found), version, license_, epoch, base)
 
 
-def _bill(  # noqa: PLR0913, PLR0917 - what an SBOM has
+def _bill(  # noqa: PLR0917 - what an SBOM has
     components: Iterable[Component],
     content: str,
     version: str,

@@ -83,7 +83,7 @@ async def backlog_of_avro(
         return await _both_backlogs(ground, own, megabytes, queries, form, progress)
 
 
-async def _both_backlogs(  # noqa: PLR0913, PLR0917 - what is run, and where
+async def _both_backlogs(  # noqa: PLR0917 - what is run, and where
     ground: BenchBroker,
     directory: Path,
     megabytes: int,
@@ -175,7 +175,7 @@ class Variant:
     per_trigger: int | None = None  # records of one commit at most
 
 
-async def _their_backlog(  # noqa: PLR0913, PLR0917 - what is run, and where
+async def _their_backlog(  # noqa: PLR0917 - what is run, and where
     ground: BenchBroker,
     directory: Path,
     rows: Mapping[str, int],

@@ -88,7 +88,7 @@ class LiveLoad:
         return replace(self, directory=self.directory / side, topics=topics)
 
 
-async def _both_live(  # noqa: PLR0913, PLR0917 - what is run, and how it is watched
+async def _both_live(  # noqa: PLR0917 - what is run, and how it is watched
     ground: BenchBroker,
     load: LiveLoad,
     side: str,

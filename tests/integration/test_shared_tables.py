@@ -26,7 +26,7 @@ DAY_MS = 86_400_000
 LATER = 6  # records of each topic that are to be kept
 
 
-def settings_of(  # noqa: PLR0913, PLR0917 - each is a setting
+def settings_of(  # noqa: PLR0917 - each is a setting
     broker: str, spark: str, lake: Path, group: str, topics: list[str], tables: list[dict[str, Any]]
 ) -> Settings:
     return load_settings(

@@ -150,7 +150,7 @@ async def test_where_its_replica_ends_a_consumer_reads_from_the_leader(
     ("from_followers", "zones"),
     [(True, {0: {"a", "b"}, 1: {"b", "c"}}), (False, {0: {"a"}, 1: {"b"}})],
 )
-async def test_the_monitor_knows_where_partitions_can_be_read(  # noqa: PLR0913 - fixtures
+async def test_the_monitor_knows_where_partitions_can_be_read(
     kafka: KafkaSettings,
     topic: str,
     rack_brokers: tuple[EmbeddedBroker, ...],

@@ -30,9 +30,9 @@ SOURCES = [
 EPOCH = int(datetime.fromisoformat(DATE).timestamp())  # of the checkout's commit
 
 
-def test_the_changelog_begins_with_this_version_and_its_date() -> None:
+def test_the_newest_dated_section_of_the_changelog_is_this_version() -> None:
     text = (ROOT / "CHANGELOG.md").read_text()
-    (heading, *_) = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    heading = next(h for h in re.findall(r"^## (.+)$", text, re.MULTILINE) if h != "Unreleased")
     version, _, date = heading.partition(", ")
     assert version == project()["project"]["version"]
     datetime.strptime(date, "%Y-%m-%d").astimezone()

@@ -269,7 +269,7 @@ class Demo:
         self.console.log(f"[red]kill -9 of {what} (pid {pid})")
 
 
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(
     *,
     minutes: Annotated[float, typer.Option(min=0.1, help="Length of the load, minutes.")] = 3.0,
     speed: Annotated[

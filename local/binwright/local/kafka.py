@@ -54,7 +54,7 @@ class EmbeddedBroker(Server):
 
 
 @asynccontextmanager
-async def run_broker(  # noqa: PLR0913 - each is a choice of the caller's
+async def run_broker(
     directory: Path,
     *,
     port: int | None = None,
@@ -223,7 +223,7 @@ def broker_command(
 
 
 @asynccontextmanager
-async def run_brokers(  # noqa: PLR0913 - each is a choice of the caller's
+async def run_brokers(
     directory: Path,
     *,
     count: int = 3,

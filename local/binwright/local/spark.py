@@ -87,7 +87,7 @@ class SparkServer(Server):
 
 
 @asynccontextmanager
-async def run_spark(  # noqa: PLR0913 - each is a choice of the caller's
+async def run_spark(
     directory: Path,
     *,
     port: int | None = None,

@@ -56,7 +56,7 @@ exec {java} "$@"
 
 
 @asynccontextmanager
-async def run_spark_cluster(  # noqa: PLR0913 - each is a choice of the caller's
+async def run_spark_cluster(
     directory: Path,
     *,
     workers: int = 2,
@@ -150,7 +150,7 @@ def _java_home(directory: Path, java: Java) -> Path:
     return directory
 
 
-def _command(  # noqa: PLR0913, PLR0917 - each is a part of the process
+def _command(  # noqa: PLR0917 - each is a part of the process
     title: str,
     home: Path,
     with_java: tuple[Java, Path, Sequence[Path]],

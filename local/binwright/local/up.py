@@ -171,7 +171,7 @@ def _redacted(settings: Settings) -> str:
     return ", ".join(map(redacted_url, settings.lake.servers))
 
 
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(
     *,
     topics: Topics = "",
     group: Group = None,

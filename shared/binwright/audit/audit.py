@@ -200,7 +200,7 @@ class AuditResult:
         return {"clean": self.clean, "rows": self.rows, "bad": self.bad, "tables": tables}
 
 
-async def audit(  # noqa: PLR0913 - each is a choice of the caller
+async def audit(
     topics: Sequence[str],
     kafka: KafkaSettings,
     lake: LakeSettings,

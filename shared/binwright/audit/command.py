@@ -85,7 +85,7 @@ def _verdict(table: TableAudit, part: PartitionAudit) -> str:
     return "[yellow]UNCHECKED" if table.unchecked else "[green]clean"
 
 
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(
     *,
     topics: Topics = "",
     bootstrap_servers: Bootstrap = None,

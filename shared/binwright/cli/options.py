@@ -35,7 +35,7 @@ ControllerSeconds = Annotated[
 CONTROLLER_S = 60.0
 
 
-def settings_at(  # noqa: PLR0913 - one for each option
+def settings_at(
     bootstrap_servers: str | None,
     *,
     group: str | None = None,

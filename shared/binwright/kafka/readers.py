@@ -253,7 +253,7 @@ class KafkaReader:
     same position. Records that retention deleted before they were read are skipped and logged.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what its maker knows
+    def __init__(  # noqa: PLR0917 - what its maker knows
         self,
         shared: SharedConsumer,
         partition: KafkaPartition,

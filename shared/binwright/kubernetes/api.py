@@ -158,7 +158,7 @@ class Api:
                 answer: Obj = orjson.loads(await response.read())
                 return answer
 
-    async def _send(  # noqa: PLR0913, PLR0917 - an HTTP request has so many parts
+    async def _send(  # noqa: PLR0917 - an HTTP request has so many parts
         self,
         verb: str,
         path: str,

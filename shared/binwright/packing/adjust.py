@@ -62,7 +62,7 @@ def _highest_load(rates: Rates, capacities: SlotCapacities, assignment: Assignme
     return max(loads.values(), default=0.0)
 
 
-def ensure_min_slots(  # noqa: PLR0913 - what a plan is made of
+def ensure_min_slots(
     target: Assignment,
     rates: Rates,
     capacities: SlotCapacities,

@@ -50,7 +50,7 @@ def _fixed(rates: Rates, current: Assignment, rules: Rules) -> dict[TopicPartiti
     return {p: slot for p, slot in slots if slot is not None}
 
 
-def place(  # noqa: PLR0913, PLR0917 - the arguments of a packing, and the rules
+def place(  # noqa: PLR0917 - the arguments of a packing, and the rules
     packed: Assignment,
     rates: Rates,
     capacities: SlotCapacities,
@@ -136,7 +136,7 @@ class _Placement:
             heapreplace(used, (self.loads[slot], slot))
 
 
-def _usable(  # noqa: PLR0913, PLR0917 - as of `place`
+def _usable(  # noqa: PLR0917 - as of `place`
     packed: Assignment,
     fixed: Assignment,
     rates: Rates,

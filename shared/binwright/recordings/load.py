@@ -106,7 +106,7 @@ def _path(path: object | None) -> str | None:
     return None if path is None else str(path)
 
 
-async def run_load(  # noqa: PLR0913 - the last four are a caller's own
+async def run_load(
     stream: Stream,
     kafka: KafkaSettings,
     load: Load,
@@ -176,7 +176,7 @@ class _Unanswered(BrokerUnavailable):
 class _LoadProducer:
     """A producer in its own thread: checks the topics, sends, and waits for confirmations."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what a caller of `run_load` gives
+    def __init__(  # noqa: PLR0917 - what a caller of `run_load` gives
         self,
         stream: Stream,
         kafka: KafkaSettings,

@@ -226,7 +226,7 @@ class FakeLake:
         if self._failure({Failure.UNAVAILABLE}):
             raise LakeUnavailable("injected failure")
 
-    async def _write(  # noqa: PLR0913, PLR0917 - the parts of a commit
+    async def _write(  # noqa: PLR0917 - the parts of a commit
         self,
         call: str,
         topic: str,

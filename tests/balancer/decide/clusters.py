@@ -20,7 +20,7 @@ def ids(*numbers: int) -> tuple[BrokerId, ...]:
     return tuple(map(BrokerId, numbers))
 
 
-def partition(  # noqa: PLR0913 - all that a partition has
+def partition(
     name: str,
     replicas: Iterable[int],
     *,
@@ -53,7 +53,7 @@ def cluster(
     return Cluster(tuple(brokers), known, every, Amounts(*[headroom] * 4))
 
 
-def broker(  # noqa: PLR0913 - all that a broker has
+def broker(
     number: int,
     disk: float = 1_000.0,
     *,

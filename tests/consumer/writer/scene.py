@@ -159,7 +159,7 @@ def once(end: int, first: int = 0) -> Counter[int]:
 class Process:
     """One consumer process that writes tables."""
 
-    def __init__(  # noqa: PLR0913 - its settings
+    def __init__(
         self,
         scene: Scene,
         name: str,

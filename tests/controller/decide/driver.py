@@ -118,7 +118,7 @@ class ControllerDriver:
         self.read(Hello(slot=slot, process="p", version="1"))
         return self.offset
 
-    def report(  # noqa: PLR0913 - a report has many fields
+    def report(
         self,
         slot: Slot,
         *,

@@ -244,7 +244,7 @@ async def run_servers(home: Path, address: str) -> AsyncIterator[Servers]:
 
 
 @asynccontextmanager
-async def run_system(  # noqa: PLR0913 - what tests choose
+async def run_system(
     plane: ControlPlane,
     home: Path,
     *,

@@ -321,7 +321,7 @@ async def test_a_workload_that_does_not_exist_is_a_fault_until_it_does(place: Pl
         ("get", "", "secrets", "", False),
     ],
 )
-async def test_the_scaler_may_set_replicas_and_nothing_else(  # noqa: PLR0913, PLR0917 - of a right
+async def test_the_scaler_may_set_replicas_and_nothing_else(  # noqa: PLR0917 - of a right
     place: Place, verb: str, group: str, resource: str, subresource: str, allowed: bool
 ) -> None:
     wanted = {"verb": verb, "group": group, "resource": resource, "subresource": subresource}

@@ -113,7 +113,7 @@ class JavaMember:
                 await self.process.wait()
 
 
-async def start_member(  # noqa: PLR0913 - what a consumer is told
+async def start_member(
     programs: Programs,
     name: str,
     settings: Mapping[str, str],

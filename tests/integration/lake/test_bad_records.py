@@ -148,7 +148,7 @@ async def test_without_the_mark_nothing_is_left_out(
     ],
     ids=["other topic", "unknown topic", "other time", "no time", "other partition", "timeless"],
 )
-async def test_exactly_the_same_record_is_left_out(  # noqa: PLR0913, PLR0917 - fixtures
+async def test_exactly_the_same_record_is_left_out(  # noqa: PLR0917 - fixtures
     tables: SparkLake,
     lake: Path,
     spark: SparkSession,

@@ -73,7 +73,7 @@ async def until_refused_or_done(write: asyncio.Task[None]) -> bool:
 
 
 @pytest.mark.parametrize("fence", ["claim", "lease"])
-async def test_a_write_that_a_claim_overtakes_lands_nothing(  # noqa: PLR0913, PLR0917 - fixtures
+async def test_a_write_that_a_claim_overtakes_lands_nothing(  # noqa: PLR0917 - fixtures
     tables: SparkLake,
     staging: FileStaging,
     lake: Path,
@@ -154,7 +154,7 @@ async def test_a_persons_delete_that_a_claim_overtakes_is_refused_and_can_run_ag
 
 
 @pytest.mark.parametrize("tracked", [True, False])
-async def test_a_streaming_reader_of_the_table_goes_on_over_a_claim(  # noqa: PLR0913, PLR0917 - fixtures
+async def test_a_streaming_reader_of_the_table_goes_on_over_a_claim(  # noqa: PLR0917 - fixtures
     tables: SparkLake,
     staging: FileStaging,
     lake: Path,

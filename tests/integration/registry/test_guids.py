@@ -49,7 +49,7 @@ def value_of(kind: str, number: int, schema: int) -> bytes:
 @pytest.mark.parametrize(
     ("kind", "schema", "indexes"), [("avro", ONE, 0), ("protobuf", PROTO, 1), ("json", OBJECTS, 0)]
 )
-async def test_records_land_whatever_names_their_schema(  # noqa: PLR0913, PLR0917 - fixtures
+async def test_records_land_whatever_names_their_schema(  # noqa: PLR0917 - fixtures
     broker: str,
     spark_url: str,
     lake: Path,

@@ -20,7 +20,7 @@ V2 = record(*((f["name"], f["type"]) for f in V1["fields"]), ("item", ["null", "
 V3 = record(("id", "string"), ("extra", "int"))  # another type of id
 
 
-def settings_of(  # noqa: PLR0913, PLR0917 - where everything is
+def settings_of(  # noqa: PLR0917 - where everything is
     broker: str, spark: str, lake: Path, url: str, topics: Sequence[str], kind: str = "avro"
 ) -> Settings:
     logs = lake.parent / "consumers"

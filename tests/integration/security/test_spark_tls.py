@@ -75,7 +75,7 @@ async def test_a_server_of_our_own_authority_is_trusted(
 
 @pytest.mark.parametrize("trusted", ["other", None])
 @pytest.mark.parametrize("name", [HOST, "elsewhere.example.com"])
-async def test_a_server_of_another_authority_or_name_gets_no_token(  # noqa: PLR0913, PLR0917
+async def test_a_server_of_another_authority_or_name_gets_no_token(  # noqa: PLR0917
     spark_url: str,
     token_file: Path,
     lake: Path,

@@ -63,7 +63,7 @@ def packed(
 
 @settings(max_examples=300)
 @given(PRICES, CHANGES, RATES, OWNERS, NAMED, ZONES)
-def test_zones_overload_no_consumer_and_need_none_more(  # noqa: PLR0913, PLR0917 - any input
+def test_zones_overload_no_consumer_and_need_none_more(  # noqa: PLR0917 - any input
     price: float,
     rate_variance: float | None,
     rates: Rates,

@@ -12,7 +12,7 @@ BURSTS = ReplicaCapacity(rate=200, sla_s=0.5, burst_s=1)
 """The same where records arrive once a second: it sustains 100/s."""
 
 
-def observe(  # noqa: PLR0913 - what is observed
+def observe(
     rates: Sequence[float],
     lags: Sequence[float] = (),
     *,

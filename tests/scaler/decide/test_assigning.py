@@ -67,7 +67,7 @@ def snapshot(seen: Work, replicas: int, now_s: float = NOW_S) -> GroupSnapshot:
     )
 
 
-def step(  # noqa: PLR0913 - a state of affairs
+def step(
     rates: list[float],
     replicas: int,
     seen: GroupDescription,

@@ -226,7 +226,7 @@ def write_scores(directory: Path, scores: Scores, outcomes: Sequence[PackingOutc
     (directory / "decisions.json").write_text(every, encoding="ascii")
 
 
-def paper(  # noqa: PLR0913 - one parameter for each option
+def paper(
     *,
     seeds: Annotated[int, typer.Option(min=1, help="Streams for each delta.")] = 1,
     rows: Annotated[int, typer.Option(min=1, help="Measurements of a stream.")] = recorded.ROWS,

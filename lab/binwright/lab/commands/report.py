@@ -88,7 +88,7 @@ EXPERIMENTS: tuple[tuple[str, Callable[[ReportRun], "ReportSection"]], ...] = (
 NAMES = ",".join(name for name, _ in EXPERIMENTS)
 
 
-def report(  # noqa: PLR0913 - one parameter for each option
+def report(
     output: Annotated[Path, typer.Option(help="Directory of the page and all files.")] = Path(
         "lab-report"
     ),

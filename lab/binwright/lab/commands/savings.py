@@ -110,7 +110,7 @@ class PastLoad:
         return own or Selection(frozenset(planned))
 
 
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(
     *,
     group: Annotated[str | None, typer.Option(help="Its name; else the settings'.")] = None,
     bootstrap_servers: Bootstrap = None,

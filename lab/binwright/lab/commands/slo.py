@@ -37,7 +37,7 @@ WIDTH = 120
 """Characters a line where the output is not a terminal."""
 
 
-def slo(  # noqa: PLR0913 - one parameter for each option
+def slo(
     *,
     workload: Annotated[
         str,

@@ -136,7 +136,7 @@ def table_of_file(workload: RecordLoad, settings: GroupSettings) -> TableCase:
     )
 
 
-def _table(  # noqa: PLR0913 - what a table is
+def _table(
     name: str,
     title: str,
     workload: RecordLoad,

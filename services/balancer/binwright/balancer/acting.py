@@ -38,7 +38,7 @@ MakeProbe = Callable[[Targets], AbstractAsyncContextManager[Probe | None]]
 class Acting:
     """Proposes plans on their topic, and carries out those that may go ahead."""
 
-    def __init__(  # noqa: PLR0913 - each is a choice of the settings
+    def __init__(
         self,
         topic: PlanTopic,
         connect: ConnectBrokers,

@@ -139,7 +139,7 @@ class RunLedger:
 class Executor:
     """Moves replicas to where a plan has them, until all are there or it is stopped."""
 
-    def __init__(  # noqa: PLR0913 - each is a choice of the caller's
+    def __init__(
         self,
         brokers: Brokers,
         targets: Targets,

@@ -76,7 +76,7 @@ class Reaction(Protocol):
 class BrokerWatch:
     """Looks at the cluster, and hands what it sees to a reaction."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - each is a choice of the settings
+    def __init__(  # noqa: PLR0917 - each is a choice of the settings
         self,
         read: Callable[[], Awaitable[Snapshot]],
         plan: Callable[[Cluster, Goal], PlanOutcome],

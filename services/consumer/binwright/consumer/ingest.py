@@ -110,7 +110,7 @@ class Ingest:
         ready: Set once the staging location is writable.
     """
 
-    def __init__(  # noqa: PLR0913 - its ports, its settings, a wall clock
+    def __init__(
         self,
         *,
         mailbox: Mailbox,

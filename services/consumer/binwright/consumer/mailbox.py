@@ -32,7 +32,7 @@ class Mailbox:
     reader: Reader  # of the slot's commands
 
 
-async def open_mailbox(  # noqa: PLR0913, PLR0917 - the process, two topics and a limit
+async def open_mailbox(  # noqa: PLR0917 - the process, two topics and a limit
     bus: ControlTopics,
     metadata_topic: str,
     commands_topic: str,

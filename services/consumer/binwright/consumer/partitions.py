@@ -52,7 +52,7 @@ class AssignedPartitions:
         paused_topics: Those that use more than their share of the buffer or of the staging.
     """
 
-    def __init__(  # noqa: PLR0913 - its port and settings
+    def __init__(
         self,
         *,
         reader: DataReader,

@@ -174,7 +174,7 @@ def shown(found: tuple[Change, ...]) -> RichTable:
     return table
 
 
-def command(  # noqa: PLR0913 - each is an option
+def command(
     table: TableName,
     *,
     schema: Annotated[

@@ -54,7 +54,7 @@ class Splits:
         shares: Partition -> its owner, then its helpers, as a controller has it.
     """
 
-    def __init__(  # noqa: PLR0913 - its ports and collaborators
+    def __init__(
         self,
         *,
         origin: Origin,

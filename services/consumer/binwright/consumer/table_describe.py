@@ -241,7 +241,7 @@ def _bad_records(details: Details, width: int) -> RenderableType:
     return fitting_table(columns, rows, width)
 
 
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(
     table: TableName,
     *,
     group: Group = None,

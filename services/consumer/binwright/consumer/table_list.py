@@ -68,7 +68,7 @@ def number(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
 
 
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(
     *,
     group: Group = None,
     bootstrap_servers: Bootstrap = None,

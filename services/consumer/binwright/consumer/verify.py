@@ -237,7 +237,7 @@ def shown(name: str, found: Comparison) -> RenderableType:
     return Group(table, *map(Text, lines))
 
 
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(
     table: TableName,
     *,
     wanted: Annotated[

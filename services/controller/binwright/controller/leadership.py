@@ -77,7 +77,7 @@ INLINE_PARTITIONS = 2_000  # more are packed in a thread, so that the event loop
 class Leadership:
     """One leadership, from its Claim to the Claim of another controller."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what surrounds a leadership
+    def __init__(  # noqa: PLR0917 - what surrounds a leadership
         self,
         bus: ControlTopics,
         fleet: Fleet,

@@ -59,7 +59,7 @@ class Assigner:
         except ExternalError as exc:
             return str(exc)
 
-    async def assign(  # noqa: PLR0913, PLR0917 - what was decided, and what it rests on
+    async def assign(  # noqa: PLR0917 - what was decided, and what it rests on
         self,
         config: ScaledGroup,
         state: ScalingState,

@@ -43,7 +43,7 @@ CONNECTION = "Connection (else the variables BINWRIGHT_KAFKA__…)"
 Values = dict[str, Any]
 
 
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(
     *,
     bootstrap_servers: Annotated[
         str | None,

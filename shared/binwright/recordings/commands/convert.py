@@ -130,7 +130,7 @@ class Conversion:
         return with_progress(items, self.source.console, f"{doing} {self.source.name}", unit)
 
 
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(
     source: Annotated[str, typer.Argument(help=f"A stream or a recording: {NAMES}.")],
     destination: Annotated[str, typer.Argument(help=f"What is made: {NAMES}.")],
     *,

@@ -11,7 +11,7 @@ from binwright.recordings.location import open_output
 from binwright.recordings.streams import stream_lines
 
 
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(
     file: Annotated[str, typer.Argument(help="Where to write the stream (JSON); - to print it.")],
     *,
     topics: Annotated[str, typer.Option(help="Topics, separated by commas.")] = "orders,clicks",

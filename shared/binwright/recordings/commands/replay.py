@@ -125,7 +125,7 @@ class Replayer:
         console.log(f"published {count} measurements to {topic}")
 
 
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(
     source: Annotated[
         str,
         typer.Argument(

@@ -86,7 +86,7 @@ def unfreeze(
     _give(given, lambda _, who: FreezeOrder(frozen=False, **who))
 
 
-def pin(  # noqa: PLR0913 - one parameter for each option
+def pin(
     pinned: Pinned,
     consumer: Consumer,
     *,
@@ -114,7 +114,7 @@ def unpin(
     _give(given, lambda seen, who: unpin_order(seen, who, pinned))
 
 
-def cordon(  # noqa: PLR0913 - one parameter for each option
+def cordon(
     consumer: Consumer,
     *,
     reason: Reason,
@@ -131,7 +131,7 @@ def cordon(  # noqa: PLR0913 - one parameter for each option
     )
 
 
-def drain(  # noqa: PLR0913 - one parameter for each option
+def drain(
     consumer: Consumer,
     *,
     reason: Reason,
@@ -164,7 +164,7 @@ def uncordon(
     )
 
 
-def scale(  # noqa: PLR0913 - one parameter for each option
+def scale(
     consumers: Annotated[
         int, typer.Argument(help="How many consumers are to read.", min=1, max=MOST_CONSUMERS)
     ],
@@ -192,7 +192,7 @@ def unscale(
     _give(given, lambda _, who: ScaleOrder(consumers=None, **who))
 
 
-def adopt(  # noqa: PLR0913 - one parameter for each option
+def adopt(
     proposal: Annotated[
         int, typer.Argument(help="Its number, as `binwright status` shows it.", min=0)
     ],

@@ -20,7 +20,7 @@ from binwright.views.page.order_desk import OrderDesk
 from binwright.views.page.server import PORT, Page
 
 
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(
     *,
     group: Group = None,
     address: Annotated[

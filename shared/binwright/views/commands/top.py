@@ -158,7 +158,7 @@ async def _follow(reader: Reader, view: RatesView) -> None:
         view.apply_measurement(now(), measurement)
 
 
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(
     *,
     bootstrap_servers: Bootstrap = None,
     sort: Annotated[SortKey, typer.Option(help="Column to sort by.")] = "rate",

@@ -48,7 +48,7 @@ def at(offsets: Mapping[int, int], topic: str = TOPIC) -> dict[TopicPartition, i
     return {part(number, topic): offset for number, offset in offsets.items()}
 
 
-def staged(  # noqa: PLR0913
+def staged(
     file: str,
     ranges: Mapping[int, tuple[int, int]],
     *,
@@ -77,7 +77,7 @@ def order(*, paused: bool, reason: str = "a repair") -> TableOrder:
     return TableOrder(topic=TOPIC, paused=paused, by="ann", reason=reason)
 
 
-def stamp(  # noqa: PLR0913
+def stamp(
     committed: Mapping[int, int] | None = None,
     *,
     sequence: int = 1,

@@ -48,7 +48,7 @@ def figures(found: Outcome) -> list[object]:
     sustained=st.sampled_from([None, 70.0]),
 )
 @settings(deadline=None, max_examples=40, phases=(Phase.explicit, Phase.reuse, Phase.generate))
-def test_leaving_out_quiet_ticks_changes_no_decision(  # noqa: PLR0913, PLR0917 - all that matters
+def test_leaving_out_quiet_ticks_changes_no_decision(  # noqa: PLR0917 - all that matters
     rows: list[tuple[float, ...]],
     row_s: float,
     replan_interval_s: float,

@@ -48,7 +48,7 @@ class SimulatedController:
         logs: How often each event was logged.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917 - the scenario and its shared state
+    def __init__(  # noqa: PLR0917 - the scenario and its shared state
         self,
         scenario: Scenario,
         packing: Packing,

@@ -35,7 +35,7 @@ SHOWN = 4
 """Copies that a line names."""
 
 
-def apply(  # noqa: PLR0913 - one parameter for each option
+def apply(
     file: PlanFile,
     *,
     bootstrap_servers: Bootstrap = None,

@@ -91,7 +91,7 @@ class RegistryDecoders:
         self._subjects: dict[tuple[str, SchemaReading[Any], bool], _Subject] = {}
         self._slots = asyncio.Semaphore(CONCURRENT)
 
-    async def decoder(  # noqa: PLR0913 - what is decoded, and how
+    async def decoder(
         self,
         subject: str,
         reading: SchemaReading[Read],

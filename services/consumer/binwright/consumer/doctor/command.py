@@ -25,7 +25,7 @@ STYLES: dict[Status, str] = {"ok": "green", "warning": "yellow", "fault": "red",
 EXAMINATION = "binwright.consumer.doctor.examination"  # imports pyspark: that takes a second
 
 
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(
     *,
     service: Annotated[
         Service | None,

@@ -248,7 +248,7 @@ class SparkLake:
             if waiting:
                 log.warning("layout.waits", table=table.name, columns=waiting)
 
-    async def _append(  # noqa: PLR0913, PLR0917 - the parts of a commit
+    async def _append(  # noqa: PLR0917 - the parts of a commit
         self,
         topic: str,
         rows: Callable[[Batch, str, str, str], staged_rows.Frame],

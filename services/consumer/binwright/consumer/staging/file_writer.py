@@ -45,7 +45,7 @@ class FileWriter:
         targets: Returns the tables of a topic.
     """
 
-    def __init__(  # noqa: PLR0913 - its ports and collaborators
+    def __init__(
         self,
         *,
         origin: Origin,

@@ -41,7 +41,7 @@ class Stager:
         faults: Tables for which taken rows cannot be staged, and why.
     """
 
-    def __init__(  # noqa: PLR0913 - its collaborators
+    def __init__(
         self,
         *,
         origin: Origin,

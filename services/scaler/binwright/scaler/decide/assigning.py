@@ -103,7 +103,7 @@ def with_assignment(
     return state, replace(verdict, step=step)
 
 
-def _emptied(  # noqa: PLR0913, PLR0917 - what was decided, and what it rests on
+def _emptied(  # noqa: PLR0917 - what was decided, and what it rests on
     config: ScaledGroup,
     state: ScalingState,
     snapshot: GroupSnapshot,
