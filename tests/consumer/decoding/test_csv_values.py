@@ -68,6 +68,11 @@ def test_what_does_not_fit_is_bad(line: bytes, kind: str, reason: str) -> None:
         ("FLOAT", "1e39"),
         ("DECIMAL(9,2)", "1.234"),
         ("DECIMAL(9,2)", "1e999999999"),
+        ("DECIMAL(9,2)", "1e99999999999999999999"),
+        ("DECIMAL(9,2)", "-1e-99999999999999999999"),
+        ("DECIMAL(9,2)", "0e99999999999999999999"),
+        ("DECIMAL(9,2)", "0" * 1_001),
+        ("DOUBLE", "1e99999999999999999999"),
         ("BOOLEAN", "1"),
         ("DATE", "25.11.2026"),
         ("TIMESTAMP", "now"),
@@ -80,6 +85,11 @@ def test_a_text_that_is_no_value_of_its_column_is_bad(kind: str, text: str) -> N
     found = CsvDecoder(parse_columns(f"a {kind}"), ",").read(text.encode())
     assert isinstance(found, Bad)
     assert found.reason.startswith("a needs")
+
+
+def test_a_byte_order_mark_is_no_part_of_a_line() -> None:
+    assert TWO.read(b"\xef\xbb\xbf1;x") == {"a": 1, "b": "x"}
+    assert TWO.read(b'\xef\xbb\xbf"1";"\xef\xbb\xbfx"') == {"a": 1, "b": "\ufeffx"}
 
 
 def test_a_long_field_is_read() -> None:

@@ -80,7 +80,7 @@ def test_one_bad_value_among_many_is_one_bad_row(garbage: bytes) -> None:
 
 def test_bad_values_anywhere_leave_the_others_as_they_are() -> None:
     choose = random.Random(1)
-    kinds = [b"no json", b'{"a":1.0}', b'{"a":1}}', None, b'{"at":"2026-11-23T10:11:12+01"}']
+    kinds = [b"no json", b'{"a":1.5}', b'{"a":1}}', None, b'{"at":"2026-11-23T10:11:12+01"}']
     values: list[bytes | None] = [
         choose.choice(kinds) if choose.random() < 0.01 else value for value in numbered(0, 30_000)
     ]

@@ -35,6 +35,10 @@ def test_any_json_is_taken_as_it_is_written() -> None:
         (b"NaN", "malformed", ""),
         (b"[" * 501 + b"]" * 501, "malformed", "nested more than 500 deep"),
         (b"0." + b"1" * 999, "incompatible", "value needs numbers of 1000 characters at most"),
+        (b"[1, 1e-400]", "incompatible", "numbers that are not too small for a double"),
+        (b'{"a": -12.5E-0000999}', "incompatible", "numbers that are not too small"),
+        (b"0." + b"0" * 330 + b"1", "incompatible", "numbers that are not too small"),
+        (b"0." + b"0" * 290 + b"1e-99", "incompatible", "numbers that are not too small"),
         (b'{"' + b"a" * 50_001 + b'": 1}', "incompatible", "names of 50000 characters at most"),
         (
             b'[{"a": {"' + b"a" * 50_001 + b'": 1}}]',
@@ -55,6 +59,25 @@ def test_what_is_long_within_a_text_is_no_number_and_no_name() -> None:
     rows, bad = decoded(b'{"a": "' + b"1" * 60_000 + b'", "b": "\\"' + b"1" * 1_500 + b'"}')
     assert bad == [None]
     assert rows[0] is not None
+
+
+def test_what_is_zero_or_text_is_not_too_small() -> None:
+    values = [b"0e-400", b"-0.0e-999", b"0." + b"0" * 400, b'["1e-400"]', b"1e-300", b"5e-324"]
+    rows, bad = decoded(*values)
+    assert bad == [None] * len(values)
+    assert rows[0] == {"value": "0e-400"}
+
+
+def test_a_negative_zero_keeps_its_sign() -> None:
+    """Spark reads -0.0 as a decimal, which has no sign, and -0e0 as a double, which has one."""
+    rows, _ = decoded(b'{"a-0.0": ["-0.0", -0.0, -0.00e5, -0.01, 1.5e-0, -0]}', b'"\\"-0.0"')
+    assert rows[0]["value"] == '{"a-0.0": ["-0.0", -0e0, -0e0, -0.01, 1.5e-0, -0]}'
+    assert rows[1]["value"] == '"\\"-0.0"'
+    assert RecordReader(parse_columns("a VARIANT")).read(b'{"a": -0.0}') == {"a": "-0e0"}
+
+
+def test_a_byte_order_mark_is_no_part_of_a_value() -> None:
+    assert decoded(b"\xef\xbb\xbf[1]") == ([{"value": "[1]"}], [None])
 
 
 def test_a_column_of_any_shape_stands_beside_others() -> None:

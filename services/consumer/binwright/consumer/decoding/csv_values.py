@@ -4,13 +4,12 @@ import csv
 import math
 import re
 from collections.abc import Callable
-from decimal import Decimal as Number
 from typing import Any
 
 import pyarrow as pa
 
 from binwright.consumer.decoding.arrow_types import row_type
-from binwright.consumer.decoding.json_records import DECIMAL, READERS
+from binwright.consumer.decoding.json_records import READERS, decimal_reader, number_text
 from binwright.consumer.decoding.one_by_one import (
     INTEGER_BITS,
     REASON_LENGTH,
@@ -19,7 +18,6 @@ from binwright.consumer.decoding.one_by_one import (
     Fields,
     Misfit,
     decode_each,
-    exact_decimal,
     not_text,
 )
 from binwright.protocol.columns import Columns, ColumnType, Decimal, Simple
@@ -56,7 +54,9 @@ class CsvDecoder:
         if value is None:
             return {}
         try:
-            lines = [*csv.reader([value.decode()], delimiter=self._delimiter, strict=True)]
+            lines = [
+                *csv.reader([value.decode("utf-8-sig")], delimiter=self._delimiter, strict=True)
+            ]
         except UnicodeDecodeError as exc:
             return not_text(exc)
         except csv.Error as exc:
@@ -88,8 +88,7 @@ def _reader(kind: ColumnType) -> Read:
         case Simple(name) if name in _FLOATS:
             return lambda text: READERS[name](_finite(text, name))
         case Decimal():
-            fit = exact_decimal(kind)
-            return lambda text: fit(Number(_number(text, str(kind))), text)
+            return decimal_reader(kind)
         case Simple(name):
             return READERS[name]
         case _:
@@ -114,12 +113,6 @@ def _boolean(text: str) -> bool:
 
 
 def _finite(text: str, wanted: str) -> float:
-    if math.isinf(number := float(_number(text, wanted))):
+    if math.isinf(number := float(number_text(text, wanted))):
         raise Misfit(wanted, text)
     return number
-
-
-def _number(text: str, wanted: str) -> str:
-    if not DECIMAL.fullmatch(text):
-        raise Misfit(wanted, text)
-    return text

@@ -7,7 +7,7 @@ import json
 import re
 from base64 import b64decode
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal as Number
 from decimal import InvalidOperation
 from typing import Any
@@ -26,7 +26,7 @@ from binwright.consumer.decoding.one_by_one import (
     read_items,
     read_pairs,
 )
-from binwright.consumer.decoding.variant_limits import unfit_for_variant
+from binwright.consumer.decoding.variant_limits import unfit_for_variant, with_signs
 from binwright.protocol.columns import (
     JSON,
     VARIANT,
@@ -39,13 +39,18 @@ from binwright.protocol.columns import (
 )
 
 MOST_NESTED = 500  # arrays and objects in each other; deeper values are malformed
+BOM = b"\xef\xbb\xbf"
+"""What some producers write in front of UTF-8; it is no part of a value."""
 
-DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+LONGEST_NUMBER, LONGEST_TIME = 1_000, 200  # characters of a text that is read as one
+# No repetition here gives back what it took: a pattern looks at each character once.
+_NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_OFFSET = r"[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9](?::?[0-5][0-9])?)?"
 _TIMESTAMP = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]((?:[01][0-9]|2[0-3]):[0-5][0-9])"
-    r"(?::([0-5][0-9])(?:\.([0-9]+))?)?"
-    r"(Z|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)?"
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[Tt ]((?:[01][0-9]|2[0-3]):[0-5][0-9])"
+    r"(?::([0-5][0-9]|60)(?:[.,]([0-9]++))?)?"
+    rf"(?: ?(?:[Zz]|UTC|GMT|({_OFFSET}))(?:\[[A-Za-z0-9_+/-]++\]| [A-Z]{{1,5}})?)?)?"
 )
 _FLOAT_END = (2 - 2**-24) * 2**127  # a 32-bit float rounds it, and all above, to infinity
 _LONGEST_INTEGER = 20  # characters; one that is longer does not fit 64 bits
@@ -79,6 +84,7 @@ class RecordReader:
         """
         if value is None:
             return {}
+        value = value.removeprefix(BOM)
         try:
             document = orjson.loads(value)
         except orjson.JSONDecodeError as exc:
@@ -87,10 +93,14 @@ class RecordReader:
             return Bad("malformed", f"needs an object, has {described(document)}")
         if fault := too_deep(value, document):
             return fault
-        if self._exact:
-            document = json.loads(value.decode(), parse_float=_NumberText, parse_int=_integer)
+        if not self._exact:
+            try:
+                return self._fields(document)
+            except Misfit as exc:
+                if type(exc.there) is not float:  # only as it was written it shows if it is whole
+                    return exc.bad()
         try:
-            return self._fields(document)
+            return self._fields(_as_written(value))
         except Misfit as exc:
             return exc.bad()
 
@@ -127,6 +137,11 @@ def _is_exact(kind: ColumnType) -> bool:
             return any(_is_exact(field.type) for field in kind.fields)
 
 
+def _as_written(value: bytes) -> Any:
+    """Parse JSON that is known to be valid; see `_NumberText`."""
+    return json.loads(value.decode(), parse_float=_NumberText, parse_int=_integer)
+
+
 def _integer(text: str) -> int | _NumberText:
     return int(text) if len(text) <= _LONGEST_INTEGER else _NumberText(text)
 
@@ -142,7 +157,7 @@ def _reader(kind: ColumnType) -> Read:
         case Simple(name):
             return READERS[name]
         case Decimal():
-            return _decimal_reader(kind)
+            return decimal_reader(kind)
         case Array(item):
             return _array_reader(item)
         case Map(value):
@@ -196,27 +211,49 @@ def _integer_reader(name: str) -> Read:
     end = 1 << (INTEGER_BITS[name] - 1)
 
     def read(value: Any) -> int:
-        if type(value) is not int or not -end <= value < end:
+        number = _whole(_number(value, name)) if type(value) is _NumberText else value
+        if type(number) is not int or not -end <= number < end:
             raise Misfit(name, value)
-        return value
+        return number
 
     return read
 
 
-def _decimal_reader(kind: Decimal) -> Read:
+def _whole(number: Number) -> int | None:
+    """Return 1 of 1.0, and 1000 of 1e3, which are integers to JSON Schema; None if it is none."""
+    if number.is_zero():
+        return 0
+    fits = number.adjusted() < _LONGEST_INTEGER  # else it may have a billion digits
+    return int(number) if fits and number == number.to_integral_value() else None
+
+
+def decimal_reader(kind: Decimal) -> Read:
+    """Return what reads numbers, and texts that are numbers, exactly."""
     fit = exact_decimal(kind)
 
     def read(value: Any) -> Number:
-        is_number = type(value) in {int, _NumberText}
-        if not is_number and not (type(value) is str and DECIMAL.fullmatch(value)):
+        if type(value) is int:
+            return fit(Number(value), value)
+        if type(value) not in {str, _NumberText}:
             raise Misfit(str(kind), value)
-        try:
-            number = Number(value)
-        except InvalidOperation:
-            raise Misfit(str(kind), value) from None
-        return fit(number, value)
+        return fit(_number(value, str(kind)), value)
 
     return read
+
+
+def _number(text: str, wanted: str) -> Number:
+    """Return the number that a text is; raise `Misfit`."""
+    try:
+        return Number(number_text(text, wanted))
+    except InvalidOperation:  # its exponent is beyond what decimals have
+        raise Misfit(wanted, text) from None
+
+
+def number_text(text: str, wanted: str) -> str:
+    """Return a text that is a number; raise `Misfit`: for `nan` and `inf`, too."""
+    if len(text) > LONGEST_NUMBER or not _NUMBER.fullmatch(text):
+        raise Misfit(wanted, text)
+    return text
 
 
 def _boolean(value: Any) -> bool:
@@ -262,12 +299,15 @@ def _date(value: Any) -> date:
 
 
 def _timestamp(value: Any) -> datetime:
-    if type(value) is str and (match := _TIMESTAMP.fullmatch(value)):
-        day, minute, second, fraction, zone = match.groups()
+    is_text = type(value) is str and len(value) <= LONGEST_TIME
+    if is_text and (match := _TIMESTAMP.fullmatch(value)):
+        day, minute, second, fraction, offset = match.groups()
         micros = (fraction or "")[:6].ljust(6, "0")
+        leap = second == "60"  # datetime has none; it becomes the second behind it
+        time = f"{minute or '00:00'}:{'59' if leap else second or '00'}.{micros}"
         try:
-            local = datetime.fromisoformat(f"{day}T{minute}:{second or '00'}.{micros}{zone or 'Z'}")
-            return local.astimezone(UTC)
+            local = datetime.fromisoformat(f"{day}T{time}{offset or 'Z'}")
+            return local.astimezone(UTC) + timedelta(seconds=leap)
         except (ValueError, OverflowError):
             pass
     raise Misfit("a timestamp of ISO 8601", value)
@@ -279,7 +319,7 @@ def _json(value: Any) -> str:
 
 def _json_bytes(value: Any) -> bytes:
     try:
-        return orjson.dumps(value, _as_written, orjson.OPT_PASSTHROUGH_SUBCLASS)
+        return orjson.dumps(value, _written, orjson.OPT_PASSTHROUGH_SUBCLASS)
     except orjson.JSONEncodeError:  # it is nested deeper than the encoder goes
         raise Misfit("a value nested less deep", value) from None
 
@@ -288,10 +328,10 @@ def _variant(value: Any) -> str:
     text = _json_bytes(value)
     if fault := unfit_for_variant(text, value):
         raise Misfit(fault, value)
-    return text.decode()
+    return with_signs(text).decode()
 
 
-def _as_written(value: _NumberText) -> orjson.Fragment:
+def _written(value: _NumberText) -> orjson.Fragment:
     return orjson.Fragment(str(value))
 
 

@@ -6,7 +6,7 @@ import orjson
 import pyarrow as pa
 
 from binwright.consumer.decoding.arrow_types import row_type
-from binwright.consumer.decoding.json_records import too_deep
+from binwright.consumer.decoding.json_records import BOM, too_deep
 from binwright.consumer.decoding.one_by_one import (
     REASON_LENGTH,
     Bad,
@@ -14,7 +14,7 @@ from binwright.consumer.decoding.one_by_one import (
     Fields,
     decode_each,
 )
-from binwright.consumer.decoding.variant_limits import unfit_for_variant
+from binwright.consumer.decoding.variant_limits import unfit_for_variant, with_signs
 from binwright.protocol.columns import Columns
 
 
@@ -37,6 +37,7 @@ class VariantDecoder:
         """Return the value's text, checked; a tombstone (None) has none."""
         if value is None:
             return {}
+        value = value.removeprefix(BOM)
         try:
             document = orjson.loads(value)
         except orjson.JSONDecodeError as exc:
@@ -45,4 +46,4 @@ class VariantDecoder:
             return fault
         if wanted := unfit_for_variant(value, document):
             return Bad("incompatible", f"{self._name} needs {wanted}")
-        return {self._name: value.decode()}
+        return {self._name: with_signs(value).decode()}
