@@ -67,8 +67,7 @@ def test_tables_reach_consumers_as_a_variable(monkeypatch: pytest.MonkeyPatch) -
         ([table(topics=["a"], delimiter=";")], "names a delimiter, which only CSV has"),
         ([table(topics=["a"], format="csv", delimiter=";;")], r"tables\[0\]\.delimiter"),
         ([table("a VARIANT", topics=["a"], format="avro")], "VARIANT, which only JSON has"),
-        ([table(topics=["a"], subject="b")], r"tables\[0\]: names a subject, which only JSON"),
-        ([table(topics=["a"], format="protobuf", subject="b")], "names a subject, which only JSON"),
+        ([table(topics=["a"], subject="b")], r"tables\[0\]: names a subject, which only Avro"),
         ([table(topics=["a"], message="M")], r"tables\[0\]: names a message, which only Protobuf"),
         ([table(topics=["a"], format="protobuf", message="a..M")], r"tables\[0\]\.message: "),
         (
@@ -160,6 +159,15 @@ def test_a_registry_on_this_machine_needs_no_tls() -> None:
     assert found.registry.username == "u"
     away = avro(url="http://registry", token_file="t", allow_cleartext_password=True)  # noqa: S106 - a path
     assert away.registry.allow_cleartext_password
+
+
+def test_a_table_of_named_columns_may_have_a_subject_whose_context_counts() -> None:
+    one = {"topics": ["a"], "format": "avro", "columns": "id BIGINT"}
+    tables = [one, {**one, "topics": ["b"], "subject": ":.staging:{topic}-value"}]
+    plain, other = load_settings(tables=tables, registry={"url": "https://registry"}).tables
+    assert other.subject_of("b") == ":.staging:b-value"
+    assert not other.by_subject
+    assert other.decoding != plain.decoding == "avro: id bigint"
 
 
 def test_json_without_columns_has_those_of_its_subject() -> None:

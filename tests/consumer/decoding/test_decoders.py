@@ -47,7 +47,7 @@ async def test_json_without_columns_has_a_schema_of_the_registry(
 ) -> None:
     reply = {"id": 7, "schema": SCHEMA, "schemaType": "JSON"}
     replies: dict[str, Any] = {
-        "schemas/ids/7": reply,
+        "schemas/ids/7?subject=orders": reply,
         "subjects/orders/versions": [1],
         "subjects/orders/versions/1": reply,
     }

@@ -2,14 +2,19 @@
 
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
+from email.message import Message
+from io import BytesIO
 from typing import Any
+from urllib.error import HTTPError
+from uuid import UUID
 
 import pytest
 from tests.consumer.decoding.avro import record
 from tests.consumer.decoding.json_schema import objects
 from tests.consumer.decoding.protobuf import proto
 
+from binwright.consumer.decoding import registry
 from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.registry import SchemaRegistry
@@ -123,3 +128,123 @@ async def test_protoc_that_cannot_be_run_is_not_the_records_fault(
     assert client.requests == {"failed": 1}
     monkeypatch.undo()
     assert isinstance(await client.of(stored(proto("int32 id"))), ProtobufSchema)
+
+
+# --- contexts, and what was deleted ---------------------------------------------------------------
+
+
+async def test_an_id_is_asked_for_in_the_context_of_its_subject(client: Replies) -> None:
+    """Each context counts its ids from 1: the default one mostly has the same id, too."""
+    client.replies["schemas/ids/5"] = stored(proto("string wrong"))
+    client.replies["schemas/ids/5?subject=%3A.staging%3Aorders-value"] = stored(proto("int32 id"))
+    found = await client.schema(5, ":.staging:orders-value")
+    assert isinstance(found, ProtobufSchema), found
+    assert columns_text(found.columns("")) == "id int"
+
+
+@pytest.mark.parametrize(
+    ("reference", "told", "used"),
+    [
+        ("points", None, "%3A.staging%3Apoints"),
+        (":.shared:points", None, "%3A.shared%3Apoints"),
+        (":.:points", None, "%3A.%3Apoints"),
+        ("points", ":.found:orders-value", "%3A.found%3Apoints"),
+    ],
+)
+async def test_what_a_schema_uses_is_of_its_own_context(
+    client: Replies, reference: str, told: str | None, used: str
+) -> None:
+    client.replies["subjects/points/versions/1"] = OTHER_POINT
+    client.replies[f"subjects/{used}/versions/1"] = POINT
+    schema = stored(proto("geo.Point at", head='import "p.proto";'), ("p.proto", reference))
+    client.replies["schemas/ids/5?subject=%3A.staging%3Aorders-value"] = schema | {"subject": told}
+    found = await client.schema(5, ":.staging:orders-value")
+    assert isinstance(found, ProtobufSchema), found
+    assert columns_text(found.columns("")) == "at struct<x:int>"
+
+
+async def test_deleted_versions_stand_behind_those_that_are_there(client: Replies) -> None:
+    client.replies["subjects/orders/versions"] = [2, 4]
+    client.replies["subjects/orders/versions?deleted=true"] = [1, 2, 3, 4]
+    client.replies["subjects/orders/versions/1?deleted=true"] = stored(proto("int32 old"))
+    assert await client.versions("orders") == (2, 4, 1, 3)
+    found = await client.version("orders", 1)
+    assert found is not None
+    assert isinstance(found.schema, ProtobufSchema)
+
+
+async def test_a_deleted_version_that_is_used_is_found(client: Replies) -> None:
+    client.replies["subjects/points/versions/1"] = None
+    client.replies["subjects/points/versions/1?deleted=true"] = POINT
+    found = await client.of(
+        stored(proto("geo.Point at", head='import "p.proto";'), ("p.proto", "points"))
+    )
+    assert isinstance(found, ProtobufSchema), found
+
+
+# --- replies that no registry sends ---------------------------------------------------------------
+
+
+def refusing(code: int, body: bytes = b"") -> HTTPError:
+    return HTTPError("http://127.0.0.1:1", code, "no", Message(), BytesIO(body))
+
+
+class _Opened:
+    """A server that answers each request with the same bytes, or an error."""
+
+    def __init__(self, reply: bytes | HTTPError) -> None:
+        self.reply = reply
+
+    def open(self, _request: Any, timeout: float) -> Any:
+        assert timeout
+        if isinstance(self.reply, HTTPError):
+            raise self.reply
+        return BytesIO(self.reply)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"[" * 100_000,
+        b"{}",
+        b"[1]",
+        b'"text"',
+        b"\xff\xfe",
+        b'{"schema": 1}',
+        b'{"schema": {}}',
+        b'{"schema": "{}", "references": 1}',
+        b'{"schema": "{}", "references": [{"subject": "a", "version": 1e999}]}',
+        b'{"schema": "{}", "references": [{"subject": "a", "version": "newest"}]}',
+        b'{"schema": "{}", "references": [[]]}',
+        b'{"schema": "{}", "subject": 1}',
+        refusing(404, b"[" * 100_000),
+        refusing(404, b'{"error_code": 1e999}'),
+        refusing(500, b"<html>"),
+        refusing(302),
+    ],
+)
+async def test_a_reply_of_no_registry_is_one_that_is_away(
+    monkeypatch: pytest.MonkeyPatch, reply: bytes | HTTPError
+) -> None:
+    monkeypatch.setattr(registry, "opener", lambda *_: _Opened(reply))
+    async with SchemaRegistry(RegistrySettings(url="http://127.0.0.1:1")) as client:
+        asked: list[Coroutine[Any, Any, Any]] = [
+            client.schema(1),
+            client.version("a", 1),
+            client.schema(UUID(int=1)),
+        ]
+        if reply != b"[1]":
+            asked.append(client.versions("a"))
+        for request in asked:
+            with pytest.raises(RegistryUnavailable, match="does not give"):
+                await request
+
+
+async def test_a_schema_that_is_nested_without_end_is_refused(client: Replies) -> None:
+    deep: Any = "int"
+    for _ in range(5_000):
+        deep = (
+            f'{{"type": "array", "items": {deep if deep != "int" else chr(34) + "int" + chr(34)}}}'
+        )
+    for kind in ("AVRO", "JSON"):
+        assert isinstance(await client.of(stored(deep, kind=kind)), SchemaRefused)

@@ -121,6 +121,32 @@ async def test_of_two_types_the_wider_is_the_column_s_if_the_settings_want_that(
     assert decoders.newest_version(SUBJECT, AvroReading(), widen=True) == 3
 
 
+async def test_ids_are_those_of_the_subject_s_context(registry: FakeRegistry) -> None:
+    """The default context has another schema of this id, by which the value has a row, too."""
+    subject = ":.staging:orders-value"
+    registry.register(7, TWO, subject)
+    registry.register(7, record(("item", "string"), ("id", "int")), "orders-value")
+    value = written(TWO, {"id": 1, "item": "w"}, 7)
+    given = [[Records.of([Record(0, 0, None, value)])]]
+    decoders = RegistryDecoders(registry)
+    for named in ((), parse_columns("id INT, item STRING")):
+        decoder = await decoders.decoder("orders-value", AvroReading(), named, given)
+        other, _ = decoder.decode(pa.array([value], pa.binary()))
+        decoder = await decoders.decoder(subject, AvroReading(), named, given)
+        rows, _ = decoder.decode(pa.array([value], pa.binary()))
+        assert rows.to_pylist() == [{"id": 1, "item": "w"}] != other.to_pylist()
+
+
+async def test_deleted_versions_count_behind_those_that_are_there(registry: FakeRegistry) -> None:
+    """Their records may still be in the topic; a wrong one that was tidied up does no harm."""
+    for number, schema in ((7, OTHER), (8, ONE), (9, TWO)):
+        registry.register(number, schema)
+    registry.deleted[SUBJECT] = {1}
+    decoders = RegistryDecoders(registry)
+    assert await columns(decoders, 7, 8) == "id int, item string, more bigint"
+    assert not await refusals(decoders, 7, 8, 9)
+
+
 async def test_a_schema_of_another_subject_is_good_if_it_has_no_other_fields(
     registry: FakeRegistry,
 ) -> None:

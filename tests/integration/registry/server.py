@@ -55,11 +55,16 @@ class RegistryServer(Server):
         found = self._ask(f"subjects/{subject}/versions", body)
         return int(found["id"])
 
-    def _ask(self, path: str, body: Any = None) -> Any:
+    def delete(self, subject: str, version: int) -> None:
+        """Delete a version of a subject softly."""
+        self._ask(f"subjects/{subject}/versions/{version}", method="DELETE")
+
+    def _ask(self, path: str, body: Any = None, method: str | None = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
+        request = Request(f"{self.url}/{path}", data, headers, method=method)  # noqa: S310 - ours
         try:
-            with urlopen(Request(f"{self.url}/{path}", data, headers), timeout=REQUEST_S) as reply:  # noqa: S310 - ours
+            with urlopen(request, timeout=REQUEST_S) as reply:  # noqa: S310 - ours
                 return json.load(reply)
         except HTTPError as exc:
             raise AssertionError(f"{exc.code}: {exc.read().decode()}") from exc

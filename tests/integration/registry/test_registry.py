@@ -47,6 +47,21 @@ async def test_schemas_come_by_id_and_by_subject(registry: RegistryServer) -> No
     assert columns(found.schema) == "id int"
 
 
+async def test_versions_that_were_deleted_are_known_behind_the_others(
+    registry: RegistryServer,
+) -> None:
+    ids = [registry.register("tidied-value", schema) for schema in (TWO, ONE)]
+    registry.delete("tidied-value", 1)
+    async with SchemaRegistry(RegistrySettings(url=registry.url)) as client:
+        assert await client.versions("tidied-value") == (2, 1)
+        found = await client.version("tidied-value", 1)
+        assert found is not None
+        assert found.number == ids[0]
+        assert columns(found.schema) == columns(await client.schema(ids[0], "tidied-value"))
+        assert await client.subjects_of(ids[0], "tidied-value") >= {"tidied-value"}
+        assert await client.subjects_of(999_999, "tidied-value") == frozenset()
+
+
 async def test_a_schema_brings_those_that_it_uses(registry: RegistryServer) -> None:
     def used(name: str, subject: str) -> list[dict[str, Any]]:
         return [{"name": name, "subject": subject, "version": 1}]

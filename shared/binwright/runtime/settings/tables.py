@@ -83,7 +83,8 @@ class DecodingSettings(Section):
     delimiter: Annotated[str, Field(pattern=r"^[^\"\r\n]$")] = ","
     """One character: what is between the fields of a line of CSV. They are quoted by `"`."""
     subject: TopicSubject | None = None
-    """Of the registry, for schemas without `columns`; `{topic}` stands for the topic. Unset, it is
+    """Of the registry: it has the columns, unless `columns` does, and schemas are asked for in its
+    context, as in `":.staging:{topic}-value"`; `{topic}` stands for the topic. Unset, it is
     `{topic}-value`, and that of a key `{topic}-key`.
     """
     message: Annotated[str, Field(pattern=MESSAGE)] | None = None
@@ -132,9 +133,9 @@ class DecodingSettings(Section):
             raise ValueError(f"names columns, and format {self.format} has one, `value`")
         if self.format != "json" and self.columns and any(map(is_variant, self.parsed)):
             raise ValueError("names a column of type VARIANT, which only JSON has")
-        if self.subject is not None and not self.by_subject:
+        if self.subject is not None and not self.by_schema:
             raise ValueError(
-                "names a subject, which only JSON, Avro and Protobuf without columns read"
+                "names a subject, which only Avro, Protobuf and JSON without columns have"
             )
         if self.message is not None and self.format != "protobuf":
             raise ValueError("names a message, which only Protobuf has")
@@ -167,7 +168,10 @@ class DecodingSettings(Section):
         """Return all on which it depends what a value is decoded to, but for the registry."""
         own = {"csv": self.delimiter, "protobuf": self.message}.get(self.format)
         form = self.format if own is None else f"{self.format} {own}"
-        return f"{form}: {columns_text(self.as_read) if self.columns else self._subject}"
+        if self.columns is None:
+            return f"{form}: {self._subject}"
+        named = "" if self.subject is None else f"{self.subject}: "
+        return f"{form}: {named}{columns_text(self.as_read)}"
 
     @property
     def message_read(self) -> str | None:

@@ -2,16 +2,18 @@
 
 import asyncio
 import json
+import re
 import ssl
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from http import HTTPStatus
 from http.client import HTTPException
 from typing import Any, Literal, Self, TypeVar
 from urllib.error import HTTPError
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 from urllib.request import HTTPSHandler, Request
 from uuid import UUID
 
@@ -35,11 +37,26 @@ ANSWER_S = 60.0  # for all requests of one answer
 LARGEST_REPLY = 4 << 20
 THREADS = 4
 MOST_REFERENCES = 100  # schemas that one uses, with those that these use
+PARSED = 256  # schemas that are kept, whichever subjects they were asked for by
 _NOT_FOUND = frozenset({40401, 40402, 40403})  # subject, version, schema
+_CONTEXT = re.compile(r":\.[^:]*:")
+_UNKNOWN = frozenset({400, 404, 405, 422, 501})
+"""Statuses of a registry that does not know a path or a parameter."""
+_MALFORMED = (
+    *(ValueError, LookupError, TypeError, AttributeError),
+    *(ArithmeticError, RecursionError),  # a number that is infinite, a list of lists of lists
+)
+"""Errors of what reads a reply that is not the one wanted."""
+_DELETED = "?deleted=true"
+"""As well what was deleted, of which records may still be there: Confluent's soft deletion."""
 
 
-class _NoSuchPath(OSError):
-    """The server has nothing at all at a path."""
+class _Refused(OSError):
+    """The registry refuses a request, and not since it has nothing of a name."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(f"{status} {reason}")
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +78,7 @@ class SchemaRegistry:
         self.requests: Counter[Outcome] = Counter()
         self._settings = settings
         self._threads = ThreadPoolExecutor(THREADS, "registry")
+        self._schema = lru_cache(maxsize=PARSED)(_schema)
 
     async def __aenter__(self) -> Self:
         """Return self; each request connects."""
@@ -70,40 +88,80 @@ class SchemaRegistry:
         """End the threads, without waiting for a request."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def schema(self, name: SchemaName) -> Schema | SchemaRefused | None:
+    async def schema(self, name: SchemaName, subject: str = "") -> Schema | SchemaRefused | None:
         """Return the schema with this id or GUID, or why it cannot be used; None: there is none.
 
         A registry that serves no GUIDs has none.
+
+        Args:
+            name: An id is one of the context of `subject`: each context counts its own.
+            subject: The one whose values name the schema; it need not be registered there.
 
         Raises:
             RegistryUnavailable: It does not answer, or refuses.
         """
 
         def ask() -> Schema | SchemaRefused | None:
-            found = (
-                self._by_guid(name) if isinstance(name, UUID) else self._get(f"schemas/ids/{name}")
-            )
-            return None if found is None else self._parsed(found)
+            if isinstance(name, UUID):
+                found = self._by_guid(name)
+            else:
+                found = self._get(f"schemas/ids/{name}{_query(subject=subject)}")
+            return None if found is None else self._parsed(found, subject)
 
         return await self._run(f"schema {name}", ask)
 
     async def versions(self, subject: str) -> tuple[int, ...]:
-        """Return the numbers of a subject's versions, oldest first; raise as `schema` does."""
+        """Return the numbers of a subject's versions; raise as `schema` does.
+
+        Those that were deleted, but are still known, stand behind the others, whose types count
+        first; of both the oldest come first.
+        """
 
         def ask() -> tuple[int, ...]:
-            found = self._get(f"subjects/{quote(subject, safe='')}/versions")
-            return tuple(sorted(map(int, found or ())))
+            path = f"subjects/{quote(subject, safe='')}/versions"
+            present = _numbers(self._get(path))
+            known = _numbers(self._get_or_none(f"{path}{_DELETED}"))
+            return (*sorted(present), *sorted(known - present))
 
         return await self._run(f"subject {subject}", ask)
 
     async def version(self, subject: str, version: int) -> Version | None:
-        """Return a version of a subject; None: there is none. Raises as `schema` does."""
+        """Return a version of a subject, also a deleted one that is known; None: there is none.
+
+        Raises as `schema` does.
+        """
 
         def ask() -> Version | None:
-            found = self._get(f"subjects/{quote(subject, safe='')}/versions/{version}")
-            return None if found is None else Version(int(found["id"]), self._parsed(found))
+            found = self._version(quote(subject, safe=""), version)
+            return (
+                None if found is None else Version(int(found["id"]), self._parsed(found, subject))
+            )
 
         return await self._run(f"version {version} of {subject}", ask)
+
+    async def subjects_of(self, number: int, subject: str) -> frozenset[str]:
+        """Return the subjects that have, or had, the schema of an id; none: it cannot be told.
+
+        Args:
+            number: One of the context of `subject`.
+            subject: The one whose values name the schema.
+
+        Raises:
+            RegistryUnavailable: It does not answer, or refuses.
+        """
+
+        def ask() -> frozenset[str]:
+            path, of = f"schemas/ids/{number}/versions", subject if _context(subject) else ""
+            found = (
+                self._get_or_none(f"{path}{_query(subject=of, deleted='true')}")
+                or self._get_or_none(f"{path}{_query(subject=of)}")
+                or ()
+            )
+            names = (str(each["subject"]) for each in found if isinstance(found, list))
+            # Of an address that names a context, replies have it in front.
+            return frozenset(name if of else name[len(_context(name)) :] for name in names)
+
+        return await self._run(f"subjects of schema {number}", ask)
 
     # --- inside ----------------------------------------------------------------------------------
 
@@ -116,7 +174,7 @@ class SchemaRegistry:
         except (OSError, HTTPException) as exc:  # urllib's, ssl's, read_secret's; also a timeout
             reason = getattr(exc, "reason", None) or str(exc) or "no answer in time"
             raise RegistryUnavailable(f"{url} does not give {wanted}: {reason}") from exc
-        except (ValueError, KeyError, TypeError, AttributeError) as exc:
+        except _MALFORMED as exc:
             raise RegistryUnavailable(
                 f"{url} does not give {wanted}: it replies something else than a schema registry; "
                 "check the path in registry.url"
@@ -135,14 +193,30 @@ class SchemaRegistry:
         """
         try:
             return self._get(f"schemas/guids/{guid}")
-        except _NoSuchPath:
-            if isinstance(self._get("schemas/types"), list):
+        except _Refused as exc:
+            if exc.status == HTTPStatus.NOT_FOUND and isinstance(self._get("schemas/types"), list):
+                return None
+            raise
+
+    def _version(self, quoted: str, version: int) -> Any:
+        """Return the reply of a version, also of a deleted one; None: there is none."""
+        path = f"subjects/{quoted}/versions/{version}"
+        found = self._get(path)
+        return self._get_or_none(f"{path}{_DELETED}") if found is None else found
+
+    def _get_or_none(self, path: str) -> Any:
+        """Return a reply; None also if the registry does not know what the path asks for."""
+        try:
+            return self._get(path)
+        except _Refused as exc:
+            if exc.status in _UNKNOWN:
                 return None
             raise
 
     def _get(self, path: str) -> Any:
         """Return a reply; None if the registry has nothing of that name."""
-        request = Request(f"{self._settings.url}/{path}", headers=self._headers())  # noqa: S310 - checked by the settings
+        url = f"{self._settings.url}/{path}"
+        request = Request(url, headers=self._headers())  # noqa: S310 - checked by the settings
         try:
             with opener(*self._https()).open(request, timeout=REQUEST_S) as got:
                 return json.loads(got.read(LARGEST_REPLY))
@@ -169,34 +243,72 @@ class SchemaRegistry:
                 context.load_cert_chain(settings.certificate_file, settings.key_file)
             yield HTTPSHandler(context=context)
 
-    def _parsed(self, reply: Any) -> Schema | SchemaRefused:
-        kind = reply.get("schemaType", "AVRO")
+    def _parsed(self, reply: Any, subject: str = "") -> Schema | SchemaRefused:
         try:
-            match kind:
-                case "AVRO":
-                    used = [text for _, text in self._references(reply, [MOST_REFERENCES])]
-                    return AvroSchema(reply["schema"], used)
-                case "PROTOBUF":
-                    files = _files(self._references(reply, [MOST_REFERENCES]))
-                    return ProtobufSchema(compiled(reply["schema"], files))
-                case "JSON":
-                    files = _files(self._references(reply, [MOST_REFERENCES]))
-                    return JsonSchema(reply["schema"], files)
+            context = _context(reply.get("subject") or "") or _context(subject)
+            used = tuple(self._references(reply, context, [MOST_REFERENCES]))
+            text, kind = reply["schema"], reply.get("schemaType", "AVRO")
+            if not isinstance(text, str):
+                raise TypeError("needs the text of a schema")
+            return self._schema(kind, text, used)
         except SchemaRefused as exc:
             return exc
-        return SchemaRefused(f"is of {kind}, not of Avro, Protobuf or JSON")
 
-    def _references(self, reply: Any, left: list[int]) -> Iterator[tuple[str, str]]:
-        """Yield the schemas that one uses by name, each after those that it uses itself."""
+    def _references(self, reply: Any, context: str, left: list[int]) -> Iterator[tuple[str, str]]:
+        """Yield the schemas that one uses by name, each after those that it uses itself.
+
+        Of a subject without a context that of the schema is meant, as Confluent's registry reads
+        it (`QualifiedSubject.qualifySubjectWithParent`).
+        """
         for each in reply.get("references") or ():
             left[0] -= 1
             if left[0] < 0:
                 raise SchemaRefused(f"uses more than {MOST_REFERENCES} other schemas")
-            subject, version = quote(each["subject"], safe=""), int(each["version"])
-            if (used := self._get(f"subjects/{subject}/versions/{version}")) is None:
+            subject, version = str(each["subject"]), int(each["version"])
+            own = _context(subject)
+            subject = quote(subject if own else f"{context}{subject}", safe="")
+            if (used := self._version(subject, version)) is None:
                 raise SchemaRefused(f"uses version {version} of {subject}, which is not there")
-            yield from self._references(used, left)
+            yield from self._references(used, own or context, left)
             yield str(each.get("name", "")), used["schema"]
+
+
+def _numbers(reply: Any) -> frozenset[int]:
+    """Return the numbers of versions in a reply; None: there are none. Raises `TypeError`."""
+    if not isinstance(reply, list | None):
+        raise TypeError("needs a list of versions")
+    return frozenset(map(int, reply or ()))
+
+
+def _query(**parameters: str) -> str:
+    """Return the query of these parameters, without those that are empty."""
+    given = {name: value for name, value in parameters.items() if value}
+    return f"?{urlencode(given)}" if given else ""
+
+
+def _context(subject: str) -> str:
+    """Return the context that a subject begins with, as `:.staging:`; empty: the default one."""
+    found = _CONTEXT.match(subject)
+    return "" if found is None else found[0]
+
+
+def _schema(kind: str, text: str, used: tuple[tuple[str, str], ...]) -> Schema:
+    """Return a schema by its text, and by those that it uses; raise `SchemaRefused`.
+
+    Raises:
+        RegistryUnavailable: protoc cannot be run.
+    """
+    try:
+        match kind:
+            case "AVRO":
+                return AvroSchema(text, [each for _, each in used])
+            case "PROTOBUF":
+                return ProtobufSchema(compiled(text, _files(used)))
+            case "JSON":
+                return JsonSchema(text, _files(used))
+    except RecursionError:
+        raise SchemaRefused("is nested too deep") from None
+    raise SchemaRefused(f"is of {kind}, not of Avro, Protobuf or JSON")
 
 
 def _files(references: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -212,12 +324,11 @@ def _none_or_raise(error: HTTPError) -> None:
     """Pass if a registry says that it has nothing of this name; any other refusal is an error."""
     try:
         code, words = _refusal(json.loads(error.read(LARGEST_REPLY)))
-    except (ValueError, KeyError, TypeError):
+    except _MALFORMED:
         code, words = 0, ""
     if code not in _NOT_FOUND:
-        kind = _NoSuchPath if error.code == HTTPStatus.NOT_FOUND else OSError
-        raise kind(f"{error.code} {words or error.reason}")
+        raise _Refused(error.code, words or error.reason)
 
 
 def _refusal(reply: Any) -> tuple[int, str]:
-    return int(reply["error_code"]), str(reply.get("message", ""))[:200]
+    return int(reply["error_code"]), " ".join(str(reply.get("message", ""))[:200].split())

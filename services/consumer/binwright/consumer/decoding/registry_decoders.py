@@ -30,6 +30,10 @@ FORGOTTEN_S = 60.0  # after which the registry is asked again for a schema that 
 CONCURRENT = 4  # requests
 
 
+_Key = tuple[str, SchemaName]
+"""A subject and a name: of each context's own ids, those of the subject's are meant."""
+
+
 class HasColumns(Protocol):
     """A schema as a table reads it."""
 
@@ -57,8 +61,8 @@ class SchemaReading(Protocol[Read]):
 class Registry(Protocol):
     """What a `SchemaRegistry` answers."""
 
-    async def schema(self, name: SchemaName) -> Schema | SchemaRefused | None:
-        """Return the schema with this id or GUID."""
+    async def schema(self, name: SchemaName, subject: str) -> Schema | SchemaRefused | None:
+        """Return the schema with this id or GUID, in the context of a subject."""
 
     async def versions(self, subject: str) -> tuple[int, ...]:
         """Return the numbers of a subject's versions."""
@@ -73,8 +77,9 @@ class _Subject:
 
     widen: bool  # see `RegistryDecoders.decoder`
     versions: dict[int, Version] = field(default_factory=dict)
+    order: tuple[int, ...] = ()  # of their numbers: those that count first come first
     asked: frozenset[SchemaName] = frozenset()  # schemas that it was asked about
-    columns: Columns = ()  # of all versions, those of earlier ones first
+    columns: Columns = ()  # of all versions, in their order
 
 
 class RegistryDecoders:
@@ -86,8 +91,8 @@ class RegistryDecoders:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._schemas: dict[SchemaName, Schema | Bad] = {}
-        self._missing: dict[SchemaName, float] = {}  # not in the registry -> when it was asked
+        self._schemas: dict[_Key, Schema | Bad] = {}
+        self._missing: dict[_Key, float] = {}  # not in the registry -> when it was asked
         self._subjects: dict[tuple[str, SchemaReading[Any], bool], _Subject] = {}
         self._slots = asyncio.Semaphore(CONCURRENT)
 
@@ -115,7 +120,7 @@ class RegistryDecoders:
             RegistryUnavailable: It does not answer, or has no such subject.
         """
         names = await asyncio.to_thread(schema_names, rows, part)
-        named = await self._named(names.counts)
+        named = await self._named(subject, names.counts)
         schemas = {name: _read(name, each, reading) for name, each in named.items()}
         used = {n: each for n, each in schemas.items() if not isinstance(each, Bad)}
         if used and not columns:
@@ -135,47 +140,53 @@ class RegistryDecoders:
         known = self._subjects.get((subject, reading, widen))
         return None if known is None else max(known.versions, default=None)
 
-    async def _named(self, counts: Counter[SchemaName]) -> dict[SchemaName, Schema | Bad]:
-        """Return the schemas of these names."""
+    async def _named(
+        self, subject: str, counts: Counter[SchemaName]
+    ) -> dict[SchemaName, Schema | Bad]:
+        """Return the schemas that values of a subject name."""
         now = loop_s()
-        self._missing = {n: at for n, at in self._missing.items() if now - at < FORGOTTEN_S}
-        known = {*self._schemas, *self._missing}
-        missing = await self._look_up([n for n, _ in counts.most_common() if n not in known])
+        self._missing = {key: at for key, at in self._missing.items() if now - at < FORGOTTEN_S}
+        keys: list[_Key] = [(subject, name) for name, _ in counts.most_common()]
+        missing = await self._look_up(
+            [key for key in keys if key not in self._schemas and key not in self._missing]
+        )
         for _ in range(ASKED_AGAIN):
             if not missing:
                 break
             await asyncio.sleep(PAUSE_S)
-            await self._all(self._ask(name) for name in missing[:AT_ONCE])
-            missing = [name for name in missing if name not in self._schemas]
+            await self._all(self._ask(key) for key in missing[:AT_ONCE])
+            missing = [key for key in missing if key not in self._schemas]
         self._missing.update(dict.fromkeys(missing, loop_s()))
-        return {name: self._schemas.get(name) or self._unknown(name) for name in counts}
+        return {key[1]: self._schemas.get(key) or self._unknown(key) for key in keys}
 
-    async def _look_up(self, names: Sequence[SchemaName]) -> list[SchemaName]:
+    async def _look_up(self, keys: Sequence[_Key]) -> list[_Key]:
         """Ask for schemas, as long as some are there; return which of those asked for are not."""
-        missing: list[SchemaName] = []
-        for begin in range(0, len(names), AT_ONCE):
-            asked = names[begin : begin + AT_ONCE]
-            await self._all(self._ask(name) for name in asked)
-            not_there = [name for name in asked if name not in self._schemas]
+        missing: list[_Key] = []
+        for begin in range(0, len(keys), AT_ONCE):
+            asked = keys[begin : begin + AT_ONCE]
+            await self._all(self._ask(key) for key in asked)
+            not_there = [key for key in asked if key not in self._schemas]
             missing += not_there
             if len(not_there) == len(asked):
                 break  # what is left is rarer garbage
         return missing
 
-    def _unknown(self, name: SchemaName) -> Bad:
-        if name in self._missing:
+    def _unknown(self, key: _Key) -> Bad:
+        name = key[1]
+        if key in self._missing:
             return Bad("schema_unknown", f"the registry has no schema {name}")
         why = f"after {AT_ONCE} of its file that are not there"
         return Bad("schema_unknown", f"the registry was not asked for schema {name} {why}")
 
-    async def _ask(self, name: SchemaName) -> None:
-        match await self._registry.schema(name):
+    async def _ask(self, key: _Key) -> None:
+        subject, name = key
+        match await self._registry.schema(name, subject):
             case None:
                 pass
             case SchemaRefused() as exc:
-                self._schemas[name] = refused(name, str(exc))
+                self._schemas[key] = refused(name, str(exc))
             case schema:
-                self._schemas[name] = schema
+                self._schemas[key] = schema
 
     async def _subject_columns(
         self,
@@ -199,6 +210,7 @@ class RegistryDecoders:
                 known.versions[version] = found
 
         await self._all(ask(version) for version in numbers if version not in known.versions)
+        known.order = numbers
         known.columns = _columns_of(subject, reading, known)
         known.asked |= used
         return known.columns
@@ -224,10 +236,12 @@ def _read(name: SchemaName, schema: Schema | Bad, reading: SchemaReading[Read]) 
 
 
 def _columns_of(subject: str, reading: SchemaReading[Any], known: _Subject) -> Columns:
-    """Return the columns of all versions; of one with two types the older, or the wider."""
+    """Return the columns of all versions; of one with two types the first, or the wider."""
     columns: Columns = ()
     widen = known.widen
-    for number, version in sorted(known.versions.items()):
+    for number in known.order:
+        if (version := known.versions.get(number)) is None:
+            continue  # it was deleted between two requests
         fault, added = "", ()
         try:
             if not isinstance(version.schema, SchemaRefused):
