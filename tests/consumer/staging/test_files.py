@@ -256,6 +256,12 @@ async def test_an_unwritable_location_is_reported_with_what_to_check(tmp_path: P
         await staging.prepare()
 
 
+async def test_a_fault_of_the_encoding_is_none_of_the_location(staging: FileStaging) -> None:
+    rows = in_columns({P: [Record(0, 1, None, b"", headers=(("\ud800", b""),))]})
+    with pytest.raises(UnicodeEncodeError):
+        await staging.write("orders", NEW, rows, footer_of(ROWS))
+
+
 async def test_an_unknown_scheme_is_reported() -> None:
     async with FileStaging("ftp://there/x") as staging:
         with pytest.raises(StagingUnavailable, match="ftp://there/x"):

@@ -140,6 +140,8 @@ def _leaf(node: Node, wanted: ColumnType) -> Fit | None:
         case Simple(name) if logical is None:
             if (name, kind) in _AS_IT_IS:
                 return None
+            if kind == "int" and name in {"bigint", "double"}:
+                return integer_fit("int")  # what has more bits was written by another schema
             if kind in {"int", "long"} and (fit := integer_fit(name)):
                 return fit
         case Simple("date") if wanted == logical:
@@ -158,12 +160,10 @@ _AS_IT_IS = frozenset(
     [
         ("boolean", "boolean"),
         ("int", "int"),
-        ("bigint", "int"),
         ("bigint", "long"),
         ("float", "float"),
         ("double", "float"),
         ("double", "double"),
-        ("double", "int"),
         ("binary", "bytes"),
         ("binary", "fixed"),
         ("string", "string"),

@@ -8,8 +8,9 @@ from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
-from binwright.consumer.decoding.arrow_types import BAD
+from binwright.consumer.decoding.arrow_types import BAD, row_type
 from binwright.protocol.columns import Decimal
+from binwright.protocol.ports.lake import ValueDecoder
 
 INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 REASON_LENGTH, PATH_LENGTH, EXCERPT_LENGTH = 200, 100, 40  # characters, at most
@@ -115,16 +116,80 @@ def exact_decimal(kind: Decimal) -> Callable[[Number, object], Number]:
     return fit
 
 
+def undecodable(fault: Exception) -> Bad:
+    """Return a value as bad whose decoding, or whose row, failed in no foreseen way."""
+    text = f"cannot be decoded: {type(fault).__name__}: {fault}"
+    return Bad("malformed", _storable(text)[:REASON_LENGTH])
+
+
+NOT_OF_A_VALUE = (MemoryError, OSError)
+"""Faults of the process and its surroundings: what fails by them is tried again."""
+
+
 def decode_each(values: "pa.Array[Any]", read: Read, rows_type: "pa.StructType") -> Decoded:
-    """Return what `read` makes of these values, which are binary or NULL."""
+    """Return what `read` makes of these values, which are binary or NULL.
+
+    Whatever fails of one value makes it bad, and holds no other.
+    """
     rows: list[Fields | None] = []
     bad: list[dict[str, Any] | None] = []
     for value in values.to_pylist():
-        found = read(value)
+        try:
+            found = read(value)
+        except NOT_OF_A_VALUE:
+            raise
+        except Exception as exc:  # noqa: BLE001 - else the topic would stand still by one value
+            found = undecodable(exc)
         if isinstance(found, Bad):
             rows.append(None)
-            bad.append({"value": value, "kind": found.kind, "reason": found.reason})
+            bad.append(_bad_record(value, found))
         else:
             rows.append(found)
             bad.append(None)
-    return pa.array(rows, rows_type), pa.array(bad, BAD)
+    try:
+        made = pa.array(rows, rows_type)
+    except NOT_OF_A_VALUE:
+        raise
+    except Exception:  # noqa: BLE001 - Arrow does not say which row it refuses
+        for at, row in enumerate(rows):
+            if row is not None and (fault := _refusal(row, rows_type)):
+                rows[at], bad[at] = None, _bad_record(values[at].as_py(), fault)
+        made = pa.array(rows, rows_type)
+    return made, pa.array(bad, BAD)
+
+
+def _refusal(row: Fields, rows_type: "pa.StructType") -> Bad | None:
+    """Return why Arrow takes no array of this row, None if it does."""
+    try:
+        pa.array([row], rows_type)
+    except NOT_OF_A_VALUE:
+        raise
+    except Exception as exc:  # noqa: BLE001 - as above
+        return undecodable(exc)
+    return None
+
+
+def _bad_record(value: bytes | None, fault: Bad) -> dict[str, Any]:
+    return {"value": value, "kind": fault.kind, "reason": _storable(fault.reason)}
+
+
+def _storable(text: str) -> str:
+    """Return a text as UTF-8 can hold it: values may have lone surrogates."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def decode_parts(decoder: ValueDecoder, values: Any, headers: Any, keys: Any) -> Decoded:
+    """Return what a decoder makes of values; where it fails, of fewer, down to the bad one."""
+    try:
+        return decoder.decode(values, headers, keys)
+    except NOT_OF_A_VALUE:
+        raise
+    except Exception as exc:  # noqa: BLE001 - as in `decode_each`
+        if len(values) == 1:
+            bad = [_bad_record(values[0].as_py(), undecodable(exc))]
+            return pa.nulls(1, row_type(decoder.columns)), pa.array(bad, BAD)
+    half = len(values) // 2
+    places = (slice(0, half), slice(half, None))
+    parts = [decode_parts(decoder, values[at], headers[at], keys[at]) for at in places]
+    rows, bads = zip(*parts, strict=True)
+    return pa.concat_arrays(rows), pa.concat_arrays(bads)

@@ -9,7 +9,7 @@ import asyncio
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
@@ -84,8 +84,11 @@ class FileStaging:
         decoder: ValueDecoder | None = None,
     ) -> int:
         """Write a file whole and durably; see `Staging.write`."""
+        # What fails while rows are encoded is no fault of the location, nor told as one.
+        execute = asyncio.get_running_loop().run_in_executor
+        content = await execute(self._threads, _encoded, rows, footer, decoder)
         return await self._run(
-            f"take {topic}/{name}", lambda files: files.write(topic, name, rows, footer, decoder)
+            f"take {topic}/{name}", lambda files: files.put(topic, name, content)
         )
 
     async def keep(self, topic: str, name: str, content: bytes) -> None:
@@ -157,6 +160,15 @@ class FileStaging:
             execute = asyncio.get_running_loop().run_in_executor
             self._opening = opening = execute(self._threads, _open_files, self._url)
         return opening
+
+
+def _encoded(
+    rows: Mapping[TopicPartition, Sequence[Records]], footer: Footer, decoder: ValueDecoder | None
+) -> Any:
+    """Return the content of a file, as an Arrow buffer."""
+    from binwright.consumer.staging import parquet  # noqa: PLC0415 - as below
+
+    return parquet.encode(rows, footer, decoder)
 
 
 def _open_files(url: str) -> "Files":

@@ -20,7 +20,7 @@ from binwright.consumer.staging import parquet
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import is_lease, is_mark, is_staged_file, is_topic_name
 from binwright.protocol.ports.kafka import Records
-from binwright.protocol.ports.lake import Footer, ValueDecoder
+from binwright.protocol.ports.lake import Footer
 
 UNFINISHED = ".unfinished-"  # prefix of a local file that is being written
 FEW = 5  # below it, objects are looked up one by one
@@ -102,23 +102,22 @@ class Files:
         name: str,
         rows: Mapping[TopicPartition, Sequence[Records]],
         footer: Footer,
-        decoder: ValueDecoder | None = None,
     ) -> int:
-        """Write a file whole and durably; return its bytes."""
-        content = parquet.encode(rows, footer, decoder)
-        self._put(topic, name, content)
-        return content.size
+        """Write a file of raw records whole and durably; return its bytes."""
+        return self.put(topic, name, parquet.encode(rows, footer))
 
     def keep(self, topic: str, name: str, content: bytes) -> None:
         """Write a file durably, under a name that is not one of a staged file."""
-        self._put(topic, name, pa.py_buffer(content))
+        self.put(topic, name, pa.py_buffer(content))
 
-    def _put(self, topic: str, name: str, content: pa.Buffer) -> None:
+    def put(self, topic: str, name: str, content: pa.Buffer) -> int:
+        """Write a file whole and durably; return its bytes."""
         if self._local:
             self._write_locally(Path(self._root) / topic, name, content)
         else:
             with self._fs.open_output_stream(self._path(topic, name)) as stream:
                 stream.write(content)
+        return content.size
 
     def _write_locally(self, directory: Path, name: str, content: pa.Buffer) -> None:
         if not directory.is_dir():

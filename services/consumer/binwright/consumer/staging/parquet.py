@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from binwright.consumer.decoding.arrow_types import BAD, row_type
+from binwright.consumer.decoding.one_by_one import decode_parts
 from binwright.protocol.columns import Columns, columns_text, parse_row
 from binwright.protocol.fields import LATEST_MS, checked_offset
 from binwright.protocol.model import TopicPartition
@@ -145,7 +146,7 @@ def decoded(table: pa.Table, decoder: ValueDecoder) -> pa.Table:
     """Return the rows with their values decoded, without those that are skipped."""
     schema, batches = decoded_schema(decoder.columns), []
     for batch in table.combine_chunks().to_batches():
-        row, bad = decoder.decode(batch["value"], batch["headers"], batch["key"])
+        row, bad = decode_parts(decoder, batch["value"], batch["headers"], batch["key"])
         rows = [row] if decoder.columns else []
         arrays: list[pa.Array[Any]] = [*batch.drop_columns(["value"]).columns, *rows, bad]
         made = pa.RecordBatch.from_arrays(arrays, schema=schema)
