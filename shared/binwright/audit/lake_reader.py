@@ -21,13 +21,30 @@ QUERY_S, COUNT_S = 300.0, 30.0
 CLOSE_S = 10.0
 REDACTED = "*********(redacted)"  # what Spark shows of a secret
 
+PORTABLE = {
+    # By default Spark writes INT96, which has nanoseconds: on a time before 1678 or after 2262
+    # Arrow's readers fail, or show another one.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Days before 1582 are counted as staged files and all other readers count them.
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    # Lists and decimals in the forms of the format, not in those of Spark 1.4.
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    # Delta's statistics have times in this zone: elsewhere the year 9999 ends as +10000.
+    "spark.sql.session.timeZone": "UTC",
+}
+"""Settings of every session that writes: all readers read the same values in its files, whatever
+the server's own settings are."""
+
 _MISSING = {"PATH_NOT_FOUND", "DELTA_TABLE_NOT_FOUND"}
 _DETAILS = re.compile(r'details = "(.*)"')
 # A server set up for landing compiles no queries; queries of a whole table are faster compiled.
 _FOR_READING = {
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
-    "spark.sql.session.timeZone": "UTC",
+    **PORTABLE,  # recordings are written, too
 }
 
 T = TypeVar("T")

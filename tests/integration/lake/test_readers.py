@@ -62,13 +62,18 @@ def polars_rows(_: SparkSession, path: str) -> list[dict[str, Any]]:
     return pl.scan_delta(path).collect().to_dicts()
 
 
-def duckdb_rows(_: SparkSession, path: str) -> list[dict[str, Any]]:
+def duckdb_extension() -> str:
+    """Return the file of DuckDB's extension for Delta."""
     found = importlib.util.find_spec(EXTENSION)
     assert found is not None
     assert found.origin is not None, f"{EXTENSION} is not installed"
     place = Path(found.origin).parent / "extensions" / f"v{duckdb.__version__}"
+    return str(place / "delta.duckdb_extension")
+
+
+def duckdb_rows(_: SparkSession, path: str) -> list[dict[str, Any]]:
     with duckdb.connect() as database:
-        database.load_extension(str(place / "delta.duckdb_extension"))
+        database.load_extension(duckdb_extension())
         table = database.table_function("delta_scan", [path])  # Arrow would have no VARIANT
         return [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
 

@@ -14,10 +14,13 @@ from queue import SimpleQueue
 from typing import TypeVar
 
 import structlog
+from pyspark.errors import PySparkException
 from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.session import SparkSession
 
+from binwright.audit.lake_reader import PORTABLE
 from binwright.consumer.lake.faults import reported_by_server
+from binwright.protocol.errors import LakeUnavailable
 from binwright.runtime.spark_channel import SparkChannel
 
 log = structlog.get_logger()
@@ -48,6 +51,7 @@ CONF = {
     "spark.sql.files.ignoreMissingFiles": "false",
     # Of a name that is there twice the last value counts, as in columns; else commits would fail.
     "spark.sql.variant.allowDuplicateKeys": "true",
+    **PORTABLE,
 }
 
 
@@ -106,7 +110,7 @@ class Session:
                 if self._ended:
                     spark.client.close()  # the call fails
             for key, value in self._conf.items():
-                spark.conf.set(key, value)
+                _set(spark, key, value)
         return self._spark
 
     def end(self) -> threading.Thread:
@@ -129,6 +133,26 @@ class Session:
         releasing.join(RELEASE_S)
         # Ends every call in progress; at the interpreter's exit this could wait without limit.
         spark.client.close()
+
+
+def _set(spark: SparkSession, key: str, value: str) -> None:
+    """Set a value of a session.
+
+    Raises:
+        LakeUnavailable: The server forbids it, and has another value. This is no error of a server
+            whose session still works: without all of its settings the session is not used.
+    """
+    try:
+        spark.conf.set(key, value)
+    except PySparkException as exc:
+        if not reported_by_server(exc):
+            raise
+        if (actual := spark.conf.get(key, None)) != value:
+            why = str(exc).partition("\n")[0]
+            raise LakeUnavailable(
+                f"Spark does not let a session set {key} to {value}, and has {actual}: {why}. "
+                "Set it in the server's own configuration"
+            ) from exc
 
 
 def _release(spark: SparkSession) -> None:
