@@ -320,7 +320,30 @@ def test_staged_files_are_beside_the_tables_unless_a_place_is_named() -> None:
         "s3a://lake/_staging/binwright"
     )
     elsewhere = load_settings(lake={"path": "s3a://lake"}, staging={"path": "s3://fast/x"})
-    assert elsewhere.staging_path == "s3://fast/x"
+    assert elsewhere.staging_path == "s3://fast/x/binwright"
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        (None, "/lake/_staging/{}"),
+        ("/fast/x/", "/fast/x/{}"),
+        ("/fast?x", "/fast?x/{}"),
+        ("file:///fast", "file:///fast/{}"),
+        ("s3://b", "s3://b/{}"),
+        ("s3://b/x?region=eu-west-1", "s3://b/x/{}?region=eu-west-1"),
+        ("/lake/_staging", "/lake/_staging/{}"),
+        ("/lake/_staging/a", "/lake/_staging/a/{}"),
+    ],
+)
+def test_no_two_groups_stage_in_one_place_whatever_the_settings_name(
+    path: str | None, place: str
+) -> None:
+    found = [
+        load_settings(group=group, lake={"path": "/lake"}, staging={"path": path}).staging_path
+        for group in ("a", "b")
+    ]
+    assert found == [place.format("a"), place.format("b")]
 
 
 LOCAL, BUCKET = {"path": "/lake"}, {"path": "s3a://b/raw"}
@@ -356,7 +379,8 @@ def test_a_staging_place_that_touches_tables_is_refused(lake: dict[str, str], st
     ],
 )
 def test_a_staging_place_beside_the_tables_is_accepted(lake: dict[str, str], staging: str) -> None:
-    assert load_settings(lake=lake, staging={"path": staging}).staging_path == staging
+    found = load_settings(lake=lake, staging={"path": staging}).staging_path
+    assert found == f"{staging}/binwright"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Compares paths and addresses of object stores, where a right depends on it."""
+"""Compares and extends paths and addresses of object stores."""
 
 import re
 from functools import lru_cache
@@ -26,6 +26,12 @@ def storage_parts(path: str) -> tuple[str, ...] | None:
     if bool(scheme) != bool(store) or {".", ".."} & set(names):
         return None
     return scheme, store, *names
+
+
+def below(path: str, name: str) -> str:
+    """Return the directory of this name in a path or address; options behind a `?` stay there."""
+    place, mark, options = path.partition("?") if "://" in path else (path, "", "")
+    return f"{place.rstrip('/')}/{name}{mark}{options}"
 
 
 def is_at_or_below(path: str, prefix: str) -> bool:

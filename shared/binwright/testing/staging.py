@@ -65,13 +65,18 @@ class FakeStaging:
         self.is_bad: Callable[[Record], bool] = lambda _: False
         self.is_skipped: Callable[[Record], bool] = lambda _: False
         self.kept: dict[tuple[str, str], bytes] = {}
+        self.owner = ""
 
     # --- the port --------------------------------------------------------------------------------
 
-    async def prepare(self) -> None:
+    async def prepare(self, owner: str = "") -> None:
         """Fit `Staging.prepare`."""
         await asyncio.sleep(0)
         self._refuse()
+        if owner:
+            self.owner = self.owner or owner
+            if self.owner != owner:
+                raise StagingUnavailable(f"it is of {self.owner}, and this is {owner}")
 
     async def write(
         self,

@@ -272,3 +272,49 @@ def test_credentials_in_an_address_are_not_shown() -> None:
     url = "s3://key:secret@bucket/prefix?endpoint_override=http://minio:9000"
     assert redacted(url) == "s3://bucket/prefix"
     assert str(FileStaging(url)) == "s3://bucket/prefix"
+
+
+async def test_a_place_is_of_one_group_of_one_cluster(tmp_path: Path) -> None:
+    """Two systems may have groups of one name, and settings that name one place."""
+    place = str(tmp_path / "staging")
+    async with FileStaging(place) as staging:
+        await staging.prepare("group a of cluster x")
+        await staging.prepare("group a of cluster x")
+    async with FileStaging(place) as other:
+        with pytest.raises(StagingUnavailable, match=r"is of group a of cluster x.*of cluster y"):
+            await other.prepare("group a of cluster y")
+        assert await other.topics() == frozenset()
+
+
+async def test_what_a_version_before_staged_in_the_directory_above_is_taken_over(
+    tmp_path: Path,
+) -> None:
+    lease, zombie = f"lease-{'a' * 32}-2.parquet", f"lease-{'b' * 32}-1.parquet"
+    async with FileStaging(str(tmp_path)) as before:
+        await before.write("orders", OLD, in_columns(ROWS), footer_of(ROWS))
+        await before.write_lease("orders", zombie)
+    async with FileStaging(str(tmp_path / "g"), moved=True) as staging:
+        await staging.write_lease("orders", lease)
+        await staging.delete_other_leases("orders", lease)
+        found = await staging.footers("orders", [OLD, NEW])
+        assert {*found} == {OLD}
+        assert found[OLD].ranges == footer_of(ROWS).ranges
+        assert await staging.readable("orders", [OLD]) == {OLD}
+    assert contents(tmp_path / "orders") == [], (
+        "also the lease of a writer that does not know of us"
+    )
+    assert contents(tmp_path / "g" / "orders") == [OLD, lease]
+
+
+async def test_a_place_that_is_gone_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    """Else its writer would think that another one claimed the table."""
+    root = tmp_path / "staging"
+    async with FileStaging(str(root)) as staging:
+        await staging.write("orders", OLD, in_columns(ROWS), footer_of(ROWS))
+        assert await staging.existing("orders", [OLD, NEW]) == {OLD}
+        root.rename(tmp_path / "unmounted")
+        with pytest.raises(StagingUnavailable, match="the staging place is gone"):
+            await staging.existing("orders", [OLD])
+        root.write_text("a file")
+        with pytest.raises(StagingUnavailable, match="the staging place is gone"):
+            await staging.existing("orders", [OLD])

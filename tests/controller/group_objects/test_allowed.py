@@ -101,6 +101,18 @@ def test_the_settings_own_staging_path_is_a_prefix_and_so_is_its_lake() -> None:
         check(settings, staging="s3a://stage/y")
 
 
+def test_objects_that_inherit_a_staging_path_do_not_share_a_place() -> None:
+    settings = base({"path": "s3a://scratch/staging"})
+    places = set()
+    for group in ("a", "b"):
+        sink = {"path": f"s3a://lake/landing/{group}"}
+        spec: Obj = {"topics": ["orders"], "group": group, "sink": sink}
+        found = settings_of({"metadata": {"name": group}, "spec": spec}, settings)
+        check_allowed(found, settings, "team-a")
+        places.add(found.staging_path)
+    assert places == {"s3a://scratch/staging/a", "s3a://scratch/staging/b"}
+
+
 def test_listed_sinks_replace_the_settings_own_and_may_be_of_the_namespace() -> None:
     settings = base(sinks=["s3a://teams/{namespace}", "s3a://{namespace}-scratch"])
     check(settings)  # what an object leaves out comes from the settings

@@ -63,7 +63,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
         AsyncExitStack() as stack,
         serve_health(settings.health, settings.kafka.ssl_certificate_file) as health,
         open_traces(settings.traces, "binwright-consumer") as trace,
-        FileStaging(settings.staging_path) as staging,
+        FileStaging(settings.staging_path, moved=settings.staging.path is not None) as staging,
         Decoders(settings) as decoders,
         KafkaControlTopics(settings.kafka) as bus,
         _data_reader(settings) as reader,
@@ -105,7 +105,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
             staging=staging,
             landing_topic=settings.landing_topic,
             writers=partial(Writers, context),
-            config=_ingest_config(settings, decoders),
+            config=_ingest_config(settings, decoders, cluster),
             wall_ms=wall_ms,
             timings=timings,
             beat=health.beat,
@@ -157,7 +157,7 @@ def lake_opener(
     return open_lake
 
 
-def _ingest_config(settings: Settings, decoders: Decoders) -> IngestConfig:
+def _ingest_config(settings: Settings, decoders: Decoders, cluster: str) -> IngestConfig:
     config = settings.consumer
     return IngestConfig(
         batch=BatchConfig(
@@ -175,6 +175,7 @@ def _ingest_config(settings: Settings, decoders: Decoders) -> IngestConfig:
         drain_s=config.drain_timeout_s / 2,
         staged_bytes=settings.staging.max_bytes,
         staged_retention_s=settings.staging.retention_s,
+        staging_owner=f"group {settings.group} of Kafka's cluster {cluster}",
     )
 
 

@@ -80,6 +80,7 @@ class IngestConfig:
     drain_s: float = 30.0  # from the start of leaving until all is stopped, at most
     staged_bytes: int = 2_000_000_000  # staged and not landed; fetching pauses above it
     staged_retention_s: float = 345_600.0  # age at which staged files are collected
+    staging_owner: str = ""  # the group and its cluster; "": not checked
 
 
 class TableWriters(Protocol):
@@ -282,7 +283,7 @@ class Ingest:
         pause = Backoff(10.0)
         while True:
             try:
-                await self._staging.prepare()
+                await self._staging.prepare(self._config.staging_owner)
             except StagingUnavailable as exc:
                 log.error("staging.unavailable", reason=str(exc))  # noqa: TRY400 - expected
                 await asyncio.sleep(pause.next())

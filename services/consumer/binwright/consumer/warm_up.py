@@ -27,6 +27,7 @@ from binwright.protocol.stamp import Stamp
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.serve import serve
 from binwright.runtime.settings import Settings
+from binwright.runtime.storage_path import below
 
 log = structlog.get_logger()
 
@@ -52,7 +53,7 @@ async def warm_up(settings: Settings, commits: int, wait_s: float = 0.0) -> None
         ExternalError: The staging place cannot be written, or a server does not answer.
     """
     for server in settings.lake.servers:
-        place = f"{settings.staging_path}/{TOPIC}-{uuid4().hex[:8]}"
+        place = below(settings.staging_path, f"{TOPIC}-{uuid4().hex[:8]}")
         lake = settings.lake.model_copy(update={"path": place, "spark": server})
         async with FileStaging(place) as staging:
             await staging.prepare()

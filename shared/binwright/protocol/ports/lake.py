@@ -58,8 +58,12 @@ class Staging(Protocol):
     `topic` is the table's name: its topic's, unless the settings give it another.
     """
 
-    async def prepare(self) -> None:
-        """Verify that it can be written; raise `StagingUnavailable`."""
+    async def prepare(self, owner: str = "") -> None:
+        """Verify that it can be written, and that it is this owner's from now on.
+
+        Raises:
+            StagingUnavailable: It cannot be written, or is another's.
+        """
 
     async def write(
         self,
@@ -95,7 +99,11 @@ class Staging(Protocol):
         """
 
     async def existing(self, topic: str, names: Collection[str]) -> Collection[str]:
-        """Return those of these files that exist and are not empty; cheap: may be incomplete."""
+        """Return those of these files that exist and are not empty; cheap: may be incomplete.
+
+        Raises:
+            StagingUnavailable: The storage does not reply, refuses, or is gone.
+        """
 
     async def topics(self) -> Collection[str]:
         """Return the names of directories. Raise `StagingUnavailable`."""

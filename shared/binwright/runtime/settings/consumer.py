@@ -52,7 +52,8 @@ class ConsumerSettings(Section):
     report_s: Seconds = 1.0
     """Interval between reports to the controller."""
     write_timeout_s: Seconds = 60.0
-    """A commit without an outcome by then is sent again, under the same version."""
+    """A commit without an outcome by then is given up: its writer claims the table anew, finds out
+    whether it landed, and waits twice as long for the next one."""
     drain_timeout_s: Seconds = 60.0
     """Time for a graceful exit; half of it for other consumers to take the partitions over."""
 
@@ -75,7 +76,8 @@ class StagingSettings(Section):
     """Where consumers put rows for the tables' writers."""
 
     path: Annotated[str | None, Field(repr=False)] = None
-    """A place of this group alone, which Spark reaches too; unset: _staging/GROUP in lake.path."""
+    """Staged files are in a directory of the group's name in it, which Spark reaches too; unset:
+    _staging in lake.path."""
     max_bytes: Bytes = 2_000_000_000
     """Announced bytes of one consumer that have not landed; a topic may take what is left free."""
     retention_s: Seconds = 345_600.0

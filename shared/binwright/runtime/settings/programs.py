@@ -41,6 +41,7 @@ from binwright.runtime.settings.section import TopicPatterns, check_distinct
 from binwright.runtime.settings.tables import TableSettings
 from binwright.runtime.settings.targets import Target, check_tables, targets_of
 from binwright.runtime.settings.traces import TracesSettings
+from binwright.runtime.storage_path import below
 
 PREFIX = "BINWRIGHT_"
 STAGING = "_staging"  # in lake.path
@@ -98,7 +99,8 @@ class ProgramSettings(BaseSettings):
     )
 
     group: GroupName = "binwright"
-    """Name of the group: of its offsets, its topic GROUP.metadata, and its app ids in tables."""
+    """Name of the group: of its offsets, its topics GROUP.metadata and so on, its staged files;
+    tables name it as their owner."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Lowest level of log events, on standard error."""
     log_format: Literal["console", "json"] = "console"
@@ -274,8 +276,8 @@ class Settings(TopicSettings):
 
     @property
     def staging_path(self) -> str:
-        """Return the directory or prefix of staged files; it has one directory for each table."""
-        return self.staging.path or f"{self.lake.path.rstrip('/')}/{STAGING}/{self.group}"
+        """Return the place of staged files, this group's alone: one directory for each table."""
+        return below(self.staging.path or below(self.lake.path, STAGING), self.group)
 
     @property
     def staging_interval_s(self) -> float:

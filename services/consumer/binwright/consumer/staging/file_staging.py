@@ -39,8 +39,9 @@ class FileStaging:
     address does not name come from the environment or the machine.
     """
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, url: str, *, moved: bool = False) -> None:
+        """Use this place; `moved`: versions before staged in the directory above, see `Files`."""
+        self._url, self._moved = url, moved
         self._threads = ThreadPoolExecutor(THREADS, "staging")
         self._opening: asyncio.Future[Files] | None = None
 
@@ -59,9 +60,9 @@ class FileStaging:
         """Return the address without credentials."""
         return redacted(self._url)
 
-    async def prepare(self) -> None:
-        """Check that the location is writable; see `Staging.prepare`."""
-        await self._run("be written", lambda files: files.prepare())
+    async def prepare(self, owner: str = "") -> None:
+        """Check that the location is writable, and its owner's; see `Staging.prepare`."""
+        await self._run("be written", lambda files: files.prepare(owner))
 
     async def write_probe(self, name: str, content: str) -> "Probe":
         """Write a file into the location itself; see `Files.write_probe`.
@@ -158,7 +159,7 @@ class FileStaging:
         opening = self._opening
         if opening is None or (opening.done() and (opening.cancelled() or opening.exception())):
             execute = asyncio.get_running_loop().run_in_executor
-            self._opening = opening = execute(self._threads, _open_files, self._url)
+            self._opening = opening = execute(self._threads, _open_files, self._url, self._moved)
         return opening
 
 
@@ -171,7 +172,7 @@ def _encoded(
     return parquet.encode(rows, footer, decoder)
 
 
-def _open_files(url: str) -> "Files":
+def _open_files(url: str, moved: bool) -> "Files":
     from binwright.consumer.staging.files import Files  # noqa: PLC0415 - Arrow takes a while, in a thread
 
-    return Files(url)
+    return Files(url, moved=moved)

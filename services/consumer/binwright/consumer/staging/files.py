@@ -25,6 +25,8 @@ from binwright.protocol.ports.lake import Footer
 UNFINISHED = ".unfinished-"  # prefix of a local file that is being written
 FEW = 5  # below it, objects are looked up one by one
 UNFINISHED_S = 3600.0  # an older unfinished file is abandoned
+OWNER = "~owner"
+"""The file that says whose place it is; no table has this name."""
 
 
 def open_location(url: str) -> tuple[pafs.FileSystem, str]:
@@ -51,20 +53,56 @@ class Probe:
 class Files:
     """Staged files below a root, with one directory per topic."""
 
-    def __init__(self, url: str, sync: Callable[[int], None] = os.fsync) -> None:
-        """Open the location; `sync` writes a local file or directory to the disk."""
+    def __init__(
+        self, url: str, sync: Callable[[int], None] = os.fsync, *, moved: bool = False
+    ) -> None:
+        """Open the location.
+
+        Args:
+            url: Its path or address.
+            sync: Writes a local file or directory to the disk.
+            moved: Whether versions before staged in the directory above: what they announced is
+                taken over from there, and their leases are deleted.
+        """
         self._fs, self._root = open_location(url)
         self._sync_handle = sync
         self._local = isinstance(self._fs, pafs.LocalFileSystem)
+        self._former = self._root.rpartition("/")[0] if moved else None
 
-    def prepare(self) -> None:
-        """Check that files can be written, and load all that the first write needs."""
+    def prepare(self, owner: str = "") -> None:
+        """Check that files can be written, and load all that the first write needs.
+
+        Args:
+            owner: Whose place it is from now on; "": nobody's.
+
+        Raises:
+            OSError: It cannot be written, or is another's.
+        """
         if self._local:
             self._fs.create_dir(self._root, recursive=True)
         probe = f"{self._root}/{UNFINISHED}probe-{uuid4().hex[:8]}"
         with self._fs.open_output_stream(probe) as stream:
             stream.write(parquet.encode({}, parquet.NO_ROWS))
         self._fs.delete_file(probe)
+        if owner:
+            self._own(owner)
+
+    def _own(self, owner: str) -> None:
+        if self._owner() is None:
+            with self._fs.open_output_stream(f"{self._root}/{OWNER}") as stream:
+                stream.write(owner.encode())
+        if (found := self._owner()) != owner:  # read back: two may begin together
+            raise PermissionError(
+                f"it is of {found}, as its file {OWNER} says, and this is {owner}: give one of "
+                "them another place, or delete that file if the other is gone for good"
+            )
+
+    def _owner(self) -> str | None:
+        try:
+            with self._fs.open_input_file(f"{self._root}/{OWNER}") as file:
+                return _read(file, 0, file.size()).decode(errors="replace")
+        except FileNotFoundError:
+            return None
 
     def write_probe(self, name: str, content: str) -> Probe:
         """Write a file that other programs can read, with one row and one column, `content`."""
@@ -149,8 +187,15 @@ class Files:
                 self._delete(topic, name)
 
     def existing(self, topic: str, names: Collection[str]) -> frozenset[str]:
-        """Return which of these files exist and are not empty: Spark skips an empty one."""
-        return frozenset(name for name, size in self._sizes(topic, names).items() if size)
+        """Return which of these files exist and are not empty: Spark skips an empty one.
+
+        Raises:
+            FileNotFoundError: The place itself is gone, as an unmounted volume is.
+        """
+        found = frozenset(name for name, size in self._sizes(topic, names).items() if size)
+        if self._local and len(found) < len(names) and not Path(self._root).is_dir():
+            raise FileNotFoundError(f"the staging place is gone: {self._root} is no directory")
+        return found
 
     def _sizes(self, topic: str, names: Collection[str]) -> dict[str, int]:
         """Return the sizes of those of these files that exist, bytes."""
@@ -185,17 +230,32 @@ class Files:
         Its end is read, 4 MiB at most: on an object store in two requests.
         """
         try:
-            with self._fs.open_input_file(self._path(topic, name)) as file:
-                size = file.size()
-                tail = _read(file, max(0, size - parquet.TAIL_BYTES), size)
-                wanted = parquet.footer_bytes(tail)
-                if wanted is None or wanted > size:
-                    return None
-                if wanted > len(tail):
-                    tail = _read(file, size - wanted, size)
+            return self._footer(topic, name)
         except FileNotFoundError:
-            return None
+            return self._footer(topic, name) if self._takes_over(topic, name) else None
+
+    def _footer(self, topic: str, name: str) -> Footer | None:
+        with self._fs.open_input_file(self._path(topic, name)) as file:
+            size = file.size()
+            tail = _read(file, max(0, size - parquet.TAIL_BYTES), size)
+            wanted = parquet.footer_bytes(tail)
+            if wanted is None or wanted > size:
+                return None
+            if wanted > len(tail):
+                tail = _read(file, size - wanted, size)
         return parquet.decode_footer(tail)
+
+    def _takes_over(self, topic: str, name: str) -> bool:
+        """Move a file here that a version before staged in the directory above, if it is there."""
+        if self._former is None or not is_staged_file(name):
+            return False
+        source = f"{self._former}/{topic}/{name}"
+        if self._fs.get_file_info(source).type != pafs.FileType.File:
+            return False
+        if self._local:
+            self._fs.create_dir(f"{self._root}/{topic}", recursive=True)
+        self._fs.move(source, self._path(topic, name))
+        return True
 
     def topics(self) -> frozenset[str]:
         """Return the topics that have a directory."""
@@ -223,13 +283,15 @@ class Files:
 
     def delete_other_leases(self, topic: str, lease: str) -> None:
         """Delete all leases of the topic's table but this one; a missing one is no error."""
-        for info in self._listed(topic):
+        former = [] if self._former is None else self._listed(topic, self._former)  # (†)
+        for info in (*self._listed(topic), *former):
             if is_lease(info.base_name) and info.base_name != lease:
-                self._delete(topic, info.base_name)
+                with suppress(FileNotFoundError):
+                    self._fs.delete_file(info.path)
 
-    def _listed(self, topic: str = "") -> list[pafs.FileInfo]:
+    def _listed(self, topic: str = "", root: str | None = None) -> list[pafs.FileInfo]:
         """Return what is in a topic's directory, or in the root; nothing if it does not exist."""
-        directory = f"{self._root}/{topic}" if topic else self._root
+        directory = f"{root or self._root}/{topic}" if topic else self._root
         return self._fs.get_file_info(pafs.FileSelector(directory, allow_not_found=True))
 
     def _delete(self, topic: str, name: str) -> None:
