@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import orjson
 import pytest
-from tests.consumer.decide.writer.scene import TABLE, stamp
+from tests.consumer.decide.writer.scene import TABLE, part, stamp
 
 from binwright.protocol.ports.lake import Table
 from binwright.protocol.stamp import later_kind, read_stamp
@@ -15,9 +15,24 @@ def test_a_stamp_reads_back() -> None:
     assert read_stamp(found.encode(), TABLE) == found
 
 
+def test_a_stamp_holds_the_files_of_cuts_and_older_ones_have_none() -> None:
+    found = replace(stamp({0: 1}, cuts={0: 7}), cut_files={part(0): ("a", "b")})
+    assert read_stamp(found.encode(), TABLE) == found
+    several = replace(found, several=True)
+    assert read_stamp(several.encode(), TABLE) == several
+    assert "cut_files" not in orjson.loads(stamp({0: 1}, cuts={0: 7}).encode())
+
+
 def test_a_stamp_holds_a_pause() -> None:
     found = replace(stamp({0: 1}), paused="by ann")
     assert read_stamp(found.encode(), TABLE) == found
+
+
+def test_of_a_pause_a_few_words_are_read() -> None:
+    text = stamp({0: 1}, paused="x" * 1_000_000).encode()
+    found = read_stamp(text, TABLE)
+    assert found is not None
+    assert len(found.paused) == 400
 
 
 def test_without_a_pause_a_stamp_is_as_in_versions_that_had_none() -> None:
@@ -68,6 +83,9 @@ def test_metadata_of_other_clients_is_not_a_stamp() -> None:
         ("committed", {"-1": 1}),
         ("committed", [1]),
         ("cuts", {"0": "1"}),
+        ("cut_files", {"0": "a"}),
+        ("cut_files", {"0": [1]}),
+        ("cut_files", {"x": ["a"]}),
         ("paused", 1),
     ],
 )

@@ -4,8 +4,12 @@ from tools.reference.control_meanings import CONTROL_MEANINGS
 
 MEANINGS = CONTROL_MEANINGS | {
     "announcement.refused": (
-        "An announcement of a staged file contradicts itself or Kafka; its rows do not land from "
-        "it. Who may write to the landing topic?"
+        "An announcement of a staged file contradicts itself, its file, an earlier one or Kafka; "
+        "its rows do not land from it. Who may write to the landing topic?"
+    ),
+    "announcements.dropped": (
+        "More announcements of a table wait for rows before theirs than are kept: the oldest are "
+        "dropped. What is missing is read again. Who may write to the landing topic?"
     ),
     "archive.created": "Java's class-data archive was written; later starts are faster.",
     "archive.failed": "Java's class-data archive could not be written; servers start more slowly.",

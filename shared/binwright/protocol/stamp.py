@@ -8,11 +8,12 @@ import orjson
 
 from binwright.protocol.fields import checked_offset
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.lake import PartitionOffsets, Table
+from binwright.protocol.ports.lake import CutFiles, PartitionOffsets, Table
 
 _NAME, _OLDER, _NEWEST = "binwright-stamp/", 3, 4
 _OF_ONE, _OF_SEVERAL = f"{_NAME}{_OLDER}", f"{_NAME}{_NEWEST}"
 _PARTITIONS = 1 << 31
+_MOST_WORDS = 400  # characters of who paused a table, when and why
 FIRST_TOPIC = "binwright.topic"
 """A table's property: the first topic that it took, of which those stamps are that name none.
 Without it, that is the topic of the table's name."""
@@ -39,6 +40,7 @@ class Stamp:
     needed_from: int = 0
     committed: PartitionOffsets = field(default_factory=dict)
     cuts: PartitionOffsets = field(default_factory=dict)
+    cut_files: CutFiles = field(default_factory=dict)  # that cuts were announced with
     full: bool = False
     several: bool = False  # the table has taken several topics, also if this names one
     paused: str = ""  # who paused the table, when and why; empty: it lands
@@ -49,7 +51,7 @@ class Stamp:
         values |= {name: getattr(self, name) for name in self.__slots__ if name != "several"}
         if not self.paused:
             del values["paused"]
-        del values["topic_ids"], values["committed"], values["cuts"]
+        del values["topic_ids"], values["committed"], values["cuts"], values["cut_files"]
         if self.several:
             return orjson.dumps(
                 values | {"topics": {t: self._of(t) for t in sorted(self.topic_ids)}}
@@ -59,17 +61,13 @@ class Stamp:
         return orjson.dumps(values | self._of(values.get("topic", ""))).decode()
 
     def _of(self, topic: str) -> dict[str, Any]:
-        return {
-            "topic_id": self.topic_ids.get(topic),
-            **{
-                name: {
-                    str(p.partition): offset
-                    for p, offset in sorted(getattr(self, name).items())
-                    if p.topic == topic
-                }
-                for name in ("committed", "cuts")
-            },
-        }
+        def own(offsets: Mapping[TopicPartition, Any]) -> dict[str, Any]:
+            return {str(p.partition): o for p, o in sorted(offsets.items()) if p.topic == topic}
+
+        values = {"committed": own(self.committed), "cuts": own(self.cuts)}
+        if files := own(self.cut_files):
+            values["cut_files"] = files
+        return {"topic_id": self.topic_ids.get(topic), **values}
 
 
 def read_stamp(text: str | None, table: Table) -> Stamp | None:
@@ -100,9 +98,10 @@ def read_stamp(text: str | None, table: Table) -> Stamp | None:
             needed_from=checked_offset("needed_from", parsed["needed_from"]),
             committed=_offsets("committed", topics),
             cuts=_offsets("cuts", topics),
+            cut_files=_cut_files(topics),
             full=parsed["full"] is True,
             several=kind == _OF_SEVERAL,
-            paused=_text(parsed.get("paused", "")),
+            paused=_text(parsed.get("paused", ""))[:_MOST_WORDS],
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
@@ -133,12 +132,30 @@ def _optional_text(value: Any) -> str | None:
     return None if value is None else _text(value)
 
 
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError("not a list")
+    return tuple(map(_text, value))
+
+
 def _offsets(name: str, topics: Mapping[str, Any]) -> PartitionOffsets:
-    offsets = {
-        TopicPartition(topic, int(p)): checked_offset(p, offset)
+    return {
+        _partition(topic, p): checked_offset(p, offset)
         for topic, of in topics.items()
         for p, offset in of[name].items()
     }
-    if not all(0 <= p.partition < _PARTITIONS for p in offsets):
+
+
+def _cut_files(topics: Mapping[str, Any]) -> CutFiles:
+    """Return the files of cuts; stamps of older versions have none."""
+    return {
+        _partition(topic, p): _texts(files)
+        for topic, of in topics.items()
+        for p, files in of.get("cut_files", {}).items()
+    }
+
+
+def _partition(topic: str, number: str) -> TopicPartition:
+    if not 0 <= int(number) < _PARTITIONS:
         raise ValueError("not a partition")
-    return offsets
+    return TopicPartition(topic, int(number))

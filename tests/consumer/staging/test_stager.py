@@ -182,7 +182,9 @@ async def test_a_file_has_what_its_announcement_has() -> None:
         (staged,) = b.staged()
         footers = await b.staging.footers("orders", [staged.file])
         ranges = {p.partition: (found.first, found.next) for p, found in staged.ranges.items()}
-        footer = Footer(staged.topic_id, staged.rows, ranges, newest_ms=0, topic="orders")
+        footer = Footer(
+            staged.topic_id, staged.rows, ranges, newest_ms=0, topic="orders", cut=frozenset()
+        )
         assert footers == {staged.file: footer}
         assert ranges == {0: (1, 8)}
 

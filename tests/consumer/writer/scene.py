@@ -100,6 +100,8 @@ class Scene:
             self.topics.topic_id(topic),
             sum(map(len, rows.values())),
             {p.partition: found for p, found in ranges.items()},
+            topic=topic,
+            cut=frozenset(p.partition for p in ranges) if cut else frozenset(),
         )
         decoder = None if self.columns is None else JsonDecoder(self.columns)
         if decoder:

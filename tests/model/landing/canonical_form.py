@@ -14,7 +14,7 @@ from binwright.consumer.decide.writer.states import (
 )
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.lake import Batch
+from binwright.protocol.ports.lake import Batch, CutFiles
 
 from .delta import parse_stamp
 from .world import Call, DeltaTable, File, ReaderProcess, Row, World, WriterProcess
@@ -86,8 +86,12 @@ class _Names:
             where,
             _sorted(s.committed),
             _sorted(s.cuts),
+            self.cut_files(s.cut_files),
             s.full,
         )
+
+    def cut_files(self, files: CutFiles) -> Plain:
+        return tuple((*p, *map(self.file, names)) for p, names in sorted(files.items()))
 
     def lease(self, name: str) -> int:
         """Return the number of the writer that the lease is of."""
@@ -167,7 +171,8 @@ class _Names:
             for a in chain.pending
         )
         committed, cuts = _sorted(chain.committed), _sorted(chain.cuts)
-        return _sorted(chain.topic_ids), committed, cuts, pending, chain.next_announcement
+        files = self.cut_files(chain.cut_files)
+        return _sorted(chain.topic_ids), committed, cuts, files, pending, chain.next_announcement
 
     def reader(self, reader: ReaderProcess, world: World) -> Plain:
         one = reader.consumer

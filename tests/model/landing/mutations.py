@@ -72,31 +72,48 @@ def _keeps_landed_offsets(self: chains._BatchBuilder, announced: Announcement) -
     return {p: announced.ranges[p] for p in _joining(self, announced)}
 
 
-def _forgets_cut(chain: Chain, after: Chain) -> tuple[Chain, tuple[str, ...]]:
-    return _landed(chain, replace(after, cuts=chain.cuts))
+def _forgets_cut(chain: Chain, after: Chain) -> tuple[Chain, tuple[Announcement, ...]]:
+    return _landed(chain, replace(after, cuts=chain.cuts, cut_files=chain.cut_files))
 
 
 _landed = chains.landed
 
 
-def _continues_when_full(self: chains._BatchBuilder, candidates: Collection[Announcement]) -> bool:
-    found = False
+def _forgets_files_of_cuts(chain: Chain, after: Chain) -> tuple[Chain, tuple[Announcement, ...]]:
+    return _landed(chain, replace(after, cut_files=chain.cut_files))
+
+
+def _stamps_no(*names: str) -> Any:
+    """Return a writer whose stamps lack these fields."""
+
+    def send(*args: Any) -> tuple[Landing, Request]:
+        state, wanted = _landing_send(*args)
+        assert isinstance(wanted, Append)
+        assert state.flight is not None
+        stamp = replace(state.flight.stamp, **{name: {} for name in names})
+        return state, replace(wanted, stamp=stamp.encode())
+
+    return send
+
+
+def _continues_when_full(self: chains._BatchBuilder, candidates: Collection[Announcement]) -> None:
     for announced in candidates:
-        found = self.take_ranges(announced) or found
-    return found
+        self.take_ranges(announced)
 
 
-def _all_touched_are_over(chain: Chain, after: Chain) -> tuple[Chain, tuple[str, ...]]:
+def _all_touched_are_over(chain: Chain, after: Chain) -> tuple[Chain, tuple[Announcement, ...]]:
     ended = replace(chain, committed={**chain.committed, **after.committed}, cuts=after.cuts)
-    over = [a for a in chain.pending if set(a.staged.ranges) & set(after.committed)]
-    return chains.without(ended, over), tuple(a.staged.file for a in over)
+    over = tuple(a for a in chain.pending if set(a.staged.ranges) & set(after.committed))
+    return chains.without(ended, over), over
 
 
 def _any_topic_matches(_one: str | None, _other: str | None) -> bool:
     return True
 
 
-def _drops_newer_topics(chain: Chain, topic: str, before: int) -> tuple[Chain, tuple[str, ...]]:
+def _drops_newer_topics(
+    chain: Chain, topic: str, before: int
+) -> tuple[Chain, tuple[Announcement, ...]]:
     return _without_old_topic(chain, topic, before + 1_000)
 
 
@@ -235,11 +252,8 @@ def _any_landing_topic(found: Resolved, _facts: Any) -> tuple[int, PartitionOffs
     return found.needed_from, found.cuts
 
 
-def _forgets_cuts(found: Resolved, facts: Any) -> tuple[int, PartitionOffsets]:
-    return _position(found, facts)[0], {}
-
-
-_position = machine._landing_position
+def _forgets_cuts(commits: Any, table: Any, topic_ids: Any) -> Resolved:
+    return replace(_resolve(commits, table, topic_ids), cuts={}, cut_files={})
 
 
 def _stamps_no_begin(
@@ -252,7 +266,7 @@ def _stamps_no_begin(
 
 def _deletes_before_stamp(state: Landing, read: Any, now: float) -> landing.Step:
     announced = [Announcement(offset, staged, now) for offset, staged in read]
-    _, over = chains.add_announcements(state.chain, announced)
+    _, over, _ = chains.add_announcements(state.chain, announced)
     after, _ = _apply_announcements(state, read, now)
     return after, landing._delete(over)
 
@@ -322,6 +336,11 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     "a range lands across a gap": ((chains._BatchBuilder, "_joining", _skips_gaps),),
     "landed offsets are not cut off": ((chains._BatchBuilder, "_joining", _keeps_landed_offsets),),
     "a cut is applied each time": ((chains, "landed", _forgets_cut),),
+    "a cut counts each time that its file is announced": (
+        (chains, "landed", _forgets_files_of_cuts),
+    ),
+    "stamps have no cuts": ((landing, "_send", _stamps_no("cuts", "cut_files")),),
+    "stamps have no files of cuts": ((landing, "_send", _stamps_no("cut_files")),),
     "files are taken after a full batch": (
         (chains._BatchBuilder, "take_all", _continues_when_full),
     ),
@@ -365,7 +384,7 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     "only the newest stamp counts": ((machine, "resolve", _only_newest_stamp),),
     "a short history is whole": ((machine, "resolve", _always_whole),),
     "landing topic ids are ignored": ((machine, "_landing_position", _any_landing_topic),),
-    "applied cuts are forgotten": ((machine, "_landing_position", _forgets_cuts),),
+    "applied cuts are forgotten": ((machine, "resolve", _forgets_cuts),),
     "begins are not stamped": ((machine, "_begin", _stamps_no_begin),),
     "files are deleted before the stamp": (
         (landing, "apply_announcements", _deletes_before_stamp),

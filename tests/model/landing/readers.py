@@ -124,7 +124,8 @@ def stage(world: World, index: int, topic: str = TOPIC) -> World:
     )
     staged: list[Staged] = []
     for target in range(world.bounds.targets):
-        name = f"f{world.counter}"
+        slot, epoch = reader.consumer.slot, reader.consumer.epoch
+        name = f"{slot}-{epoch}-{world.counter}-0a1b2c3d.parquet"
         staged.append(
             Staged(
                 topic=topic,

@@ -196,6 +196,9 @@ CORRECT_SCENARIOS: Mapping[str, Scenario] = {
     "logs cut, small batches": scenario(
         "log cut", 20_000, 20, after=STAMPED, faults=2, produce=3, batch_bytes=1, fetch_singly=True
     ),
+    "log cut, announced twice": scenario(
+        "log cut,announced twice,crash", 20_000, 20, (*ONE_FILE, *LANDED), faults=3, produce=1
+    ),
     "two tables": scenario(EVERY, targets=2),
     "two tables, small batches": scenario(
         "crash,twice,unclear,refused,reader crash,file lost,announcement lost,history cut",
@@ -285,6 +288,8 @@ CUT = (
     *ANNOUNCED,
 )
 
+CUT_ANNOUNCED_TWICE = (*CUT, *LANDED)
+"""A file that begins after a cut has landed."""
 CUT_BEHIND_A_GAP = (
     "partition 1 is started",
     *ANNOUNCED,
@@ -336,6 +341,25 @@ DETECTED_MUTATIONS: Mapping[str, Scenario] = {
     ),
     "landed offsets are not cut off": broken("steal", ONE_FILE, fetch_singly=True),
     "a cut is applied each time": broken("log cut", CUT, produce=1),
+    "a cut counts each time that its file is announced": replace(
+        broken("log cut,announced twice", CUT_ANNOUNCED_TWICE, 0, faults=2, produce=1),
+        mutated_setup=True,
+    ),
+    "stamps have no cuts": replace(
+        broken(
+            "announcement lost,log cut,crash",
+            CUT_BEHIND_A_GAP,
+            faults=3,
+            produce=1,
+            logs=("r", "rr"),
+            fetch_singly=True,
+        ),
+        mutated_setup=True,
+    ),
+    "stamps have no files of cuts": replace(
+        broken("log cut,announced twice,crash", CUT_ANNOUNCED_TWICE, 0, faults=3, produce=1),
+        mutated_setup=True,
+    ),
     "partly landed files are deleted": broken("announcement lost", logs=("rr", "r")),
     "topic ids are ignored": broken("recreated"),
     "files of a newer topic are dropped": broken("recreated", slow_facts=True),

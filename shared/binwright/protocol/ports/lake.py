@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from binwright.protocol.columns import Columns
+from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
 
@@ -12,6 +13,8 @@ Ranges = Mapping[int, tuple[int, int]]
 """Number of a partition -> (first, next): all records with offsets in [first, next)."""
 PartitionOffsets = Mapping[TopicPartition, int]
 """Partition -> an offset, of one topic or of several."""
+CutFiles = Mapping[TopicPartition, tuple[str, ...]]
+"""Partition -> the files whose range began after a cut of its log, and that have landed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,18 @@ class Footer:
     newest_ms: int | None = None  # the highest timestamp of its records; None: none has a valid one
     skipped: int = 0  # records of its ranges that are in no table, as the settings want
     topic: str | None = None  # whose records it has; None: the topic of its table's name
+    cut: frozenset[int] | None = None
+    """Partitions whose range begins after a cut of their log; None: an older version wrote it."""
+
+    def agrees(self, staged: Staged) -> bool:
+        """Whether an announcement says the same of the file (†)."""
+        return (
+            self.topic in {None, staged.topic}
+            and self.topic_id == staged.topic_id
+            and self.rows + self.skipped == staged.rows
+            and self.ranges == {p.partition: (r.first, r.next) for p, r in staged.ranges.items()}
+            and self.cut in {None, frozenset(p.partition for p in staged.cut)}
+        )
 
 
 class ValueDecoder(Protocol):
@@ -131,6 +146,7 @@ class FileSlice:
     whole: bool  # the file holds no other rows: none needs to be filtered out
     bytes: int  # of the whole file
     topic: str  # whose records it has
+    announced: Staged | None = None  # what its announcement says; None: it was not announced
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]:

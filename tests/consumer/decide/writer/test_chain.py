@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from binwright.consumer.decide.writer.chain import (
+    MOST_CUT_FILES,
     Announcement,
     Chain,
+    _BatchBuilder,
     add_announcements,
     begin_new_topic,
     contradiction,
@@ -22,6 +24,7 @@ from binwright.consumer.decide.writer.chain import (
 )
 from binwright.protocol.messages import OffsetRange, Staged
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.lake import Ranges
 
 from .scene import ID, TOPIC, at, part, staged
 
@@ -32,7 +35,7 @@ def chain_of(*files: Staged, committed: dict[int, int] | None = None) -> Chain:
     """Return a chain with these announcements, one second apart."""
     chain = Chain(topic_ids={TOPIC: ID}, committed=at({0: 0} if committed is None else committed))
     for offset, file in enumerate(files):
-        chain, _ = add_announcements(chain, [Announcement(offset, file, seen_at=offset)])
+        chain, *_ = add_announcements(chain, [Announcement(offset, file, seen_at=offset)])
     return chain
 
 
@@ -44,7 +47,12 @@ def taken(chain: Chain, max_bytes: int = LARGE, max_files: int = LARGE) -> list[
 def after(chain: Chain, max_bytes: int = LARGE) -> tuple[Chain, tuple[str, ...]]:
     found = next_batch(chain, max_bytes)
     assert found is not None
-    return landed(chain, found[1])
+    chain, finished = landed(chain, found[1])
+    return chain, names(finished)
+
+
+def names(announced: tuple[Announcement, ...]) -> tuple[str, ...]:
+    return tuple(a.staged.file for a in announced)
 
 
 # --- which ranges join ---------------------------------------------------------------------------
@@ -89,7 +97,7 @@ def test_only_the_partitions_of_a_file_that_join_are_taken() -> None:
     assert taken(chain) == [("a", {0: (0, 2)})]
     chain, finished = after(chain)
     assert finished == ()
-    chain, _ = add_announcements(chain, [Announcement(1, staged("b", {1: (0, 4)}), 1)])
+    chain, *_ = add_announcements(chain, [Announcement(1, staged("b", {1: (0, 4)}), 1)])
     assert taken(chain) == [("a", {1: (4, 6)}), ("b", {1: (0, 4)})]
     assert after(chain)[1] == ("a", "b")
 
@@ -148,14 +156,14 @@ def test_a_file_is_finished_when_all_of_it_is_committed() -> None:
 
 def test_an_announcement_of_committed_offsets_is_finished_at_once() -> None:
     chain = Chain(topic_ids={TOPIC: ID}, committed=at({0: 5}))
-    chain, finished = add_announcements(chain, [Announcement(0, staged("a", {0: (0, 5)}), 0)])
-    assert finished == ("a",)
+    chain, finished, _ = add_announcements(chain, [Announcement(0, staged("a", {0: (0, 5)}), 0)])
+    assert names(finished) == ("a",)
     assert (chain.pending, chain.needed_from) == ((), 1)
 
 
 def test_an_announcement_that_was_read_before_is_ignored() -> None:
     chain = chain_of(staged("a", {0: (0, 3)}))
-    again, finished = add_announcements(chain, [Announcement(0, staged("a", {0: (0, 3)}), 5)])
+    again, finished, _ = add_announcements(chain, [Announcement(0, staged("a", {0: (0, 3)}), 5)])
     assert (again, finished) == (chain, ())
 
 
@@ -163,9 +171,9 @@ def test_announcements_during_a_commit_stay_pending() -> None:
     chain = chain_of(staged("a", {0: (0, 3)}))
     found = next_batch(chain, LARGE)
     assert found is not None
-    chain, _ = add_announcements(chain, [Announcement(1, staged("b", {0: (3, 4)}), 1)])
+    chain, *_ = add_announcements(chain, [Announcement(1, staged("b", {0: (3, 4)}), 1)])
     chain, finished = landed(chain, found[1])
-    assert finished == ("a",)
+    assert names(finished) == ("a",)
     assert taken(chain) == [("b", {0: (3, 4)})]
 
 
@@ -234,10 +242,10 @@ def test_a_range_announced_before_a_cut_that_does_not_join_is_finished() -> None
 def test_each_cut_is_applied_once() -> None:
     chain, _ = after(chain_of(staged("cut", {0: (7, 8)}, cut=(0,)), committed={0: 9}))
     chain = Chain(topic_ids={TOPIC: ID}, committed=chain.committed, cuts=chain.cuts)
-    chain, finished = add_announcements(
+    chain, finished, _ = add_announcements(
         chain, [Announcement(0, staged("cut", {0: (7, 8)}, cut=(0,)), 0)]
     )
-    assert finished == ("cut",)
+    assert names(finished) == ("cut",)
 
 
 def test_a_cut_is_not_a_gap() -> None:
@@ -273,7 +281,7 @@ def test_a_recreated_topic_begins_a_new_chain() -> None:
     )
     chain, _ = after(chain)
     chain, finished = begin_new_topic(chain, TOPIC, "id-2", at({0: 2}), before=3)
-    assert finished == ("old",)
+    assert names(finished) == ("old",)
     assert (chain.topic_ids, chain.committed, chain.cuts) == ({TOPIC: "id-2"}, at({0: 2}), {})
     assert taken(chain) == [("new", {0: (2, 3)})]
 
@@ -283,7 +291,7 @@ def test_files_announced_after_the_query_of_kafka_are_retained() -> None:
         staged("old", {0: (0, 3)}, topic_id="id-0"), staged("new", {0: (0, 3)}, topic_id="id-2")
     )
     chain, finished = without_old_topic(chain, TOPIC, before=1)
-    assert finished == ("old",)
+    assert names(finished) == ("old",)
     assert recreated_topics(chain) == {TOPIC}
 
 
@@ -317,3 +325,111 @@ def test_an_announcement_that_contradicts_itself_is_not_a_consumers(
     forged: Staged, reason: str
 ) -> None:
     assert reason in contradiction(forged, {"orders"}.__contains__)
+
+
+# --- files that are announced again --------------------------------------------------------------
+
+
+def added(chain: Chain, offset: int, *files: Staged) -> Chain:
+    return add_announcements(chain, [Announcement(offset, file, 1.0) for file in files])[0]
+
+
+def cut_file(number: int, first: int, end: int, consumer: str = "0-1") -> Staged:
+    return staged(f"{consumer}-{number}-0a1b2c3d.parquet", {0: (first, end)}, cut=(0,))
+
+
+def plain_file(number: int, first: int, end: int) -> Staged:
+    return staged(f"0-1-{number}-0a1b2c3d.parquet", {0: (first, end)})
+
+
+def test_a_cut_that_is_announced_twice_counts_once() -> None:
+    cut = cut_file(3, 50, 60)
+    chain = chain_of(cut, cut, committed={0: 100})
+    assert taken(chain) == [(cut.file, {0: (50, 60)})]
+    chain, finished = after(chain)
+    assert (chain.committed, chain.pending, finished) == (at({0: 60}), (), (cut.file,))
+
+
+def test_a_cut_that_is_announced_again_later_does_not_set_its_partition_back() -> None:
+    cut = cut_file(3, 50, 60)
+    chain, _ = after(chain_of(cut, committed={0: 100}))
+    chain, _ = after(added(chain, 5, plain_file(4, 60, 80)))
+    chain = added(chain, 6, cut)
+    assert (taken(chain), chain.committed) == ([], at({0: 80}))
+
+
+def test_a_cut_of_another_consumer_since_then_does_not_make_it_new() -> None:
+    cut = cut_file(3, 50, 60)
+    chain, _ = after(chain_of(cut, committed={0: 100}))
+    chain, _ = after(added(chain, 5, cut_file(7, 20, 30, consumer="1-9")))
+    chain = added(chain, 6, cut)
+    assert (taken(chain), chain.committed) == ([], at({0: 30}))
+
+
+def test_an_older_file_of_the_consumer_that_saw_the_cut_is_from_before_it() -> None:
+    chain, _ = after(chain_of(cut_file(3, 50, 60), committed={0: 100}))
+    chain = added(chain, 5, plain_file(2, 55, 100))
+    assert (taken(chain), chain.pending) == ([], ())
+
+
+def test_the_cuts_of_a_few_consumers_are_remembered() -> None:
+    chain = chain_of(committed={0: 100})
+    for epoch in range(MOST_CUT_FILES + 2):
+        chain, _ = after(added(chain, epoch, cut_file(1, 50, 60, consumer=f"0-{epoch}")))
+    assert [f.split("-")[1] for f in chain.cut_files[part(0)]] == [
+        str(epoch) for epoch in range(2, MOST_CUT_FILES + 2)
+    ]
+
+
+def test_two_cuts_of_a_partition_land_in_two_commits() -> None:
+    first, second = cut_file(3, 50, 60), cut_file(4, 55, 58)
+    chain = chain_of(first, second, committed={0: 100})
+    assert taken(chain) == [(first.file, {0: (50, 60)})]
+    chain, _ = after(chain)
+    assert taken(chain) == [(second.file, {0: (55, 58)})]
+
+
+def test_a_file_waits_by_one_announcement() -> None:
+    file = plain_file(1, 3, 5)
+    chain, _, refused = add_announcements(
+        chain_of(file), [Announcement(1, replace(file, age_s=9.0), 1.0)]
+    )
+    assert (len(chain.pending), chain.next_announcement, refused) == (1, 2, ())
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"cut": (part(0),)},
+        {"rows": 0},
+        {"rows": 1 << 62},
+        {"ranges": {part(0): OffsetRange(0, 2)}},
+        {"topic_id": "id-2"},
+    ],
+)
+def test_a_second_announcement_that_says_something_else_is_refused(
+    forged: dict[str, object],
+) -> None:
+    file = plain_file(1, 3, 5)
+    other = Announcement(1, replace(file, **forged), 1.0)  # type: ignore[arg-type]
+    before = chain_of(file, committed={0: 3})
+    chain, finished, refused = add_announcements(before, [other])
+    assert (chain.pending, finished, refused) == (before.pending, (), (other,))
+
+
+def test_the_work_for_a_batch_grows_with_its_files_whatever_their_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = 0
+    take_ranges = _BatchBuilder.take_ranges
+
+    def counted(self: _BatchBuilder, announced: Announcement) -> Ranges:
+        nonlocal calls
+        calls += 1
+        return take_ranges(self, announced)
+
+    monkeypatch.setattr(_BatchBuilder, "take_ranges", counted)
+    files = [staged(f"f{n}", {0: (n, n + 1)}) for n in reversed(range(300))]
+    found = next_batch(chain_of(*files), 10_000)
+    assert found is not None
+    assert (len(found[0].slices), calls) == (300, 2 * 300 - 1)

@@ -1,11 +1,13 @@
 """What the next writer resolves from the stamps of commits."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.consumer.decide.writer.commits import resolve
 
-from .scene import ID, TABLE, TOPIC, at, claim, history, stamp
+from .scene import ID, TABLE, TOPIC, at, claim, history, part, stamp
 
 
 def test_stamps_back_to_the_last_full_one_give_what_is_committed() -> None:
@@ -23,6 +25,23 @@ def test_stamps_back_to_the_last_full_one_give_what_is_committed() -> None:
     assert found.committed == at({0: 6, 1: 9, 2: 5})
     assert (found.needed_from, found.landing_id, found.cuts) == (8, "landing-1", at({0: 3}))
     assert (found.whole, bool(found.written)) == (True, True)
+
+
+def test_the_files_of_cuts_are_those_of_the_newest_stamp_that_has_some() -> None:
+    files = {part(0): ("a", "b")}
+    found = resolve(
+        history(
+            replace(stamp({0: 1, 1: 1}, full=True), cut_files={part(0): ("a",), part(1): ("c",)}),
+            replace(stamp({0: 2}, sequence=2), cut_files=files),
+        ),
+        TABLE,
+        {TOPIC: ID},
+    )
+    assert found.cut_files == {**files, part(1): ("c",)}
+    recreated = resolve(
+        history(replace(stamp({0: 1}, full=True), cut_files=files)), TABLE, {TOPIC: "id-2"}
+    )
+    assert recreated.cut_files == {}
 
 
 def test_the_newest_offset_counts_even_if_it_is_lower() -> None:

@@ -36,6 +36,8 @@ from .scene import (
     effects_of,
     history,
     landed_offsets,
+    part,
+    staged,
     stamp,
     topic_state,
 )
@@ -54,6 +56,14 @@ def test_it_continues_after_the_last_stamp() -> None:
     assert not scene.landing.stamp_due
     assert effects_of(scene.effects, CommitOffsets) == [CommitOffsets(at({0: 5}))]
     assert effects_of(scene.effects, ReadAnnouncements) == [ReadAnnouncements(7)]
+
+
+def test_the_file_of_a_cut_that_has_landed_counts_no_more_after_a_restart() -> None:
+    cut = staged("0-1-3-0a1b2c3d.parquet", {0: (5, 8)}, cut=(0,))
+    before = replace(stamp({0: 9}, full=True, cuts={0: 2}), cut_files={part(0): (cut.file,)})
+    scene = resolved(before)
+    scene.announce(cut, 7)
+    assert (scene.landing.chain.pending, scene.committed) == ((), {0: 9})
 
 
 def test_a_partition_without_a_stamp_begins_at_its_first_record() -> None:

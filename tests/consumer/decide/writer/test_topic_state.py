@@ -44,7 +44,8 @@ def test_a_file_before_a_begin_that_no_stamp_has_is_not_deleted() -> None:
     assert scene.announce(staged("a", {1: (0, 2)})) == []
     scene.next_request()
     scene.complete(Committed())
-    assert scene.announce(staged("b", {1: (0, 2)})) == [DeleteFiles(("b",))]
+    b = staged("b", {1: (0, 2)})
+    assert scene.announce(b) == [DeleteFiles(("b",), (b,))]
 
 
 # --- rows that were not announced ----------------------------------------------------------------
@@ -148,7 +149,7 @@ def test_then_a_new_chain_begins() -> None:
     scene.announce(staged("old", {0: (2, 3)}))
     scene.announce(staged("new", {0: (0, 1)}, topic_id="id-2"))
     effects = with_query(scene, 1.0).complete(topic_state({0: (0, 1)}, topic_id="id-2"))
-    assert effects_of(effects, DeleteFiles) == [DeleteFiles(("old",))]
+    assert [each.files for each in effects_of(effects, DeleteFiles)] == [("old",)]
     assert [log.event for log in effects_of(effects, Log)] == ["topic.recreated"]
     assert scene.landing.chain.topic_ids[TOPIC] == "id-2"
     stamp = scene.next_request()
@@ -159,7 +160,8 @@ def test_then_a_new_chain_begins() -> None:
 def test_files_of_a_previous_topic_are_deleted() -> None:
     scene = landing()
     scene.announce(staged("old", {0: (2, 3)}, topic_id="id-0"))
-    assert with_query(scene, 1.0).complete(topic_state()) == [DeleteFiles(("old",))]
+    old = staged("old", {0: (2, 3)}, topic_id="id-0")
+    assert with_query(scene, 1.0).complete(topic_state()) == [DeleteFiles(("old",), (old,))]
 
 
 def test_a_file_announced_after_the_query_is_not_deleted() -> None:

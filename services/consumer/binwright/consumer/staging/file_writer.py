@@ -75,7 +75,8 @@ class FileWriter:
         """
         rows = {p: part.records for p, part in taken.ranges.items()}
         ranges = {p.partition: (r.range.first, r.range.next) for p, r in taken.ranges.items()}
-        footer = Footer(taken.topic_id, taken.count, ranges, topic=taken.topic)
+        cut = frozenset(p.partition for p, part in taken.ranges.items() if part.cut)
+        footer = Footer(taken.topic_id, taken.count, ranges, topic=taken.topic, cut=cut)
         decoder = await self._decoder_of(target, rows)
         async with self._slots:
             writing = self._staging.write(target.name, name, rows, footer, decoder)

@@ -195,6 +195,7 @@ def encode(
         "fault": fault,
         "decoded_by": "" if decoder is None else decoder.settings,
         "newest_ms": newest_ms,
+        "cut": None if footer.cut is None else sorted(footer.cut),
     }
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(
@@ -252,6 +253,8 @@ def decode_footer(tail: bytes) -> Footer | None:
         columns = parse_row(text) if text else (None if text is None else ())
         newest_ms = entry.get("newest_ms")
         newest_ms = None if newest_ms is None else checked_offset("newest_ms", newest_ms)
+        cut = entry.get("cut")
+        cut = None if cut is None else frozenset(checked_offset("cut", p) for p in cut)
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError):
         return None
     if not isinstance(topic, str | None) or not isinstance(topic_id, str | None):
@@ -267,4 +270,5 @@ def decode_footer(tail: bytes) -> Footer | None:
         decoded_by=decoded_by,
         newest_ms=newest_ms,
         topic=topic,
+        cut=cut,
     )

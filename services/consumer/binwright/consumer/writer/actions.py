@@ -325,7 +325,7 @@ def _not_as_announced(batch: Batch, footers: Mapping[str, Footer]) -> frozenset[
     """Return the files that do not hold what their announcements say (†).
 
     Spark would read an empty one as no rows. Whoever may write to the landing topic could announce
-    other offsets than a file has.
+    other offsets than a file has, no rows, or a cut of its log.
     """
     return frozenset(
         part.file
@@ -346,6 +346,8 @@ def _is_whole(batch: Batch) -> bool:
 
 
 def _holds_slice(footer: Footer, part: FileSlice) -> bool:
+    if part.announced is not None and not footer.agrees(part.announced):
+        return False
     if part.whole:
         return footer.ranges == part.ranges
     return all(

@@ -22,6 +22,7 @@ from binwright.consumer.decide.writer.states import (
 from binwright.consumer.events import Emit, RowsMissing
 from binwright.consumer.writer.context import WriterContext
 from binwright.protocol.errors import BrokerUnavailable, StagingUnavailable, TopicMissing
+from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, GroupOffset
 from binwright.protocol.ports.lake import PartitionOffsets, Staging
@@ -56,8 +57,8 @@ class Effects:
         begin = None
         for effect in effects:
             match effect:
-                case DeleteFiles(files=files):
-                    self._deletions.add(files)
+                case DeleteFiles(files=files, unproven=unproven):
+                    self._deletions.add(files, unproven)
                 case CommitOffsets(committed=committed):
                     self._commit_offsets(committed, topic_ids)
                 case RereadPartitions(committed=committed):
@@ -92,18 +93,21 @@ class Deletions:
         self._staging, self._table = staging, table
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def add(self, files: Collection[str]) -> None:
-        """Delete these files in the background."""
-        ordered = sorted(files)
+    def add(self, files: Collection[str], unproven: Collection[Staged] = ()) -> None:
+        """Delete these files in the background; of the unproven those that their footer is of."""
+        ordered, claims = sorted(files), {staged.file: staged for staged in unproven}
         for begin in range(0, len(ordered), AT_ONCE):
-            task = asyncio.create_task(self._delete(ordered[begin : begin + AT_ONCE]))
+            names = ordered[begin : begin + AT_ONCE]
+            claimed = [claims[name] for name in names if name in claims]
+            task = asyncio.create_task(self._delete(names, claimed))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _delete(self, files: Collection[str]) -> None:
+    async def _delete(self, files: Collection[str], unproven: Collection[Staged]) -> None:
         for attempt in range(1, TRIES + 1):
             try:
-                await self._staging.delete(self._table, files)
+                kept = await self._not_as_announced(unproven) if unproven else set[str]()
+                await self._staging.delete(self._table, [f for f in files if f not in kept])
             except StagingUnavailable as exc:
                 last = attempt == TRIES
                 then = "left to collection by age" if last else "tried again"
@@ -113,6 +117,20 @@ class Deletions:
                     await asyncio.sleep(RETRY_S * attempt)
             else:
                 return
+
+    async def _not_as_announced(self, unproven: Collection[Staged]) -> set[str]:
+        """Return the files that are there and not what was announced of them (†)."""
+        footers = await self._staging.footers(self._table, [each.file for each in unproven])
+        kept = {
+            staged.file
+            for staged in unproven
+            if (footer := footers.get(staged.file)) is not None and not footer.agrees(staged)
+        }
+        if kept:
+            reason = "the file holds other rows than was announced: it is not deleted"
+            fields = {"table": self._table, "files": sorted(kept)}
+            log.error("announcement.refused", **fields, reason=reason)
+        return kept
 
     async def end(self, timeout_s: float) -> None:
         """Wait until all are deleted, `timeout_s` seconds at most, then cancel the rest."""

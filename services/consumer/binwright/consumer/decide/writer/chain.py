@@ -3,17 +3,21 @@
 Without the rules marked † rows are lost or doubled.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from math import inf
 from types import MappingProxyType
 
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import is_staged_file
-from binwright.protocol.ports.lake import Batch, FileSlice, PartitionOffsets, Ranges
+from binwright.protocol.ports.lake import Batch, CutFiles, FileSlice, PartitionOffsets, Ranges
 
 MOST_FILES = 1_000
 """Staged files in one commit: Spark plans and opens each of them."""
+MOST_CUT_FILES = 8
+"""Consumers whose cuts of one partition are remembered, each by its last."""
 NO_TOPICS: Mapping[str, str | None] = MappingProxyType({})
 
 
@@ -48,6 +52,9 @@ class Chain:
     """Topic -> id of the one that the offsets are of; topics that have landed are never removed."""
     committed: PartitionOffsets = field(default_factory=dict)  # next offset to land
     cuts: PartitionOffsets = field(default_factory=dict)  # announcement of the last cut
+    cut_files: CutFiles = field(default_factory=dict)
+    """The files that began after a cut and have landed: each counts once, however often it is
+    announced (†)."""
     pending: tuple[Announcement, ...] = ()  # in the order of their announcements
     next_announcement: int = 0  # offset in the landing topic that is read next
 
@@ -102,19 +109,34 @@ def same_topic(one: str | None, other: str | None) -> bool:
     return one is None or other is None or one == other
 
 
-def add_announcements(chain: Chain, read: Iterable[Announcement]) -> tuple[Chain, tuple[str, ...]]:
-    """Add announcements in order; return also the files to delete, because they have landed.
+def add_announcements(
+    chain: Chain, read: Iterable[Announcement]
+) -> tuple[Chain, tuple[Announcement, ...], tuple[Announcement, ...]]:
+    """Add announcements in order.
 
-    An announcement that was read before is ignored.
+    An announcement that was read before is ignored, as is one more of a file that is pending.
+
+    Returns:
+        The chain; those of which all has landed; and those that are refused, because they differ
+        from the one by which their file is pending: a file is announced as what it is, once (†).
     """
     new = [a for a in read if a.offset >= chain.next_announcement]
     if not new:
-        return chain, ()
-    finished = [a for a in new if _has_landed(chain, a)]
-    gone = {a.offset for a in finished}
-    pending = (*chain.pending, *(a for a in new if a.offset not in gone))
-    chain = replace(chain, pending=pending, next_announcement=new[-1].offset + 1)
-    return chain, tuple(a.staged.file for a in finished)
+        return chain, (), ()
+    pending = {a.staged.file: a for a in chain.pending}
+    finished: list[Announcement] = []
+    refused: list[Announcement] = []
+    for announced in new:
+        if (first := pending.get(announced.staged.file)) is not None:
+            age_s = first.staged.age_s  # it grows from one to the next
+            if replace(announced.staged, age_s=age_s) != first.staged:
+                refused.append(announced)
+        elif _has_landed(chain, announced):
+            finished.append(announced)
+        else:
+            pending[announced.staged.file] = announced
+    chain = replace(chain, pending=(*pending.values(),), next_announcement=new[-1].offset + 1)
+    return chain, (*finished,), (*refused,)
 
 
 def read_up_to(chain: Chain, offset: int) -> Chain:
@@ -132,7 +154,7 @@ def _open_ranges(chain: Chain, announced: Announcement) -> Ranges:
     return {
         p: (first, end)
         for p, (first, end) in announced.ranges.items()
-        if not _precedes_cut(chain.cuts, announced, p)
+        if not _precedes_cut(chain.cuts, chain.cut_files, announced, p)
         and (
             end > chain.committed.get(announced.partition(p), -1) or _begins_after_cut(announced, p)
         )
@@ -144,9 +166,35 @@ def _begins_after_cut(announced: Announcement, partition: int) -> bool:
     return announced.partition(partition) in announced.staged.cut
 
 
-def _precedes_cut(cuts: PartitionOffsets, announced: Announcement, partition: int) -> bool:
-    """Whether a file was announced before its log's cut, or is the announcement of it (†)."""
-    return announced.offset <= cuts.get(announced.partition(partition), -1)
+def _precedes_cut(
+    cuts: PartitionOffsets, cut_files: CutFiles, announced: Announcement, partition: int
+) -> bool:
+    """Whether a file was announced before its log's cut, or is the announcement of it (†).
+
+    So is one that is announced again later. A consumer numbers its files, and announces those of a
+    partition in order.
+    """
+    p = announced.partition(partition)
+    if announced.offset <= cuts.get(p, -1):
+        return True
+    if not (files := cut_files.get(p)):
+        return False
+    consumer, number = _origin(announced.staged.file)
+    return any(_origin(f)[0] == consumer and number <= _origin(f)[1] for f in files)
+
+
+def _origin(file: str) -> tuple[str, int]:
+    """Return which process staged a file, and the file's number there."""
+    if not is_staged_file(file):
+        return file, 0
+    slot, epoch, number, _ = file.split("-")
+    return f"{slot}-{epoch}", int(number)
+
+
+def _with_cut_file(files: tuple[str, ...], file: str) -> tuple[str, ...]:
+    """Return the files with one more, in place of what its consumer had before."""
+    others = [f for f in files if _origin(f)[0] != _origin(file)[0]]
+    return (*others[1 - MOST_CUT_FILES :], file)
 
 
 def open_partitions(
@@ -175,46 +223,72 @@ def unknown_partitions(chain: Chain) -> frozenset[TopicPartition]:
 class _BatchBuilder:
     """A batch under construction."""
 
-    chain: Chain
-    max_bytes: int
-    max_files: int
+    max_bytes: float
+    max_files: float
     ends: dict[TopicPartition, int]
     cuts: dict[TopicPartition, int]
+    cut_files: dict[TopicPartition, tuple[str, ...]]
     taken: dict[int, Ranges] = field(default_factory=dict)  # announcement -> what of it
+    began_anew: set[TopicPartition] = field(default_factory=set)  # after a cut, in this batch
     bytes: int = 0
     full: bool = False
 
-    def take_all(self, candidates: Iterable[Announcement]) -> bool:
-        """Take what joins of each file in turn; whether anything did."""
-        taken = False
-        for announced in candidates:
-            taken = self.take_ranges(announced) or taken
-            if self.full:
-                return False  # a later file may be the first after a cut: it must wait (†)
-        return taken
+    def take_all(self, candidates: Sequence[Announcement]) -> None:
+        """Take what joins, in order, and again while anything does; nothing behind a full batch.
 
-    def take_ranges(self, announced: Announcement) -> bool:
-        """Take what joins of one file; whether anything did."""
+        Two readers may announce ranges of one partition out of order. A file is looked at again
+        once it may join: the work grows with the files, whatever their order.
+        """
+        due = [(0, number) for number in range(len(candidates))]  # in turns, each in order
+        waiting: dict[TopicPartition, list[tuple[int, int]]] = {}  # heaps: first offset, number
+        waits: set[tuple[TopicPartition, int]] = set()
+        while due:
+            turn, number = heappop(due)
+            announced = candidates[number]
+            joined = self.take_ranges(announced)
+            if self.full:
+                return  # a later file may be the first after a cut: it must wait (†)
+            for p, (first, _) in announced.ranges.items():
+                partition = announced.partition(p)
+                if first > self.ends.get(partition, first) and (partition, number) not in waits:
+                    waits.add((partition, number))
+                    heappush(waiting.setdefault(partition, []), (first, number))
+            for partition in map(announced.partition, joined):
+                later = waiting.get(partition, [])
+                while later and later[0][0] <= self.ends[partition]:
+                    _, other = heappop(later)
+                    waits.discard((partition, other))
+                    heappush(due, (turn + (other <= number), other))
+
+    def take_ranges(self, announced: Announcement) -> Ranges:
+        """Take and return what joins of one file."""
         joined = self._joining(announced)
         if not joined:
-            return False
+            return joined
+        anew = {announced.partition(p) for p in joined if _begins_after_cut(announced, p)}
         if announced.offset not in self.taken:
             self.full = bool(self.taken) and self._full(announced)
-            if self.full:
-                return False
+        # What is before a cut and what is behind it, in one order: in batches of their own.
+        self.full = self.full or not anew.isdisjoint(self.began_anew)
+        if self.full:
+            return {}
+        if announced.offset not in self.taken:
             self.bytes += announced.staged.bytes
         self.taken[announced.offset] = {**self.taken.get(announced.offset, {}), **joined}
         for p, (_, end) in joined.items():
             self.ends[announced.partition(p)] = end
-            if _begins_after_cut(announced, p):
-                self.cuts[announced.partition(p)] = announced.offset
-        return True
+        for partition in anew:
+            self.cuts[partition] = announced.offset
+            files = self.cut_files.get(partition, ())
+            self.cut_files[partition] = _with_cut_file(files, announced.staged.file)
+        self.began_anew |= anew
+        return joined
 
     def _joining(self, announced: Announcement) -> Ranges:
         joined: dict[int, tuple[int, int]] = {}
         for p, (first, end) in announced.ranges.items():
             landed_to = self.ends.get(announced.partition(p))
-            if _precedes_cut(self.cuts, announced, p) or landed_to is None:
+            if landed_to is None or _precedes_cut(self.cuts, self.cut_files, announced, p):
                 continue
             if _begins_after_cut(announced, p):
                 joined[p] = (first, end)
@@ -227,6 +301,12 @@ class _BatchBuilder:
         return too_large or len(self.taken) >= self.max_files
 
 
+def _builder(chain: Chain, max_bytes: float = inf, max_files: float = inf) -> _BatchBuilder:
+    return _BatchBuilder(
+        max_bytes, max_files, dict(chain.committed), dict(chain.cuts), dict(chain.cut_files)
+    )
+
+
 def next_batch(
     chain: Chain, max_bytes: int, max_files: int = MOST_FILES
 ) -> tuple[Batch, Chain] | None:
@@ -237,36 +317,62 @@ def next_batch(
         max_bytes: Of staged files in the batch; a single file is taken whatever its size.
         max_files: In the batch.
     """
-    builder = _BatchBuilder(chain, max_bytes, max_files, dict(chain.committed), dict(chain.cuts))
+    builder = _builder(chain, max_bytes, max_files)
     candidates = [a for a in chain.pending if chain.is_of_chain(a)]
-    # Two readers may announce ranges of one partition out of order: repeat while any joins.
-    while builder.take_all(candidates):
-        pass
+    builder.take_all(candidates)
     if not builder.taken:
         return None
     announced = [a for a in candidates if a.offset in builder.taken]
     slices = tuple(_slice(a, builder.taken[a.offset]) for a in announced)
     ends = {p: builder.ends[p] for part in slices for p in part.partitions}
-    after = replace(chain, committed=builder.ends, cuts=builder.cuts)
+    after = replace(chain, committed=builder.ends, cuts=builder.cuts, cut_files=builder.cut_files)
     return Batch(slices, ends, sum(a.staged.rows for a in announced), builder.bytes), after
 
 
 def _slice(announced: Announcement, ranges: Ranges) -> FileSlice:
     whole = ranges == announced.ranges
     staged = announced.staged
-    return FileSlice(staged.file, ranges, whole, staged.bytes, staged.topic)
+    return FileSlice(staged.file, ranges, whole, staged.bytes, staged.topic, staged)
 
 
-def landed(chain: Chain, after: Chain) -> tuple[Chain, tuple[str, ...]]:
-    """Advance past a committed batch; return also the files with nothing left to land (†).
+def landed(chain: Chain, after: Chain) -> tuple[Chain, tuple[Announcement, ...]]:
+    """Advance past a committed batch; return also what has nothing left to land (†).
 
     Args:
         chain: The current one: announcements may have been added since the batch was formed.
         after: The chain that `next_batch` returned with the batch.
     """
-    chain = replace(chain, committed={**chain.committed, **after.committed}, cuts=after.cuts)
-    finished = [a for a in chain.pending if _has_landed(chain, a)]
-    return without(chain, finished), tuple(a.staged.file for a in finished)
+    committed = {**chain.committed, **after.committed}
+    chain = replace(chain, committed=committed, cuts=after.cuts, cut_files=after.cut_files)
+    finished = tuple(a for a in chain.pending if _has_landed(chain, a))
+    return without(chain, finished), finished
+
+
+def _joining(chain: Chain) -> Collection[int]:
+    """Return the announcements of which something joins, in however many batches."""
+    builder = _builder(chain)
+    builder.take_all([a for a in chain.pending if chain.is_of_chain(a)])
+    return builder.taken.keys()
+
+
+def joining_topics(chain: Chain) -> frozenset[str]:
+    """Return the topics of which pending files have something that joins."""
+    joining = _joining(chain)
+    return frozenset(a.staged.topic for a in chain.pending if a.offset in joining)
+
+
+def without_excess(chain: Chain, most: int) -> tuple[Chain, tuple[Announcement, ...]]:
+    """Keep `most` files that do not join, the newest; return the others, too.
+
+    Nobody else may keep back what announcements are needed, or have each step take longer. If there
+    are true ones among those that go, what is before them is missing, and is read again with them.
+    """
+    if len(chain.pending) <= most:
+        return chain, ()
+    joining = _joining(chain)
+    waiting = [a for a in chain.pending if a.offset not in joining]
+    excess = tuple(waiting[: max(len(waiting) - most, 0)])
+    return without(chain, excess), excess
 
 
 def without(chain: Chain, announced: Iterable[Announcement]) -> Chain:
@@ -336,25 +442,27 @@ def recreated_topics(chain: Chain) -> frozenset[str]:
     return frozenset(a.staged.topic for a in chain.pending if not chain.is_of_chain(a))
 
 
-def without_old_topic(chain: Chain, topic: str, before: int) -> tuple[Chain, tuple[str, ...]]:
-    """Remove the files of a topic that no longer exists; return also their names.
+def without_old_topic(
+    chain: Chain, topic: str, before: int
+) -> tuple[Chain, tuple[Announcement, ...]]:
+    """Remove the files of a topic that no longer exists, and return them, too.
 
     Args:
         chain: Of the topic that existed when Kafka was asked.
         topic: The name of both.
         before: `next_announcement` at that time: later ones may be of a newer topic (†).
     """
-    old = [
+    old = tuple(
         a
         for a in chain.pending
         if a.offset < before and a.staged.topic == topic and not chain.is_of_chain(a)
-    ]
-    return without(chain, old), tuple(a.staged.file for a in old)
+    )
+    return without(chain, old), old
 
 
 def begin_new_topic(
     chain: Chain, topic: str, topic_id: str | None, begins: PartitionOffsets, before: int
-) -> tuple[Chain, tuple[str, ...]]:
+) -> tuple[Chain, tuple[Announcement, ...]]:
     """Begin anew for a topic that was recreated; return also the files of earlier ones.
 
     Args:
@@ -369,6 +477,7 @@ def begin_new_topic(
         topic_ids={**chain.topic_ids, topic: topic_id},
         committed={**_without_topic(chain.committed, topic), **begins},
         cuts=_without_topic(chain.cuts, topic),
+        cut_files={p: files for p, files in chain.cut_files.items() if p.topic != topic},
     )
     return without_old_topic(fresh, topic, before)
 

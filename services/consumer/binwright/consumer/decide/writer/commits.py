@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from binwright.consumer.decide.writer.chain import same_topic
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.lake import Commit, PartitionOffsets, Table
+from binwright.protocol.ports.lake import Commit, CutFiles, PartitionOffsets, Table
 from binwright.protocol.stamp import Stamp, later_kind, read_stamp
 
 
@@ -16,6 +16,7 @@ class Resolved:
     topic_ids: Mapping[str, str | None]  # of the topics that `committed` is of
     committed: PartitionOffsets
     cuts: PartitionOffsets
+    cut_files: CutFiles
     landing_id: str | None
     needed_from: int
     whole: bool  # the history reaches back far enough: older commits would add nothing
@@ -42,6 +43,7 @@ def resolve(
     newest: Stamp | None = None
     committed: dict[TopicPartition, int] = {}
     cuts: dict[TopicPartition, int] = {}
+    cut_files: dict[TopicPartition, tuple[str, ...]] = {}
     ids: dict[str, str | None] = {}
     replaced: set[str] = set()
     whole, later = False, ""
@@ -58,6 +60,8 @@ def resolve(
                 replaced.add(topic)
         committed = {**_of_others(stamp.committed, replaced), **committed}
         cuts = {**_of_others(stamp.cuts, replaced), **cuts}
+        files = {p: each for p, each in stamp.cut_files.items() if p.topic not in replaced}
+        cut_files = {**files, **cut_files}
         # All older stamps of a table's one topic are of the previous topic, too.
         if stamp.full or (replaced and not stamp.several):
             whole = True
@@ -66,6 +70,7 @@ def resolve(
         topic_ids=ids,
         committed=committed,
         cuts=cuts,
+        cut_files=cut_files,
         landing_id=newest.landing_id if newest else None,
         needed_from=newest.needed_from if newest else 0,
         whole=whole,

@@ -36,6 +36,7 @@ BATCH_RETRY_S = 1.0  # until a batch is tried again after no range joined
 NEWEST_WEIGHT = 0.3  # of the newest commit's duration in their mean
 SPREADS = 1.0  # mean differences that a commit may take longer than the mean
 MOST_NAME, MOST_WORDS = 100, 400  # characters of an order
+MOST_WAITING = 1_000  # announcements of which nothing joins
 GATHER_S = 0.2  # between the announcements of consumers that stage together
 
 
@@ -45,10 +46,19 @@ Step = tuple[Landing, tuple[Effect, ...]]
 def apply_announcements(state: Landing, read: Sequence[tuple[int, Staged]], now: float) -> Step:
     """Add announcements to the chain: (offset of the record, message)."""
     announced = [Announcement(offset, message, now) for offset, message in read]
-    chain, finished = chains.add_announcements(state.chain, announced)
+    chain, finished, refused = chains.add_announcements(state.chain, announced)
+    effects: list[Effect] = []
+    if refused:
+        files = sorted({a.staged.file for a in refused})
+        reason = "it differs from the announcement by which its file waits"
+        effects.append(Log("announcement.refused", {"files": files, "reason": reason}, fault=True))
+    chain, excess = chains.without_excess(chain, MOST_WAITING)
+    if excess:
+        effects.append(Log("announcements.dropped", {"files": len(excess)}, fault=True))
     # Until a stamp fixes where partitions begin, another writer may decide differently (†).
-    effects = () if state.stamp_due else _delete(finished)
-    return replace(state, chain=chain), effects
+    if not state.stamp_due:
+        effects += _delete(finished)
+    return replace(state, chain=chain), tuple(effects)
 
 
 def follow(state: Landing, order: TableOrder, read_at: float) -> Step:
@@ -75,8 +85,11 @@ def _words(order: TableOrder) -> str:
     return f"by {order.by[:MOST_NAME]} at {at:%Y-%m-%d %H:%M:%S} UTC{reason}"[:MOST_WORDS]
 
 
-def _delete(files: Collection[str]) -> tuple[Effect, ...]:
-    return (DeleteFiles(tuple(files)),) if files else ()
+def _delete(finished: Collection[Announcement], landed: Collection[str] = ()) -> tuple[Effect, ...]:
+    """Delete the files of announcements: those that have `landed` were compared with them."""
+    files = tuple(a.staged.file for a in finished)
+    unproven = tuple(a.staged for a in finished if a.staged.file not in landed)
+    return (DeleteFiles(files, unproven),) if files else ()
 
 
 def due_at(state: Landing, config: WriterConfig, now: float) -> float:
@@ -169,7 +182,8 @@ def _send(
     full = not batch.slices or not 0 < state.since_full < config.full_stamp_every
     left, _ = chains.landed(state.chain, after)
     offsets = after.committed if full else batch.ends
-    named = after.topic_ids.keys() if full else {p.topic for p in (*offsets, *after.cuts)}
+    changed = {p.topic for p in (*offsets, *after.cuts, *after.cut_files)}
+    named = after.topic_ids.keys() if full else changed
     stamp = Stamp(
         group=config.table.group,
         cluster=config.table.cluster,
@@ -180,6 +194,7 @@ def _send(
         needed_from=left.needed_from,
         committed=offsets,
         cuts=after.cuts,
+        cut_files=after.cut_files,
         full=full,
         several=len(after.topic_ids) > 1,
         paused=state.paused,
@@ -224,7 +239,7 @@ def committed(state: Landing, config: WriterConfig, now: float, outcome: Committ
         newest_ms=newest(state.newest_ms, outcome.newest_ms),
         commits=state.commits + 1,
     )
-    return done, (*effects, *_delete(finished))
+    return done, (*effects, *_delete(finished, {*flight.batch.files}))
 
 
 def _mean(mean: float, newest: float) -> float:

@@ -259,6 +259,7 @@ def _begin(writer: Writer, facts: KafkaState, resolved: Resolved, now: float) ->
             topic_ids={**resolved.topic_ids, **facts.topic_ids},
             committed=resolved.committed,
             cuts=cuts,
+            cut_files=resolved.cut_files,
             next_announcement=needed_from,
         ),
         begins,

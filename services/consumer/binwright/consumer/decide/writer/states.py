@@ -6,6 +6,7 @@ from enum import Enum
 
 from binwright.consumer.decide.writer.chain import Chain
 from binwright.consumer.decide.writer.commits import Resolved
+from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
 from binwright.protocol.ports.lake import Batch, Commit, PartitionOffsets, Table
@@ -214,9 +215,13 @@ class ReadAnnouncements:
 
 @dataclass(frozen=True, slots=True)
 class DeleteFiles:
-    """Delete staged files of which nothing is left to land."""
+    """Delete staged files of which nothing is left to land.
+
+    Of `unproven` ones nothing has landed here: such a file goes only if its footer agrees (†).
+    """
 
     files: tuple[str, ...]
+    unproven: tuple[Staged, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
