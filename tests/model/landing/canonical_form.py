@@ -135,7 +135,7 @@ class _Names:
             case phase:
                 own = (type(phase).__name__,)
         facts = process.facts
-        asked = getattr(process.writer.phase, "asked_from", 0)
+        asked = getattr(process.writer.phase, "asking_from", 0)
         plain_facts = facts and (
             _sorted(facts.topic_ids),
             _sorted(facts.bounds),

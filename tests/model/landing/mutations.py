@@ -90,7 +90,7 @@ def _stamps_no(*names: str) -> Any:
         state, wanted = _landing_send(*args)
         assert isinstance(wanted, Append)
         assert state.flight is not None
-        stamp = replace(state.flight.stamp, **{name: {} for name in names})
+        stamp = replace(state.flight.stamp, **{name: {} for name in names})  # type: ignore[arg-type]
         return state, replace(wanted, stamp=stamp.encode())
 
     return send
@@ -99,6 +99,13 @@ def _stamps_no(*names: str) -> Any:
 def _continues_when_full(self: chains._BatchBuilder, candidates: Collection[Announcement]) -> None:
     for announced in candidates:
         self.take_ranges(announced)
+
+
+def _all_topics_if_any_joins(chain: Chain) -> frozenset[str]:
+    return frozenset(chain.topic_ids) if _joining_topics(chain) else frozenset()
+
+
+_joining_topics = chains.joining_topics
 
 
 def _all_touched_are_over(chain: Chain, after: Chain) -> tuple[Chain, tuple[Announcement, ...]]:
@@ -341,6 +348,9 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     ),
     "stamps have no cuts": ((landing, "_send", _stamps_no("cuts", "cut_files")),),
     "stamps have no files of cuts": ((landing, "_send", _stamps_no("cut_files")),),
+    "a busy neighbour hides a topic that is recreated": (
+        (chains, "joining_topics", _all_topics_if_any_joins),
+    ),
     "files are taken after a full batch": (
         (chains._BatchBuilder, "take_all", _continues_when_full),
     ),

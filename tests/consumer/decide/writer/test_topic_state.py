@@ -9,6 +9,7 @@ from binwright.consumer.decide.writer.states import (
     QueryKafka,
     ReadAnnouncements,
     RereadPartitions,
+    Unclear,
 )
 
 from .scene import CONFIG, TOPIC, Scene, at, effects_of, landing, staged, topic_state
@@ -130,6 +131,17 @@ def test_a_range_of_as_many_rows_as_offsets_lands_without_a_query() -> None:
     scene = landing({0: (0, 2)})
     scene.announce(staged("a", {0: (0, 5)}))
     assert isinstance(scene.next_request(4.0), Append)
+
+
+def test_a_range_beyond_the_end_waits_for_a_query_that_kafka_answers() -> None:
+    scene = landing({0: (0, 2)})
+    scene.announce(staged("forged", {0: (0, 1 << 62)}, rows=3))
+    with_query(scene, 4.0).complete(Unclear("no answer"))
+    assert scene.next_request() is None
+    assert machine.due_at(scene.writer, scene.now) > scene.now  # not in a loop
+    with_query(scene, 1.0).complete(Unclear("no answer"))
+    effects = with_query(scene, 1.0).complete(topic_state({0: (0, 5)}))
+    assert [log.event for log in effects_of(effects, Log)] == ["announcement.refused"]
 
 
 # --- a recreated topic ---------------------------------------------------------------------------

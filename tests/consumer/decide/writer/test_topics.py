@@ -162,6 +162,35 @@ def test_a_topic_recreated_leaves_the_other_as_it_is() -> None:
     assert scene.landing.chain.topic_ids == {TOPIC: ID, MORE: "id-d"}
 
 
+def test_a_busy_neighbour_hides_no_topic_recreated() -> None:
+    """Some range of the other topic always joins, as where files come faster than commits end."""
+    scene = both()
+    scene.announce(of_more("new", {0: (0, 1)}, "id-d"))
+    scene.announce(staged("a", {0: (0, 3)}))
+    query(scene)
+    effects = scene.complete(state({0: (0, 1)}, more_id="id-d"))
+    assert [log.event for log in effects_of(effects, Log)] == ["topic.recreated"]
+    stamped = scene.next_request()
+    assert isinstance(stamped, Append)
+    assert stamped.batch.slices == ()
+    scene.complete(Committed())
+    assert scene.appends().batch.files == ("new", "a")
+
+
+def test_what_joins_of_a_topic_that_was_recreated_lands_first_beside_a_busy_neighbour() -> None:
+    scene = both(replace(BOTH, batch_bytes=1))
+    scene.announce(staged("a", {0: (0, 3)}))
+    scene.announce(of_more("old", {0: (0, 2)}))
+    scene.announce(of_more("new", {0: (0, 1)}, "id-d"))
+    query(scene)
+    assert scene.complete(state({0: (0, 1)}, more_id="id-d")) == []
+    landed: list[str] = []
+    for _ in range(2):
+        landed += scene.appends().batch.files
+        scene.complete(Committed())
+    assert landed == ["a", "old"]
+
+
 def test_a_chain_of_another_topic_survives_a_topic_recreated() -> None:
     chain = replace(chain_of(committed={0: 5}), cuts={**at({0: 1}), **at({0: 2}, MORE)}, pending=())
     chain, _ = begin_new_topic(chain, MORE, "id-d", at({0: 0}, MORE), before=9)
@@ -178,11 +207,13 @@ def test_a_topic_that_kafka_does_not_have_holds_no_other() -> None:
     assert scene.appends().batch.files == ("a",)
 
 
-def test_ends_of_a_topic_that_was_not_asked_for_stay_known() -> None:
+def test_the_last_rows_of_a_topic_that_is_gone_land() -> None:
+    """With a marker a range has fewer rows than offsets, and nothing says where its log ended."""
     scene = both()
     query(scene)
     scene.complete(topic_state({0: (0, 12)}))
-    assert scene.landing.ends == {**at({0: 12}), **at({0: 10}, MORE)}
+    scene.announce(replace(of_more("last", {0: (0, 11)}), rows=10))
+    assert scene.appends().batch.files == ("last",)
 
 
 # --- a topic that is added -----------------------------------------------------------------------

@@ -143,6 +143,8 @@ def next_request(
     at = _commit_at(state, config, now)
     if at is not None and now >= at:
         if _must_ask_for_ends(state):
+            if state.asking_from > state.asked_from and now < state.checked_at + BATCH_RETRY_S:
+                return replace(state, looked_at=now), None  # Kafka did not answer
             return _query(state, config)
         if (batch := chains.next_batch(state.chain, config.batch_bytes)) is not None:
             return _send(state, config, *batch, now)
@@ -155,7 +157,7 @@ def _query(state: Landing, config: WriterConfig) -> tuple[Landing, Request]:
     chain = state.chain
     topics = {*config.table.topics, *(a.staged.topic for a in chain.pending)}
     query = QueryKafka(frozenset(topics), begins_of=frozenset(topics - chain.topic_ids.keys()))
-    return replace(state, asked_from=chain.next_announcement), query
+    return replace(state, asking_from=chain.next_announcement), query
 
 
 def _must_ask_for_ends(state: Landing) -> bool:
@@ -276,16 +278,16 @@ def refused(state: Landing, config: WriterConfig, reason: str, now: float) -> St
 
 def apply_kafka_state(state: Landing, config: WriterConfig, facts: KafkaState, now: float) -> Step:
     """Apply Kafka's state: new topics and partitions, recreated ones, rows not announced."""
-    state = replace(state, checked_at=now)
+    state = replace(state, checked_at=now, asked_from=state.asking_from)
     effects: list[Effect] = []
     if not chains.same_topic(facts.landing_id, state.landing_id):
         # The new topic's offsets begin at 0; its announcements are read from the beginning.
         chain = replace(state.chain, pending=(), cuts={}, next_announcement=0)
         state = replace(state, chain=chain, landing_id=facts.landing_id, stamp_due=True)
         effects += [Log("landing.recreated", fault=True), ReadAnnouncements(0)]
-    if chains.next_batch(state.chain, config.batch_bytes) is None:
-        # Ranges that join land first, also those of a topic that no longer exists.
-        for topic, topic_id in sorted(facts.topic_ids.items()):
+    joining = chains.joining_topics(state.chain)
+    for topic, topic_id in sorted(facts.topic_ids.items()):
+        if topic not in joining:  # what joins lands first, also of a topic that no longer exists
             state, changes = _follow_topic(state, topic, topic_id, facts)
             effects += changes
     # The others' bounds are of another topic than the chain.
@@ -295,8 +297,8 @@ def apply_kafka_state(state: Landing, config: WriterConfig, facts: KafkaState, n
         if chains.same_topic(topic_id, state.chain.topic_ids.get(topic))
     }
     bounds = {p: bound for p, bound in facts.bounds.items() if p.topic in current}
-    others = {p: end for p, end in state.ends.items() if p.topic not in facts.topic_ids}
-    state = replace(state, ends=others | {p: end for p, (_, end) in bounds.items()})
+    # Of a topic that is gone no log can be exceeded: what was staged of it is true, and lands.
+    state = replace(state, ends={p: end for p, (_, end) in bounds.items()})
     facts = replace(facts, topic_ids=current, bounds=bounds)
     state, refusals = _refuse_ranges_beyond_ends(state)
     state = _open_partitions(state, config, facts)

@@ -315,7 +315,8 @@ class Landing:
     commit_s: float = FIRST_GUESS_S  # mean duration of a commit
     commit_spread_s: float = 0.0  # mean difference from it
     checked_at: float = 0.0  # when Kafka was last asked
-    asked_from: int = 0  # the chain's `next_announcement` when Kafka was last asked
+    asking_from: int = 0  # the chain's `next_announcement` when Kafka was last asked
+    asked_from: int = 0  # the same, when Kafka was asked last that has answered (†)
     full_at: float = 0.0  # when the last full stamp was committed, or the claim resolved
     looked_at: float = float("-inf")  # when no range joined
     joins: bool = True  # a pending range joined, when last looked
