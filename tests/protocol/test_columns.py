@@ -3,12 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.protocol.column_strategies import FIELD_TYPES, TYPES, columns_of, fields_of
 
 from binwright.protocol.columns import (
     DEEPEST,
-    KAFKA,
-    MOST_DIGITS,
-    SIMPLE,
+    OF_RECORD,
     VARIANT,
     Array,
     Column,
@@ -18,40 +17,18 @@ from binwright.protocol.columns import (
     Map,
     Simple,
     Struct,
+    column_names,
     columns_text,
+    folded,
     has_order,
+    in_table,
     is_variant,
     parse_columns,
     parse_path,
     path_text,
     quoted,
+    stored,
     type_at,
-)
-
-NAMES = st.one_of(
-    st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,5}", fullmatch=True),
-    st.text(
-        st.characters(exclude_categories=["Cs"], exclude_characters=" ,;{}()\n\t="), min_size=1
-    ),
-).filter(lambda name: name.casefold() != KAFKA)
-
-
-def columns_of(types: st.SearchStrategy[ColumnType]) -> st.SearchStrategy[Columns]:
-    columns = st.builds(Column, NAMES, types)
-    return st.lists(
-        columns, min_size=1, max_size=4, unique_by=lambda column: column.name.casefold()
-    ).map(tuple)
-
-
-TYPES: st.SearchStrategy[ColumnType] = st.recursive(
-    st.sampled_from(sorted(SIMPLE)).map(Simple)
-    | st.integers(1, MOST_DIGITS).flatmap(
-        lambda digits: st.builds(Decimal, st.just(digits), st.integers(0, digits))
-    ),
-    lambda types: (
-        st.builds(Array, types) | st.builds(Map, types) | st.builds(Struct, columns_of(types))
-    ),
-    max_leaves=5,
 )
 
 
@@ -62,14 +39,62 @@ def test_what_is_written_is_read_back(columns: Columns) -> None:
 
 def test_a_text_names_columns_with_types_in_each_other() -> None:
     text = "id BIGINT, `a key` string, tags: array<string>, m map<STRING,Array<int>>"
-    with pytest.raises(ValueError, match="the name `a key` has one of the characters"):
-        parse_columns(text)
-    assert parse_columns(text.replace("a key", "a-key")) == (
+    found = parse_columns(text)
+    assert found == (
         Column("id", Simple("bigint")),
-        Column("a-key", Simple("string")),
+        Column("a_key", Simple("string")),
         Column("tags", Array(Simple("string"))),
         Column("m", Map(Array(Simple("int")))),
     )
+    assert [column.named for column in found] == ["id", "a key", "tags", "m"]
+
+
+def names_in(columns: Columns) -> list[tuple[str, object]]:
+    """Return the names of the fields in values, and of those within them."""
+    return [(column.named, parts_of(column.type)) for column in columns]
+
+
+def parts_of(kind: ColumnType) -> object:
+    match kind:
+        case Array(inner) | Map(inner):
+            return parts_of(inner)
+        case Struct(fields):
+            return names_in(fields)
+        case _:
+            return kind
+
+
+@given(fields_of(FIELD_TYPES))
+def test_fields_of_any_names_have_columns_that_are_read_back(fields: Columns) -> None:
+    columns = in_table(fields)
+    assert parse_columns(columns_text(columns)) == columns
+    assert names_in(columns) == names_in(fields)
+    assert in_table(columns) == columns
+    assert names_in(stored(columns)) == names_in(columns)
+
+
+@pytest.mark.parametrize(
+    ("fields", "columns"),
+    [
+        (["a", "b"], ["a", "b"]),
+        (["Date Time", "Amount (EUR)"], ["Date_Time", "Amount__EUR_"]),
+        (["a b", "a_b", "a,b"], ["a_b_2", "a_b", "a_b_3"]),
+        (["id", "ID", "Id"], ["id", "ID_2", "Id_3"]),
+        (["straße", "STRASSE"], ["straße", "STRASSE_2"]),
+        (["i", "\u0131", "\u0130"], ["i", "\u0131_2", "\u0130_3"]),
+        (["\u017f", "s", "\u00b5", "\u03bc"], ["\u017f", "s_2", "\u00b5", "\u03bc_2"]),
+        (["", "\x00", "_"], ["__2", "__3", "_"]),
+        (["_kafka", "_KAFKA_DATE"], ["_kafka_2", "_KAFKA_DATE_2"]),
+        (["a" * 1_001], ["a" * 1_000]),
+    ],
+)
+def test_a_name_that_no_column_may_have_becomes_one(fields: list[str], columns: list[str]) -> None:
+    assert [*column_names(fields, OF_RECORD)] == columns
+
+
+def test_many_names_become_columns_at_once() -> None:
+    names = column_names(["," * n for n in range(1, 999)] + [f"{',' * n}a" for n in range(20_000)])
+    assert len({*map(folded, names)}) == len(names)
 
 
 def test_fields_of_a_struct_may_have_colons_or_not() -> None:
@@ -146,7 +171,7 @@ def test_the_text_of_each_type_is_that_of_spark() -> None:
         ("_Kafka int", "the column _Kafka is the record's place"),
         ("a struct<b: variant>", "VARIANT is the type of a whole column"),
         ("a array<variant>", "VARIANT is the type of a whole column"),
-        ("`a=b` int", "has one of the characters"),
+        ("`a=b` int, `A=B` int", "names a=b twice"),
         (f"a {'array<' * (DEEPEST + 1)}int{'>' * (DEEPEST + 1)}", f"more than {DEEPEST} deep"),
         ("a " + "array<" * 100_000, f"more than {DEEPEST} deep"),
     ],

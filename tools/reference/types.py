@@ -45,26 +45,41 @@ AVRO_NAMED: Mapping[str, Any] = {
     "enum": {"type": "enum", "name": "Color", "symbols": ["RED"]},
     "fixed": {"type": "fixed", "name": "Hash", "size": 16},
 }
+AVRO_DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
 AVRO: Sequence[tuple[Any, str]] = (
     ({"type": "int", "logicalType": "date"}, ""),
     *(
         ({"type": "long", "logicalType": name}, "nanoseconds are cut" if "nanos" in name else "")
         for name in TICKS
     ),
-    ({"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}, ""),
-    ({"type": "bytes", "logicalType": "decimal", "precision": MOST_DIGITS + 1}, ""),
+    (AVRO_DECIMAL, "one of `columns` may be string, or binary: the bytes"),
+    (AVRO_DECIMAL | {"precision": 64}, "a value of more digits is bad by itself"),
+    (AVRO_DECIMAL | {"precision": 64, "scale": 39}, "the number as text"),
+    (AVRO_DECIMAL | {"scale": -2}, "Avro has a logical type ignored that is not valid"),
     ({"type": "string", "logicalType": "uuid"}, ""),
     ({"type": "int", "logicalType": "time-millis"}, "the number as stored, as of any other"),
-    ({"type": "long", "logicalType": "local-timestamp-micros"}, "the number as stored"),
+    (
+        {"type": "long", "logicalType": "local-timestamp-micros"},
+        "the number as stored; one of `columns` may be timestamp, read as UTC",
+    ),
     (["null", "int"], "a union with null alone is the other type"),
-    (["null", "int", "string"], "name `columns` without that field"),
+    (["null", "int", "long"], "of numbers the widest type"),
+    (["null", "string", "boolean"], "as JSON, as are other unions"),
+    (
+        [
+            {"type": "record", "name": "A", "fields": [{"name": "n", "type": "int"}]},
+            {"type": "record", "name": "B", "fields": []},
+        ],
+        "of records a struct for each",
+    ),
     ({"type": "array", "items": "int"}, ""),
     ({"type": "map", "values": "int"}, ""),
     ({"type": "record", "name": "By", "fields": [{"name": "n", "type": "int"}]}, ""),
+    ("Row", "the record itself, within itself: as JSON"),
     ({"type": "record", "name": "Empty", "fields": []}, ""),
+    (["null", {"type": "record", "name": "Empty", "fields": []}], "true, or NULL"),
     ("null", ""),
-    ({"type": "array", "items": "null"}, ""),
-    ("Row", "the record itself, within itself"),
+    ({"type": "array", "items": "null"}, "a list of what takes no bytes"),
 )
 PROTOBUF: Sequence[tuple[str, str]] = (
     ("optional int32", "NULL where it is absent; others have their default value"),

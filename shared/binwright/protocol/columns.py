@@ -4,8 +4,9 @@ The text is that of a Spark schema: `id BIGINT, item STRING, tags ARRAY<STRING>,
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NoReturn
 
@@ -51,6 +52,7 @@ _TOKEN = re.compile(r"\s*(`(?:[^`]|``)+`|\w+|[<>(),:])")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 RESERVED = re.compile(r"[ ,;{}()\n\t=]")
 """What Parquet refuses in names."""
+LONGEST_NAME = 1_000  # characters
 _NUMBER = re.compile(r"[0-9]{1,9}")
 DEEPEST, MOST_DIGITS = 32, 38
 
@@ -115,6 +117,13 @@ class Column:
 
     name: str
     type: ColumnType
+    field: str | None = field(default=None, compare=False)
+    """The name of the field in values, where no column may have it; None: that of the column."""
+
+    @property
+    def named(self) -> str:
+        """Return the name of the field in values."""
+        return self.name if self.field is None else self.field
 
 
 Columns = tuple[Column, ...]
@@ -124,7 +133,7 @@ JSON = Simple("json")
 
 def stored(columns: Columns) -> Columns:
     """Return columns as a table has them: text for `JSON`."""
-    return tuple(Column(column.name, _stored(column.type)) for column in columns)
+    return tuple(replace(column, type=_stored(column.type)) for column in columns)
 
 
 def _stored(kind: ColumnType) -> ColumnType:
@@ -137,6 +146,70 @@ def _stored(kind: ColumnType) -> ColumnType:
             return Struct(stored(fields))
         case _:
             return Simple("string") if kind == JSON else kind
+
+
+def folded(name: str) -> str:
+    """Return a name by which Spark takes two for the same: whatever their case.
+
+    It compares upper and lower case letter by letter; this takes a few more for the same.
+    """
+    return name.upper().casefold().replace("i\u0307", "i")
+
+
+def column_names(names: Iterable[str], taken: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the names of the columns of fields with these names, none of them twice.
+
+    A field whose name a column may have keeps it. In others what none may have is `_`. What would
+    have the name of another, or one that is taken, whatever its case, gets a number behind it.
+    """
+    given = [*names]
+    used, counts = set(taken), dict[str, int]()
+    found: list[str] = []
+    for name in given:
+        keeps = _cleaned(name) == name and folded(name) not in used
+        used.update([folded(name)] if keeps else [])
+        found.append(name if keeps else "")
+    for place, name in enumerate(given):
+        if not found[place]:
+            found[place] = base = _cleaned(name)
+            while folded(found[place]) in used:
+                counts[base] = counts.get(base, 1) + 1
+                found[place] = f"{base}_{counts[base]}"
+            used.add(folded(found[place]))
+    return tuple(found)
+
+
+def _cleaned(name: str) -> str:
+    """Return a name with `_` for what no column's name may have."""
+    whole = RESERVED.sub("_", name[:LONGEST_NAME]) or "_"
+    if whole.isprintable():
+        return whole
+    return "".join(letter if letter.isprintable() else "_" for letter in whole)
+
+
+def in_table(columns: Columns, taken: Iterable[str] = OF_RECORD) -> Columns:
+    """Return columns, and the fields of their structs, under names that a table can have."""
+    return _renamed([replace(each, type=_in_table(each.type)) for each in columns], taken)
+
+
+def _renamed(columns: Sequence[Column], taken: Iterable[str]) -> Columns:
+    given = [column.named for column in columns]
+    return tuple(
+        Column(name, column.type, None if name == was else was)
+        for name, was, column in zip(column_names(given, taken), given, columns, strict=True)
+    )
+
+
+def _in_table(kind: ColumnType) -> ColumnType:
+    match kind:
+        case Array(item):
+            return Array(_in_table(item))
+        case Map(value):
+            return Map(_in_table(value))
+        case Struct(fields):
+            return Struct(in_table(fields, ()))
+        case _:
+            return kind
 
 
 def quoted(name: str) -> str:
@@ -174,7 +247,7 @@ def type_at(columns: Columns, path: Sequence[str]) -> ColumnType | None:
     here: ColumnType | None = Struct(columns)
     for name in path:
         fields = here.fields if isinstance(here, Struct) else ()
-        here = next((f.type for f in fields if f.name.casefold() == name.casefold()), None)
+        here = next((f.type for f in fields if folded(f.name) == folded(name)), None)
     return here
 
 
@@ -229,23 +302,19 @@ class _Parser:
         while self._here != end:
             if found:
                 self._take(",")
-            name = self._name()
+            token = self._word("a name")
+            name = token[1:-1].replace("``", "`") if token.startswith("`") else token
             if self._here == ":":
                 self._next()
             found.append(Column(name, self._type()))
         if not found:
             raise ValueError("names no column" if not end else "a struct names no field")
-        names = [column.name.casefold() for column in found]
-        if doubled := sorted({name for name in names if names.count(name) > 1}):
+        names = Counter(folded(column.name) for column in found)
+        if doubled := sorted(name for name, count in names.items() if count > 1):
             raise ValueError(f"names {doubled[0]} twice; upper and lower case count as the same")
+        if any(RESERVED.search(column.name) for column in found):
+            return _renamed(found, ())
         return tuple(found)
-
-    def _name(self) -> str:
-        token = self._word("a name")
-        name = token[1:-1].replace("``", "`") if token.startswith("`") else token
-        if RESERVED.search(name):
-            raise ValueError(f"the name {token} has one of the characters {' ,;{}()='!r}")
-        return name
 
     def _type(self) -> ColumnType:
         token = self._word("a type").lower()

@@ -1,9 +1,11 @@
 """Columns of files that were staged under different settings."""
 
 import pytest
+from hypothesis import given
+from tests.protocol.column_strategies import FIELD_TYPES, fields_of
 
 from binwright.consumer.decide.columns import united
-from binwright.protocol.columns import columns_text, parse_columns
+from binwright.protocol.columns import Columns, columns_text, in_table, parse_columns
 
 
 @pytest.mark.parametrize(
@@ -72,3 +74,15 @@ def test_the_first_type_wins_where_none_is_wider() -> None:
 def test_the_first_type_may_win(one: str, other: str, both: str) -> None:
     found = united(parse_columns(one), parse_columns(other), first_wins=True)
     assert columns_text(found) == both
+
+
+@given(fields_of(FIELD_TYPES), fields_of(FIELD_TYPES))
+def test_what_is_united_is_read_back_from_its_text(one: Columns, other: Columns) -> None:
+    """A file says in its footer which columns it has: what is not read back is damage."""
+    both = united(in_table(one), in_table(other), first_wins=True)
+    assert parse_columns(columns_text(both)) == both
+
+
+def test_names_that_spark_takes_for_the_same_are_one_column() -> None:
+    both = united(parse_columns("id INT, straße INT"), parse_columns("STRASSE INT, x INT"))
+    assert columns_text(both) == "id int, `straße` int, x int"

@@ -18,6 +18,14 @@ def record(*fields: tuple[str, Any], name: str = "Order") -> dict[str, Any]:
     }
 
 
+def doubling(depth: int) -> Any:
+    """Return a schema of a few kB whose fields double with each level."""
+    kind: Any = record(("x", "int"), name="R0")
+    for level in range(1, depth):
+        kind = record(("a", kind), ("b", f"R{level - 1}"), name=f"R{level}")
+    return kind
+
+
 def parsed(schema: Any, *references: Any) -> AvroSchema:
     """Return a schema as the product reads it."""
     return AvroSchema(json.dumps(schema), [json.dumps(each) for each in references])

@@ -1,5 +1,6 @@
 """Values are read by the schema that they were written with, and fit columns or are bad."""
 
+import decimal
 import random
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -23,6 +24,9 @@ MILLIS = {"type": "long", "logicalType": "timestamp-millis"}
 MICROS = {"type": "long", "logicalType": "timestamp-micros"}
 NANOS = {"type": "long", "logicalType": "timestamp-nanos"}
 PRICE = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
+LOCAL = {"type": "long", "logicalType": "local-timestamp-micros"}
+POINT, TEXT = record(("x", "int"), name="P"), record(("s", "string"), name="T")
+WIDE = PRICE | {"precision": 64}
 FIXED_PRICE = {**PRICE, "type": "fixed", "name": "P", "size": 6}
 AT = datetime(2026, 11, 23, 10, 11, 12, 345678, UTC)
 
@@ -93,6 +97,14 @@ def test_nanoseconds_are_cut_before_1970_too() -> None:
         ("float", "double", 1.5, 1.5),
         (PRICE, "decimal(20,4)", Decimal("1.25"), Decimal("1.2500")),
         (PRICE, "decimal(2,1)", Decimal("1.20"), Decimal("1.2")),
+        (PRICE, "string", Decimal("-0.05"), "-0.05"),
+        (PRICE, "binary", Decimal("1.25"), b"\x7d"),
+        (["null", "int", "string"], "int", 5, 5),
+        (["null", "int", "string"], "bigint", None, None),
+        ([POINT, TEXT], "struct<p:struct<x:bigint>>", {"x": 5}, {"p": {"x": 5}}),
+        ([POINT, TEXT], "struct<p:struct<x:bigint>>", {"s": "t"}, {"p": None}),
+        (POINT, "string", {"x": 5}, '{"x":5}'),
+        ({"type": "map", "values": "int"}, "string", {"k": 5}, '{"k":5}'),
     ],
 )
 def test_values_fit_columns_of_other_types_exactly(
@@ -159,9 +171,13 @@ def test_a_decimal_of_many_bytes_is_bad() -> None:
         (MILLIS, "date", "a needs date, has timestamp"),
         ("long", "timestamp", "a needs timestamp, has long"),
         (PRICE, "double", r"a needs double, has decimal\(9,2\)"),
-        (PRICE, "binary", r"a needs binary, has decimal\(9,2\)"),
         ("bytes", "decimal(9,2)", r"a needs decimal\(9,2\), has bytes"),
-        (["int", "string"], "int", "a needs int, has union"),
+        (["bytes", "string"], "int", "a needs int, has union"),
+        (["null", "string"], "int", "a needs int, has string"),
+        ({"type": "array", "items": "null"}, "string", "a needs string, has array"),
+        ({"type": "array", "items": "null"}, "array<int>", "a needs array<int>, has array"),
+        (LOCAL, "date", "a needs date, has long"),
+        ([POINT, TEXT], "struct<P:struct<x:date>>", "a.P.x needs date, has int"),
         ({"type": "array", "items": "string"}, "array<int>", r"a\[\] needs int, has string"),
         ({"type": "map", "values": "string"}, "map<string,int>", r"a\[\] needs int, has string"),
         (record(("b", "string"), name="I"), "struct<b:int>", "a.b needs int, has string"),
@@ -199,6 +215,173 @@ GOOD = {
     "id": 1, "item": "tea", "kind": "B", "tags": ["x", "y"], "at": AT,
     "m": {"k": {"p": Decimal("1.25")}},
 }  # fmt: skip
+
+
+TREE = record(
+    ("id", "long"),
+    ("next", ["null", "Tree"]),
+    ("at", {"type": "array", "items": "Tree"}),
+    name="Tree",
+)
+
+
+def test_a_type_within_itself_is_text_of_json_and_may_be_left_out() -> None:
+    leaf: Any = {"id": 2, "next": None, "at": []}
+    value = {"id": 1, "next": leaf, "at": [leaf, {"id": 3, "next": leaf, "at": []}]}
+    text = '{"id":2,"next":null,"at":[]}'
+    assert read(TREE, value) == {
+        "id": 1,
+        "next": text,
+        "at": [text, '{"id":3,"next":{"id":2,"next":null,"at":[]},"at":[]}'],
+    }
+    assert read(TREE, value, "id BIGINT") == {"id": 1}
+    assert read(TREE, value, "next STRUCT<next: STRING, id: INT>, at STRING") == {
+        "next": {"next": None, "id": 2},
+        "at": f'[{text},{{"id":3,"next":{text},"at":[]}}]',
+    }
+
+
+@pytest.mark.parametrize("columns", ["", "id BIGINT"])
+@pytest.mark.parametrize("depth", [300, 1_000_000])
+def test_a_value_that_is_nested_too_deep_is_one_bad_record(depth: int, columns: str) -> None:
+    schema = parsed(TREE)
+    wanted = parse_columns(columns) if columns else schema.columns
+    body = b"\x02\x02" * depth + b"\x02\x00" + b"\x00" * (depth + 1)
+    found = record_reader(schema, wanted)(b"\x00\x00\x00\x00\x07" + body)
+    assert isinstance(found, Bad) or (columns, depth) == ("id BIGINT", 300)
+
+
+@pytest.mark.parametrize(
+    ("branches", "value", "text"),
+    [
+        (["null", "string", "boolean"], None, None),
+        (["null", "string", "boolean"], "ok", '"ok"'),
+        (["null", "string", "boolean"], True, "true"),
+        (["int", "double", "string"], 5, "5"),
+        (["int", "double", "string"], float("-inf"), '"-Infinity"'),
+        (["double", "string"], float("nan"), '"NaN"'),
+        (["string", "bytes"], "YQ==", '{"string":"YQ=="}'),
+        (["string", "bytes"], b"a", '{"bytes":"YQ=="}'),
+        (["string", {"type": "array", "items": "bytes"}], [b"a"], '["YQ=="]'),
+        ([POINT, TEXT, "int"], ("T", {"s": "x"}), '{"T":{"s":"x"}}'),
+        ([POINT, TEXT, "int"], 5, '{"int":5}'),
+        ([POINT, "int"], {"x": 5}, '{"x":5}'),
+        ([MILLIS, "int"], AT.replace(microsecond=0), '{"long":1795428672000}'),
+        ([PRICE, "string"], Decimal("1.50"), "1.50"),
+        ([PRICE, "int", "string"], 7, "7"),
+    ],
+)
+def test_a_union_of_several_types_is_json(branches: Any, value: Any, text: Any) -> None:
+    """A branch that JSON does not tell from another has its name."""
+    assert read(record(("a", branches)), {"a": value}) == {"a": text}
+
+
+def test_a_union_of_numbers_is_the_widest_of_them() -> None:
+    assert read(record(("a", ["null", "int", "long"])), {"a": 1 << 40}) == {"a": 1 << 40}
+    assert read(record(("a", ["int", "double"])), {"a": 1.5}) == {"a": 1.5}
+    reason = "a needs double, has 9007199254740993"
+    assert read(record(("a", ["long", "double"])), {"a": (1 << 53) + 1}) == ("incompatible", reason)
+
+
+def test_a_branch_that_does_not_fit_is_bad_by_itself() -> None:
+    schema = record(("a", ["null", "int", "string"]))
+    assert read(schema, {"a": "x"}, "a INT") == ("incompatible", "a needs int, has string")
+
+
+def test_a_union_of_records_has_a_struct_for_each() -> None:
+    schema = record(("a", ["null", POINT, record(name="Empty")]))
+    assert read(schema, {"a": ("P", {"x": 5})}) == {"a": {"P": {"x": 5}, "Empty": None}}
+    assert read(schema, {"a": ("Empty", {})}) == {"a": {"P": None, "Empty": True}}
+    assert read(schema, {"a": None}) == {"a": None}
+    assert read([POINT, TEXT], ("T", {"s": "x"})) == {"P": None, "T": {"s": "x"}}
+    assert read(["null", POINT, TEXT], None) == {"P": None, "T": None}
+    assert read([POINT, TEXT], ("P", {"x": 5}), "t STRUCT<s: STRING>") == {"t": None}
+
+
+def test_an_empty_record_that_may_be_absent_says_whether_it_is_there() -> None:
+    schema = record(("a", ["null", record(name="Empty")]))
+    assert read(schema, {"a": {}}) == {"a": True}
+    assert read(schema, {"a": None}) == {"a": None}
+
+
+@pytest.mark.parametrize("digits", ["19.99", "-0.01", "0.00", "9" * 36 + ".99"])
+def test_a_decimal_of_more_digits_than_columns_have_is_judged_by_its_value(digits: str) -> None:
+    with decimal.localcontext(prec=70):
+        value = Decimal(digits)
+        assert read(record(("a", WIDE)), {"a": value}) == {"a": value}
+        assert read(record(("a", WIDE)), {"a": value}, "a STRING") == {"a": digits}
+
+
+def test_a_decimal_of_more_digits_than_its_column_is_bad_by_itself() -> None:
+    with decimal.localcontext(prec=70):
+        assert read(record(("a", WIDE)), {"a": Decimal("9" * 37 + ".99")})[0] == "incompatible"
+
+
+def test_a_local_timestamp_is_a_number_or_by_choice_a_timestamp_of_utc() -> None:
+    plain, us = record(("a", "long")), 1_700_000_000_123_456
+    for name, ticks in (("millis", 10**3), ("micros", 10**6), ("nanos", 10**9)):
+        kind = {"type": "long", "logicalType": f"local-timestamp-{name}"}
+        schema, stored = parsed(record(("a", kind))), us * ticks // 10**6
+        value = written(plain, {"a": stored})
+        assert record_reader(schema, schema.columns)(value) == {"a": stored}
+        seen = record_reader(schema, parse_columns("a TIMESTAMP"))(value)
+        assert seen == {"a": us if ticks > 10**3 else us // 1_000 * 1_000}
+
+
+COUNTED = b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"  # 2**62 items
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"type": "array", "items": "null"},
+        {"type": "array", "items": record(("n", "null"), name="N")},
+        {"type": "array", "items": {"type": "fixed", "name": "F", "size": 0}},
+    ],
+)
+def test_a_list_of_what_takes_no_bytes_costs_nothing(kind: Any) -> None:
+    header = b"\x00\x00\x00\x00\x07"
+    schema = parsed(record(("a", kind), ("b", "int")))
+    value = header + COUNTED + b"\x01\x00\x00\x0a"
+    assert record_reader(schema, schema.columns)(value) == {"b": 5}
+    listed = parsed(record(("a", [kind, "string"])))
+    assert record_reader(listed, listed.columns)(header + b"\x00\x06\x00") == {"a": "3"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("int", b"\x80\x80\x80\x80\x20"),  # 2**32
+        ("long", b"\xff" * 9 + b"\x02"),  # 65 bits
+        ("long", b"\xff" * 20 + b"\x01"),
+        ("boolean", b"\x02"),
+        ("bytes", b"\x01abc"),  # -1 bytes
+        ("string", b"\x05abc"),
+        ("string", COUNTED + b"abc"),
+        (["null", "int"], b"\x01\x0a"),  # branch -1
+        (["null", "int"], b"\x03\x0a"),
+        (["null", "int", "string"], b"\x05\x0a"),
+        ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, b"\x01"),
+        ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, b"\x04"),
+        ({"type": "enum", "name": "E", "symbols": []}, b"\x00"),
+        ({"type": "array", "items": "int"}, b"\x01\x01\x0a\x00"),  # a block of -1 bytes
+        ({"type": "array", "items": "int"}, COUNTED + b"\x0a\x00"),
+        ({"type": "map", "values": "int"}, COUNTED + b"\x0a\x00"),
+        ({"type": "fixed", "name": "F", "size": 4}, b"ab"),
+        ("float", b"abc"),
+        ("double", b"abcdefg"),
+    ],
+)
+@pytest.mark.parametrize("columns", ["", "other INT"])
+def test_what_no_writer_writes_is_malformed(kind: Any, body: bytes, columns: str) -> None:
+    schema = parsed(record(("a", kind)))
+    wanted = parse_columns(columns) if columns else schema.columns
+    found = record_reader(schema, wanted)(b"\x00\x00\x00\x00\x07" + body)
+    if isinstance(found, Bad):
+        assert found.kind == "malformed"
+    else:  # what is passed over is looked at as far as needed
+        assert columns
+        assert kind in ("int", "boolean") or "symbols" in kind
 
 
 @pytest.mark.parametrize("cut", range(1, 40))

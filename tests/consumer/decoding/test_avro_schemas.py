@@ -1,12 +1,14 @@
 """Avro schemas become columns; those that no reader may be given are refused."""
 
+from time import process_time
 from typing import Any
 
 import pytest
-from tests.consumer.decoding.avro import parsed, record
+from tests.consumer.decoding.avro import doubling, parsed, record
 
-from binwright.consumer.decoding.avro_schemas import AvroSchema
-from binwright.protocol.columns import columns_text
+from binwright.consumer.decoding.avro_records import record_reader
+from binwright.consumer.decoding.avro_schemas import MOST_PARTS, AvroSchema
+from binwright.protocol.columns import DEEPEST, columns_text, parse_columns
 from binwright.protocol.schemas import SchemaRefused
 
 
@@ -16,6 +18,10 @@ def columns(schema: Any, *references: Any) -> str:
 
 def unnamed(name: object) -> Any:
     return record(("a", "int"), name="P") | {"fields": [{"name": name, "type": "int"}]}
+
+
+DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
+FIXED = {**DECIMAL, "type": "fixed", "name": "F", "size": 4}
 
 
 @pytest.mark.parametrize(
@@ -47,6 +53,32 @@ def unnamed(name: object) -> Any:
         ({"type": "int", "logicalType": "time-millis"}, "int"),
         ({"type": "long", "logicalType": "local-timestamp-micros"}, "bigint"),
         ({"type": "string", "logicalType": "date"}, "string"),
+        (record(("x", "int"), name="P") | {"type": "error"}, "struct<x:int>"),
+        ({"type": {"type": "long"}}, "bigint"),
+        ({"type": "long", "logicalType": "local-timestamp-millis"}, "bigint"),
+        (DECIMAL | {"precision": 64}, "decimal(38,2)"),
+        (DECIMAL | {"precision": 64, "scale": 39}, "string"),
+        (["int", "long"], "bigint"),
+        (["null", "int", "long"], "bigint"),
+        (["int", "float"], "double"),
+        (["float", "double"], "double"),
+        (["long", "double"], "double"),
+        (["string", {"type": "enum", "name": "E", "symbols": []}], "string"),
+        (["null", "string", "boolean"], "string"),
+        (["string", "bytes"], "string"),
+        ([{"type": "array", "items": "int"}, "int"], "string"),
+        ([record(("x", "int"), name="P"), "int"], "string"),
+        (
+            ["null", record(("x", "int"), name="a.P"), record(name="Q")],
+            "struct<P:struct<x:int>,Q:boolean>",
+        ),
+        (
+            [record(("x", "int"), name="a.P"), record(("x", "int"), name="b.P")],
+            "struct<`a.P`:struct<x:int>,`b.P`:struct<x:int>>",
+        ),
+        (["null", record(name="Empty")], "boolean"),
+        ({"type": "map", "values": "null"}, "string"),
+        ({"type": "array", "items": ["null"]}, "string"),
     ],
 )
 def test_each_type_has_a_column_type(kind: Any, column: str) -> None:
@@ -90,32 +122,78 @@ def test_what_is_no_record_may_be_a_type_of_another_schema() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "reason"),
+    "kind",
     [
-        (record(("a", "geo.Point")), "is no Avro schema: UnknownType"),
-        ({"type": "record", "fields": []}, "is no Avro schema"),
-        ({"a": 1}, "is no Avro schema"),
-        (7, "is no Avro schema"),
-        (record(("a", ["null", "R"]), name="R"), "has the type R within itself"),
-        (record(("a", {"type": "array", "items": "null"})), "has a list of what takes no bytes"),
-        (
-            record(("a", {"type": "array", "items": record(("n", "null"), name="N")})),
-            "has a list of what takes no bytes",
-        ),
-        (
-            record(("a", {"type": "array", "items": {"type": "fixed", "name": "F", "size": 0}})),
-            "has a list of what takes no bytes",
-        ),
-        (
-            record(("a", {"type": "error", "name": "E", "fields": []})),
-            "has the type error, which no value has",
-        ),
-        (unnamed(-1), "has a field whose name is no text, but -1"),
-        (record(("a", unnamed(["b"]))), "no text, but .'b'."),
-        (record(("a", "int"), ("a", "long")), "has two fields named a"),
+        DECIMAL | {"scale": -2},
+        DECIMAL | {"scale": 10},
+        DECIMAL | {"scale": "2"},
+        DECIMAL | {"scale": None},
+        DECIMAL | {"precision": "9"},
+        DECIMAL | {"precision": 0},
+        DECIMAL | {"precision": True},
+        {"type": "bytes", "logicalType": "decimal"},
+        FIXED | {"precision": 10},
     ],
 )
-def test_what_no_reader_may_be_given_is_refused(schema: Any, reason: str) -> None:
+def test_a_decimal_that_is_none_is_its_bytes(kind: Any) -> None:
+    """Avro has such a logical type ignored."""
+    assert columns(record(("a", kind))) == "a binary"
+    assert columns(record(("a", FIXED))) == "a decimal(9,2)"
+
+
+@pytest.mark.parametrize(
+    "default", [None, 0.0, "x", "false", 5, [], {}, {"a": 1}, True, "2024-01-01"]
+)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "string", "int", "boolean", ["null", "string"], {"type": "array", "items": "string"},
+        {"type": "map", "values": "int"}, record(("x", "int"), name="P"),
+        {"type": "enum", "name": "E", "symbols": ["A"], "default": "gone"},
+        {"type": "long", "logicalType": "timestamp-millis"}, DECIMAL, FIXED,
+    ],
+)  # fmt: skip
+def test_a_default_is_no_reason_to_refuse_a_schema(kind: Any, default: Any) -> None:
+    """It is never used: each value is read by the schema that it was written with."""
+    fields = [{"name": "a", "type": kind, "default": default}]
+    assert columns({"type": "record", "name": "R", "fields": fields}).startswith("a ")
+
+
+@pytest.mark.parametrize("name", ["db-1.public.Value", "1", "a b", "größe", "$x", "a..b", "."])
+def test_a_type_may_have_any_name(name: str) -> None:
+    kind = record(("x", "int"), name=name) | {"namespace": "n-1.2", "aliases": 5, "doc": []}
+    assert columns(
+        record(("a", kind), ("b", kind["name"] if "." in name else f"n-1.2.{name}"))
+    ) == ("a struct<x:int>, b struct<x:int>")
+
+
+def test_a_namespace_is_that_of_the_type_around() -> None:
+    inner = record(("x", "int"), name="P")
+    schema = record(("a", inner), ("b", "P"), ("c", "n.P"), name="n.R")
+    assert columns(schema | {"namespace": "ignored"}) == columns(schema)
+    assert columns(record(("a", inner | {"namespace": "m"}), ("b", "m.P"))).endswith(
+        "b struct<x:int>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        (record(("a", "geo.Point")), "has the type geo.Point, which is not there"),
+        (record(("a", {"type": "array"})), "has the type array, which is not there"),
+        ({"type": "record", "fields": []}, "is no Avro schema: has a record without a name"),
+        ({"type": "record", "name": "R"}, "is no Avro schema"),
+        ({"a": 1}, "is no Avro schema"),
+        (7, "is no Avro schema"),
+        ({"type": "fixed", "name": "F", "size": -1}, "is no Avro schema"),
+        ({"type": "enum", "name": "F", "symbols": [1]}, "has a symbol that is no text"),
+        (unnamed(-1), "has a field without a name or a type: .*-1"),
+        (record(("a", unnamed(["b"]))), "has a field without a name"),
+        (record(("a", "int"), ("a", "long")), "has two fields named a"),
+        (["null"] * (MOST_PARTS + 1), f"has more than {MOST_PARTS} parts"),
+    ],
+)
+def test_what_says_not_how_values_lie_in_bytes_is_refused(schema: Any, reason: str) -> None:
     with pytest.raises(SchemaRefused, match=reason):
         parsed(schema)
 
@@ -126,32 +204,83 @@ def test_what_is_no_json_is_refused(text: str) -> None:
         AvroSchema(text)
 
 
-def test_a_schema_that_is_nested_too_deep_is_refused() -> None:
+def test_what_is_nested_too_deep_is_json_from_there_on() -> None:
     kind: Any = "int"
     for _ in range(40):
         kind = {"type": "array", "items": kind}
-    with pytest.raises(SchemaRefused, match="is nested more than 32 deep"):
-        parsed(record(("a", kind)))
-    for _ in range(900):
-        kind = {"type": "array", "items": kind}
-    with pytest.raises(SchemaRefused, match="is nested"):
-        parsed(record(("a", kind)))
+    schema = parsed(record(("a", kind), ("b", "int")))
+    text = columns_text(schema.columns)
+    assert columns_text(parse_columns(text)) == text
+    assert text.endswith(f"string{'>' * DEEPEST}, b int")
+    assert schema.notes == (f"a is JSON as text: it is nested more than {DEEPEST} deep",)
+
+
+def test_a_schema_that_is_nested_without_end_is_refused() -> None:
+    with pytest.raises(SchemaRefused, match="is nested too deep"):
+        AvroSchema('{"type":"array","items":' * 1_000 + '"int"' + "}" * 1_000)
+    chain = [record(("a", "int"), name="R0")]
+    chain += [record(("a", f"R{n}"), name=f"R{n + 1}") for n in range(2_000)]
+    listed = parsed([*chain, {"type": "array", "items": "R2000"}, "int"])
+    with pytest.raises(SchemaRefused, match="is nested too deep"):
+        record_reader(listed, parse_columns("value STRING"))
+
+
+def test_a_type_within_itself_is_json() -> None:
+    tree = record(
+        ("id", "long"),
+        ("next", ["null", "Tree"]),
+        ("children", {"type": "array", "items": "Tree"}),
+        ("by", {"type": "map", "values": ["null", "Tree"]}),
+        name="Tree",
+    )
+    schema = parsed(tree)
+    assert columns_text(schema.columns) == (
+        "id bigint, next string, children array<string>, by map<string,string>"
+    )
+    assert schema.notes[0] == "next is JSON as text: it is a Tree within itself"
 
 
 @pytest.mark.parametrize(
-    ("schema", "reason"),
+    ("kind", "note"),
     [
-        (record(("a", ["int", "string"])), "a: a union of int, string has no column type"),
-        (record(("a", record(("b", ["int", "string"]), name="P"))), "a: b: a union of"),
-        (record(("a", {"type": "map", "values": "null"})), "a: a list of nothing has no"),
-        (record(("id", "int"), ("ID", "int")), "fields whose names differ in case only: id"),
-        (record(("_Kafka", "int")), "has a field _kafka"),
+        ("null", "a is left out: it has no value but null"),
+        (["null"], "a is left out: it has no value but null"),
+        ([], "a is left out: it has no value but null"),
+        (record(name="Nothing"), "a is left out: it is a record without fields"),
+        ({"type": "array", "items": "null"}, "a is left out: it is a list of what takes no bytes"),
         (
-            record(("a", {"type": "bytes", "logicalType": "decimal", "precision": 50})),
-            r"a: a decimal\(50,0\) has no column type",
+            {"type": "array", "items": record(("n", "null"), name="N")},
+            "a is left out: it is a list of what takes no bytes",
         ),
+        (
+            {"type": "array", "items": {"type": "fixed", "name": "F", "size": 0}},
+            "a is left out: it is a list of what takes no bytes",
+        ),
+        (["string", "boolean"], "a is JSON as text: it is a union of string, boolean"),
+        ({"type": "map", "values": "null"}, "a is JSON as text: its items have no column type"),
     ],
 )
-def test_what_has_no_columns_is_reported(schema: Any, reason: str) -> None:
-    with pytest.raises(SchemaRefused, match=reason):
-        _ = parsed(schema).columns
+def test_a_field_without_a_column_type_is_named_and_costs_no_other(kind: Any, note: str) -> None:
+    schema = parsed(record(("a", kind), ("b", "int")))
+    assert columns_text(schema.columns).endswith("b int")
+    assert schema.notes == (note,)
+
+
+def test_fields_have_names_that_a_table_can_have() -> None:
+    given = ["a b", "a_b", "A_B", "_Kafka", "x=y", "", "straße", "strasse"]
+    inner = record(("_kafka", "int"), ("p,q", "int"), name="P")
+    schema = parsed(record(*((name, "int") for name in given), ("r", inner)))
+    assert [(c.name, c.named) for c in schema.columns] == [
+        ("a_b_2", "a b"), ("a_b", "a_b"), ("A_B_3", "A_B"), ("_Kafka_2", "_Kafka"),
+        ("x_y", "x=y"), ("_", ""), ("straße", "straße"), ("strasse_2", "strasse"), ("r", "r"),
+    ]  # fmt: skip
+    assert str(schema.columns[-1].type) == "struct<_kafka:int,p_q:int>"
+
+
+def test_a_schema_that_doubles_at_each_level_is_refused_at_once() -> None:
+    schema, began = parsed(doubling(30)), process_time()
+    with pytest.raises(SchemaRefused, match=f"has more than {MOST_PARTS} fields; `columns` can"):
+        _ = schema.columns
+    record_reader(schema, parse_columns("a STRUCT<b: STRUCT<x: INT>>, b STRING"))
+    assert process_time() - began < 1
+    assert len(parsed(doubling(10)).columns) == 2

@@ -100,7 +100,7 @@ async def test_schemas_come_by_guid(registry: RegistryServer) -> None:
         async with SchemaRegistry(RegistrySettings(url=server.url)) as client:
             found = await client.schema(guid)
             assert isinstance(found, AvroSchema)
-            assert list(found.fields) == ["id"]
+            assert list(found.top.fields) == ["id"]
             assert await client.schema(UNKNOWN) is None
     async with SchemaRegistry(RegistrySettings(url=server.url)) as client:
         with pytest.raises(RegistryUnavailable, match=f"does not give schema {guid}: .*refused"):

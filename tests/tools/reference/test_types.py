@@ -5,7 +5,6 @@ from tools.reference import types
 
 from binwright.consumer.decoding.avro_schemas import SIMPLE as AVRO_SIMPLE
 from binwright.consumer.decoding.avro_schemas import TICKS
-from binwright.consumer.decoding.avro_schemas import TYPES as AVRO_TYPES
 from binwright.protocol.columns import SIMPLE, VARIANT
 from binwright.protocol.json_schemas import FORMATS, INTEGERS
 from binwright.protocol.json_schemas import TYPES as JSON_TYPES
@@ -29,7 +28,8 @@ def test_every_type_of_the_settings_has_a_line() -> None:
 
 def test_every_type_of_avro_has_a_line() -> None:
     found = lines("Avro")
-    assert all(any(f'"{kind}"' in name or name == kind for name in found) for kind in AVRO_TYPES)
+    kinds = {*AVRO_SIMPLE, "null", "array", "map", "record"}
+    assert all(any(f'"{kind}"' in name or name == kind for name in found) for kind in kinds)
     assert all(any(f'"{tick}"' in name for name in found) for tick in TICKS)
     assert {*AVRO_SIMPLE} - {"enum", "fixed"} <= found.keys()
 
@@ -50,7 +50,6 @@ def test_every_type_and_format_of_json_schema_has_a_line() -> None:
 
 
 def test_what_is_refused_has_its_reason() -> None:
-    assert lines("Avro")['["null","int","string"]'].startswith("refused: a union of null, int")
     assert lines("Protobuf")["Again"].startswith("refused: again: has the type Again within")
     assert lines("JSON Schema")['{"$ref":"#"}'] == "refused: has # within itself"
     assert lines("JSON Schema")["false"] == types.NONE

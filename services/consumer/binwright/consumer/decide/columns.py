@@ -1,7 +1,7 @@
 """Columns of files that were staged under different settings, or by different schemas."""
 
 from binwright.consumer.decide.widening import wider
-from binwright.protocol.columns import Array, Column, Columns, ColumnType, Map, Struct
+from binwright.protocol.columns import Array, Column, Columns, ColumnType, Map, Struct, folded
 
 
 def united(
@@ -20,12 +20,12 @@ def united(
     Raises:
         ValueError: A column has another type in each, and neither of both decides.
     """
-    added = {column.name.lower(): column for column in other}
+    added = {folded(column.name): column for column in other}
     both = []
     for column in one:
-        same = added.pop(column.name.lower(), column)
+        same = added.pop(folded(column.name), column)
         kind = _united(column.name, column.type, same.type, (first_wins, widen))
-        both.append(Column(column.name, kind))
+        both.append(Column(column.name, kind, column.field))
     return (*both, *added.values())
 
 

@@ -1,9 +1,10 @@
 """What makes values of a schema ones of columns, exactly or not at all."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from binwright.consumer.decoding.one_by_one import INTEGER_BITS, Misfit
+from binwright.protocol.columns import OF_RECORD, Column, Columns, column_names, folded
 
 Fit = Callable[[Any], Any]
 """Makes a value that is not null one of a column; raises `Misfit`."""
@@ -38,6 +39,29 @@ def moment(value: int, ticks: int) -> int:
     if not FIRST_US <= us <= LAST_US:
         raise Misfit("a timestamp of the years 1 to 9999", value)
     return us
+
+
+def fields_of(
+    columns: Columns, names: Iterable[str], *, is_top: bool = False
+) -> Mapping[str, Column]:
+    """Return the columns of fields with these names: of the same name, else whatever its case.
+
+    Args:
+        columns: Of a struct.
+        names: All of the values' fields.
+        is_top: Whether they are columns of a table.
+    """
+    given = [*names]
+    names_of_columns = column_names(given, OF_RECORD if is_top else ())
+    by_column = {folded(to): name for to, name in zip(names_of_columns, given, strict=True)}
+    by_name, found = {name: name for name in given}, dict[str, Column]()
+    for column in columns:
+        same = by_name.get(
+            column.named, by_name.get(column.name, by_column.get(folded(column.name)))
+        )
+        if same is not None:
+            found[same] = column
+    return found
 
 
 def as_it_is(value: Any) -> Any:
