@@ -13,6 +13,8 @@ import aiohttp
 import psutil
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import TopicPartition as Assigned
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic, RecordsToDelete
 from tests.integration.authorization import guarded_broker, parse_command
 
 from binwright.kafka.client import ClusterClient
@@ -140,6 +142,7 @@ async def test_offsets_and_ends_of_groups_are_looked_up(broker: str) -> None:
             ["scaler-first", "scaler-second", "scaler-unknown"]
         )
         ends = await TopicEnds(cluster, None).look_up(["scaler-orders", "scaler-missing"])
+        topic_id = await cluster.topic_id("scaler-orders")
 
     last = TopicPartition("scaler-orders", 1)
     assert found.faults == {}
@@ -147,6 +150,10 @@ async def test_offsets_and_ends_of_groups_are_looked_up(broker: str) -> None:
     assert found.offsets["scaler-second"][last] == 5
     assert found.offsets["scaler-unknown"] == {}
     assert set(ends) == {"scaler-orders"}
+    assert (ends["scaler-orders"].starts, ends["scaler-orders"].topic_id) == (
+        {0: 0, 1: 0},
+        topic_id,
+    )
     assert (ends["scaler-orders"].ends, ends["scaler-orders"].count) == ({0: 0, 1: 5}, 2)
 
 
@@ -193,6 +200,95 @@ async def test_a_group_at_zero_wakes_reads_its_first_record_and_sleeps_again(
         finally:
             for process in workers():
                 process.kill()
+
+
+async def put(broker: str, topic: str, records: int) -> None:
+    """Write records to both partitions of a topic."""
+    async with producer_to(broker) as out:
+        for number in range(records):
+            await out.send(topic, b"record", partition=number % 2)
+
+
+async def commit(broker: str, group: str, offset: int) -> None:
+    """Commit an offset in both partitions of the topic that is named like the group."""
+    consumer = AIOKafkaConsumer(bootstrap_servers=broker, group_id=group)
+    await consumer.start()
+    partitions = [Assigned(group, number) for number in range(2)]
+    consumer.assign(partitions)
+    await consumer.commit(dict.fromkeys(partitions, offset))
+    await consumer.stop()
+
+
+async def odd_topics(broker: str, admin: AIOKafkaAdminClient, names: list[str]) -> None:
+    """Make the topics of the test below, and commit what their groups have."""
+    early, retained, markers, anew = names
+    await admin.create_topics([NewTopic(name, 2, 1) for name in names])
+    for topic in (early, retained, anew):
+        await put(broker, topic, 200)
+    await commit(broker, retained, 20)
+    await commit(broker, anew, 100)
+    await admin.delete_records({Assigned(retained, n): RecordsToDelete(100) for n in range(2)})
+    transactional = AIOKafkaProducer(bootstrap_servers=broker, transactional_id=markers)
+    await transactional.start()
+    async with transactional.transaction():
+        for number in range(2):
+            await transactional.send(markers, b"record", partition=number)
+    await transactional.stop()
+    await commit(broker, markers, 1)  # as who commits the offset after its last record
+
+
+async def test_no_group_is_sized_by_what_is_not_known_or_not_there(broker: str) -> None:
+    """Groups at zero that only show what they want; each reads a topic named like itself."""
+    prefix, port = f"scaler-odd-{os.getpid()}", free_port()
+    kinds = ("early", "retained", "markers", "anew", "typo", "misspelt")
+    names = [f"{prefix}-{kind}" for kind in kinds]
+    early, retained, markers, anew = topics = names[:4]
+    shared: dict[str, Any] = {"mode": "observe", "min_replicas": 0, "records_per_s": 50}
+    groups = [{"group": name, "command": ["none", "{replica}"], **shared} for name in names]
+    groups[0]["topics"] = [early]
+    groups[2]["idle_lag"] = 1
+    groups[4]["topics"] = [f"{early}\n", f"{prefix}-nosuch"]
+    settings = load(
+        ScalerProgramSettings,
+        group=prefix,
+        health={"port": port},
+        kafka={"bootstrap_servers": broker},
+        monitor={"topic": f"{prefix}.metrics"},
+        scaler={"groups": groups, "period_s": 1.0, "zero_poll_s": 0.5, "rate_window_s": 3.0},
+    )
+    admin = AIOKafkaAdminClient(bootstrap_servers=broker)
+    await admin.start()
+
+    async def shown(group: str, name: str) -> float:
+        labels = f'{{target="local/{group}",group="{group}"}}'
+        return await metric(port, f"binwright_scaled_group_{name}{labels}")
+
+    async def is_settled() -> bool:
+        wanted = [await shown(name, "wanted_replicas") for name in names]
+        faults = [await shown(name, "fault") for name in names]
+        lost = await shown(retained, "lost_records")
+        return (wanted, faults, lost) == ([1, 0, 0, 0, 1, 1], [0, 0, 0, 0, 1, 1], 160)
+
+    async def is_made_anew() -> bool:
+        made = await admin.create_topics([NewTopic(anew, 2, 1)])
+        return not made.topic_errors[0][1]
+
+    async def is_awake() -> bool:
+        wants, lag = await shown(anew, "wanted_replicas"), await shown(anew, "lag_records")
+        return bool(wants) and lag == 250
+
+    try:
+        await odd_topics(broker, admin, topics)
+        async with background_tasks(scale(settings)):
+            await until(is_settled)
+            await admin.delete_topics([anew])
+            await until(is_made_anew)
+            await put(broker, anew, 250)  # more than there were
+            await until(is_awake)
+            assert await shown(markers, "lag_records") == 2
+    finally:
+        await admin.delete_topics(topics)
+        await admin.close()
 
 
 async def test_the_speed_of_a_replica_is_measured_while_its_group_is_behind(

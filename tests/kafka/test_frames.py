@@ -2,6 +2,7 @@
 
 import struct
 from io import BytesIO
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -10,13 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from binwright.kafka.frames import (
+    CompactPartitionMetadata,
     FixedSizeRows,
     ListOffsets,
     Metadata,
+    MetadataWithIds,
     PartitionMetadata,
     TopicId,
     Uuid,
     replicas_in,
+    take_ids,
     topic_id,
 )
 
@@ -126,3 +130,37 @@ def test_a_topic_older_than_ids_has_none() -> None:
 def test_an_id_that_was_cut_is_reported() -> None:
     with pytest.raises(ValueError, match="16 bytes, got 3"):
         Uuid().decode(BytesIO(b"abc"))
+
+
+COMPACT = some.lists(
+    some.tuples(some.integers(0, 99), NUMBERS, NUMBERS, NUMBERS, LISTS, LISTS, LISTS, some.just({}))
+)
+
+
+@given(COMPACT, some.binary(max_size=40))
+def test_rows_of_a_flexible_version_are_those_that_were_written(
+    partitions: list[tuple[int, int, int, int, list[int], list[int], list[int], dict[int, bytes]]],
+    rest: bytes,
+) -> None:
+    of_one_size: list[Any] = [(*row[:4], [1, 2, 3], [1, 2], [], {}) for row in partitions]
+    for written in (partitions, of_one_size):
+        data = BytesIO(bytes(CompactPartitionMetadata._slow.encode(written)) + rest)
+        rows = CompactPartitionMetadata().decode(data)
+        assert [row[:3] for row in rows] == [row[:3] for row in written]
+        assert [list(replicas_in(row)) for row in rows] == [row[4] for row in written]
+        assert data.read() == rest
+
+
+def test_ids_are_taken_out_of_metadata_which_then_are_as_of_the_version_without() -> None:
+    response = MetadataWithIds.VERSIONS[1].RESPONSE_TYPE
+    found = response.__new__(response)
+    first = UUID(int=7)
+    found.brokers = [(1, "host", 9092, None, {})]
+    found.topics = [
+        (0, "orders", first.bytes, False, [(0, 0, 1, 1, 1)], 0, {}),
+        (3, "nosuch", bytes(16), False, [], 0, {}),
+    ]
+
+    assert take_ids(found) == {"orders": str(first)}
+    assert found.brokers == [(1, "host", 9092, None)]
+    assert found.topics == [(0, "orders", False, [(0, 0, 1, 1, 1)]), (3, "nosuch", False, [])]

@@ -175,8 +175,8 @@ class Described(FakeCluster):
         self.error: Any = error
         self.rows = rows or ((0, 0, 1, 3, 1, 2, 3, 1, 1), (0, 1, 1, 2, 1, 2, 1, 1))
 
-    async def _metadata(self, topics: Any) -> Any:
-        assert topics == ["t"]
+    async def _metadata(self, topics: Any, ids: Any = None) -> Any:
+        assert (topics, ids) == (["t"], None)
         return SimpleNamespace(topics=[(0, "t", False, self.rows)])
 
     async def send_to_controller(self, request: Any) -> Any:

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from binwright.kafka.client import TopicsMetadata
+from binwright.kafka.client import EARLIEST, TopicsMetadata
 from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.scaler.ends import FOLLOWED_S, MeasuredEnds, TopicEnds
+from binwright.scaler.ends import ABSENT_LOOKS, FOLLOWED_S, STARTS_S, MeasuredEnds, TopicEnds
 from binwright.testing.control_topics import FakeControlTopics
 
 pytestmark = pytest.mark.looptime
@@ -29,19 +29,29 @@ class FakeCluster:
     gone: set[int] = field(default_factory=set)
     asked: list[int] = field(default_factory=list)
     away: bool = False
+    refused: str = ""
+    ids: dict[str, str] = field(default_factory=dict)
+    first: int = 0
+    firsts: int = 0
 
-    async def topics(self, names: Collection[str]) -> TopicsMetadata:
+    async def topics(self, names: Collection[str], *, with_ids: bool = False) -> TopicsMetadata:
         if self.away:
             raise BrokerUnavailable("no broker answers")
         found = {
             t: {n: n for n in range(self.partitions[t])} for t in names if t in self.partitions
         }
-        return TopicsMetadata(found, {})
+        refused = {t: self.refused for t in names if self.refused}
+        assert with_ids
+        return TopicsMetadata(found if not refused else {}, refused, ids=self.ids)
 
     async def offsets(
         self, broker: int, partitions: Mapping[str, Collection[int]], when: int
     ) -> dict[tuple[str, int], int]:
-        assert when == -1
+        if when == EARLIEST:
+            self.firsts += 1
+            return {
+                (topic, n): self.first for topic, numbers in partitions.items() for n in numbers
+            }
         self.asked.append(broker)
         await asyncio.sleep(self.late.get(broker, 0))
         if broker in self.gone:
@@ -126,13 +136,52 @@ async def test_a_topic_that_does_not_exist_has_no_ends() -> None:
     assert await ends_of(FakeCluster({})).look_up(["orders"]) == {}
 
 
-async def test_a_topic_that_was_deleted_has_no_ends_any_more() -> None:
+async def test_a_topic_that_was_deleted_is_said_not_to_exist_after_some_looks() -> None:
+    """A broker may be the last to learn of a topic that is new."""
     cluster = FakeCluster({"orders": 1})
     made = ends_of(cluster)
     await made.look_up(["orders"])
     cluster.partitions.clear()
+    for _ in range(ABSENT_LOOKS - 1):
+        assert await made.look_up(["orders"]) == {}
 
+    assert (await made.look_up(["orders"]))["orders"].count == 0
+    cluster.partitions["orders"] = 1
+    assert (await made.look_up(["orders"]))["orders"].count == 1
+    cluster.partitions.clear()
     assert await made.look_up(["orders"]) == {}
+
+
+async def test_a_topic_that_is_not_described_is_not_one_that_does_not_exist() -> None:
+    cluster = FakeCluster({"orders": 1}, refused="no right")
+    found = await ends_of(cluster).look_up(["orders"])
+
+    assert found["orders"].refused == "no right"
+
+
+async def test_first_offsets_are_known_and_not_asked_for_at_every_look() -> None:
+    cluster = FakeCluster({"orders": 1}, first=40)
+    made = ends_of(cluster)
+    await asyncio.sleep(100)
+    for _ in range(5):
+        found = (await made.look_up(["orders"]))["orders"]
+        await asyncio.sleep(1)
+    assert (found.starts, cluster.firsts) == ({0: 40}, 1)
+
+    cluster.first = 70
+    await asyncio.sleep(STARTS_S)
+    assert (await made.look_up(["orders"]))["orders"].starts == {0: 70}
+
+
+async def test_a_topic_that_is_made_anew_has_another_id_and_no_rate_of_the_one_before() -> None:
+    cluster = FakeCluster({"orders": 1}, ids={"orders": "a"})
+    made = ends_of(cluster)
+    for topic_id in "aab":
+        cluster.ids["orders"] = topic_id
+        found = (await made.look_up(["orders"]))["orders"]
+        await asyncio.sleep(10)
+
+    assert (found.topic_id, found.rates, cluster.firsts) == ("b", {}, 2)
 
 
 async def test_measured_topics_are_not_looked_up() -> None:
@@ -149,6 +198,7 @@ async def test_measured_topics_are_not_looked_up() -> None:
         found = await made.look_up(["orders", "clicks"])
 
     assert (found["orders"].ends, found["orders"].rates) == ({0: 700}, {0: 10})
+    assert found["orders"].starts == {0: 0}
     assert found["orders"].count == 2
     assert (set(found), made.looked_up) == ({"orders", "clicks"}, 1)
 

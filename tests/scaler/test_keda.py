@@ -16,6 +16,7 @@ from tests.scaler.fakes import FakeKafka
 from binwright.local.server import HOST, reserve_port
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.run import background_tasks, must_not_end
+from binwright.scaler.decide.members import GroupDescription, GroupMember
 from binwright.scaler.keda.messages import CLASSES, ScaledObjectRef
 from binwright.scaler.keda.server import serve_keda
 from binwright.scaler.keda.triggers import TRIGGERS, KedaTriggers
@@ -122,6 +123,85 @@ async def test_a_group_whose_offsets_are_not_known_is_unavailable_with_the_reaso
     assert caught.value.details() == "no right to describe it"
 
 
+async def refusal(kafka: FakeKafka, method: str = "GetMetrics", **metadata: str) -> tuple[Any, str]:
+    """Return the status and the sentence with which a call fails."""
+    request = reference({**METADATA, **metadata})
+    async with keda(kafka) as client:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await client.call(method, text(1, request) if method == "GetMetrics" else request)
+    return caught.value.code(), str(caught.value.details())
+
+
+MEMBER = GroupMember(topics=frozenset({"orders"}))
+LIVE = GroupDescription("Stable", "range", {"a": MEMBER, "b": MEMBER})
+
+
+async def answer(kafka: FakeKafka, **metadata: str) -> bytes:
+    async with keda(kafka) as client:
+        return await client.call("GetMetrics", text(1, reference({**METADATA, **metadata})))
+
+
+def uncommitted(members: GroupDescription | None = None) -> FakeKafka:
+    """Return a topic of 3,000 records, of which the group has committed nothing."""
+    kafka = FakeKafka({"orders": [0.0] * 2}, {"orders": [1_500] * 2}, expired={"orders"})
+    if members is not None:
+        kafka.descriptions["orders"] = members
+    return kafka
+
+
+async def test_a_group_that_has_committed_nothing_and_names_no_topics_is_unavailable() -> None:
+    """It is misspelt, or new: 0 would end it, and never start it."""
+    code, details = await refusal(uncommitted(LIVE))
+    assert code is grpc.StatusCode.UNAVAILABLE
+    assert details == "group orders has committed nothing, and no topics are named"
+
+
+async def test_members_before_their_first_commit_are_never_told_zero() -> None:
+    code, details = await refusal(uncommitted(LIVE), "IsActive", topics="orders")
+    assert (code, "startsAt" in details) == (grpc.StatusCode.UNAVAILABLE, True)
+    assert await answer(uncommitted(LIVE), topics="orders", startsAt="latest") == replicas(1)
+    early = {"topics": "orders", "offsetResetPolicy": "earliest", "scalerAddress": "s"}
+    assert await answer(uncommitted(LIVE), **early, recordsPerSecond="30") == replicas(2)
+
+
+async def test_without_members_records_start_a_group_unless_it_skips_them() -> None:
+    assert await answer(uncommitted(), topics="orders") == replicas(1)
+    assert await answer(uncommitted(), topics="orders", startsAt="latest") == replicas(0)
+
+
+async def test_members_that_cannot_be_looked_up_are_not_none() -> None:
+    kafka = uncommitted()
+    kafka.undescribed = "no right"
+    assert await refusal(kafka, topics="orders") == (grpc.StatusCode.UNAVAILABLE, "no right")
+
+
+async def test_a_newline_of_a_secret_is_no_part_of_a_name() -> None:
+    kafka = FakeKafka(rates={"orders": MANY})
+    names = {"group": "orders\n", "topics": "orders\n", "recordsPerSecond": "100\n"}
+    assert await answer(kafka, **names) == replicas(3)
+
+
+async def test_a_topic_that_does_not_exist_is_unavailable_by_its_name() -> None:
+    kafka = FakeKafka(rates={"orders": MANY})
+    code, details = await refusal(kafka, topics="orders,nosuch")
+    assert (code, details) == (grpc.StatusCode.UNAVAILABLE, "topic nosuch does not exist")
+
+
+async def test_zero_is_not_told_while_a_partition_is_not_known() -> None:
+    kafka = FakeKafka(rates={"orders": [0.0] * 6})
+    async with keda(kafka) as client:
+        assert await client.call("IsActive", reference()) == INACTIVE
+        kafka.rates["orders"][5] = None
+        details = ""
+        async with asyncio.timeout(PATIENCE_S):
+            while not details:
+                try:
+                    assert await client.call("IsActive", reference()) == INACTIVE
+                except grpc.aio.AioRpcError as exc:
+                    details = str(exc.details())
+    assert details == "1 partitions of the group have no fresh end or rate"
+
+
 async def test_a_scaler_that_makes_no_pass_is_unavailable() -> None:
     async with keda(FakeKafka(), sizes=False) as client:
         with pytest.raises(grpc.aio.AioRpcError) as caught:
@@ -136,6 +216,13 @@ async def test_a_scaler_that_makes_no_pass_is_unavailable() -> None:
         ({"group": "orders"}, "missing metadata: recordsPerSecond"),
         ({**METADATA, "lagThreshold": "5"}, "unknown metadata: lagThreshold; there is burst"),
         ({**METADATA, "slaSeconds": "soon"}, "slaSeconds: Input should be a valid number"),
+        ({**METADATA, "topics": "orders;clicks"}, "no topic can have the name 'orders;clicks'"),
+        ({**METADATA, "group": "or\x07ders"}, "characters that cannot be shown"),
+        ({**METADATA, "offsetResetPolicy": "early"}, "startsAt: "),
+        (
+            {**METADATA, "offsetResetPolicy": "latest", "startsAt": "earliest"},
+            "offsetResetPolicy is latest, and startsAt is earliest",
+        ),
     ],
 )
 async def test_metadata_that_do_not_hold_are_an_invalid_argument(

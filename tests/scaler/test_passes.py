@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 import pytest
+from structlog.testing import capture_logs
 from tests.scaler.fakes import FakeKafka, FakeWorkload
 
 from binwright.protocol.errors import BrokerUnavailable
@@ -81,6 +82,85 @@ async def test_a_group_whose_offsets_kafka_has_deleted_meanwhile_still_wakes() -
     await run_for(scaler(kafka, target(least=0, workload=workload)), 33 + ZERO_POLL_S)
 
     assert workload.orders == [1]
+
+
+async def test_records_of_a_topic_that_is_made_anew_wake_a_group_whose_commits_went_with_it() -> (
+    None
+):
+    kafka = FakeKafka(rates={"orders": [0.0] * 4}, ids={"orders": "a"})
+    workload = FakeWorkload(0)
+    loop = asyncio.get_running_loop()
+
+    def made_anew() -> None:
+        kafka.expired.add("orders")
+        kafka.ids["orders"] = "b"
+        kafka.lags["orders"] = [40, 0, 0, 0]
+
+    kafka.lags["orders"] = [0] * 4
+    loop.call_later(15, made_anew)
+    await run_for(scaler(kafka, target(least=0, workload=workload)), 20 + ZERO_POLL_S)
+
+    assert workload.orders == [1]
+
+
+async def test_a_group_that_has_never_committed_gets_a_replica_for_the_records_that_are_there() -> (
+    None
+):
+    kafka = FakeKafka(rates={"orders": [0.0] * 4}, lags={"orders": [250] * 4}, expired={"orders"})
+    workload, skips = FakeWorkload(0), FakeWorkload(0)
+    new, latest = target(least=0, workload=workload), target(least=0, workload=skips)
+    new.config = replace(new.config, topics=frozenset({"orders"}))
+    latest.key, latest.config = "latest", replace(new.config, starts_at="latest")
+    await run_for(scaler(kafka, new, latest), 1)
+
+    assert (workload.orders, skips.orders) == ([1], [])
+
+
+async def test_a_group_without_commits_and_topics_is_started_and_is_a_fault() -> None:
+    kafka, workload = FakeKafka(rates={"orders": []}, expired={"orders"}), FakeWorkload(0)
+    misspelt = target(least=0, workload=workload)
+    made = scaler(kafka, misspelt)
+    await run_for(made, 1)
+
+    assert (workload.orders, misspelt.fault) == ([1], "")
+    assert misspelt.problem.startswith("group orders")
+    assert 'scaled_group_fault{target="orders",group="orders"} 1' in exposition(made.samples())
+
+
+async def test_a_named_topic_that_does_not_exist_is_a_fault_and_the_others_count() -> None:
+    kafka, workload = FakeKafka(rates={"orders": [40.0] * 6}), FakeWorkload()
+    typo = target(workload=workload)
+    typo.config = replace(typo.config, topics=frozenset({"orders", "nosuch"}))
+    with capture_logs() as logs:
+        await run_for(scaler(kafka, typo), 2.5 * PERIOD_S)
+
+    assert (workload.orders, typo.problem) == ([3], "topic nosuch does not exist")
+    assert [one["event"] for one in logs if "fault" in one["event"]] == ["group.faulted"]
+
+
+async def test_deleted_records_are_a_metric_and_keep_no_replica() -> None:
+    kafka = FakeKafka(rates={"orders": [0.0] * 4}, lags={"orders": [500] * 4})
+    kafka.starts["orders"] = 500
+    workload = FakeWorkload()
+    late = target(least=0, workload=workload)
+    late.config = replace(late.config, idle_s=5.0)
+    made = scaler(kafka, late)
+    await run_for(made, PERIOD_S + 1)
+
+    assert workload.orders == [0]
+    assert "binwright_scaled_group_lost_records" in exposition(made.samples())
+    assert late.verdict is not None
+    assert late.verdict.work.lost == 2_000
+
+
+async def test_what_a_pass_could_not_look_up_stays_a_fault_of_a_group_at_zero() -> None:
+    kafka = FakeKafka(rates={"orders": [0.0] * 4})
+    asleep = target(least=0, workload=FakeWorkload(0))
+    made = scaler(kafka, asleep)
+    asyncio.get_running_loop().call_later(5, lambda: kafka.faults.update(orders="no right"))
+    await run_for(made, PERIOD_S + 3 * ZERO_POLL_S)
+
+    assert asleep.fault == "no right"
 
 
 async def test_a_slow_order_delays_no_other_group_and_is_not_repeated_meanwhile() -> None:

@@ -22,6 +22,10 @@ CONTROL_MEANINGS = {
     "group.released": (
         "A ConsumerGroup is no longer run: it was deleted, or another object has its group."
     ),
+    "group.faulted": (
+        "A scaled group cannot be sized, or Kafka does not know a name in its settings; the reason."
+    ),
+    "group.recovered": "What was wrong with a scaled group is set right.",
     "group.scaled": "The scaler set the replicas of a group's workload, with the reasons.",
     "group.seen": ("An ordinary group was looked at; the reason says what was decided."),
     "group.started": "A ConsumerGroup is run from now on.",

@@ -237,6 +237,7 @@ MEANINGS = CONTROL_MEANINGS | {
     "range.refused": (
         "A part of a split partition cannot be staged here now; the partition's owner does."
     ),
+    "records.deleted": "Records were deleted before a scaled group had read them.",
     "records.lost": (
         "Retention deleted records before they were read: they are missing in the table."
     ),

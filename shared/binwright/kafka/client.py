@@ -34,7 +34,15 @@ from binwright.kafka.connection_faults import (
     reason_of,
 )
 from binwright.kafka.credentials import sasl_password, tls_context
-from binwright.kafka.frames import ListOffsets, Metadata, TopicId, replicas_in, topic_id
+from binwright.kafka.frames import (
+    ListOffsets,
+    Metadata,
+    MetadataWithIds,
+    TopicId,
+    replicas_in,
+    take_ids,
+    topic_id,
+)
 from binwright.kafka.kerberos import kerberos_options
 from binwright.kafka.tokens import token_source
 from binwright.protocol.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
@@ -170,6 +178,9 @@ class TopicsMetadata:
     racks: Mapping[str, Mapping[int, Sequence[str]]] = field(default_factory=dict)
     """Topic -> partition -> racks of its replicas, the preferred leader's first, "" where that is
     not known; empty unless brokers are in several."""
+    ids: Mapping[str, str] = field(default_factory=dict)
+    """Topic -> its id, unique also among topics of its name; if they were asked for, and the
+    cluster has ids (Kafka 2.8)."""
 
 
 class ClusterClient:
@@ -255,9 +266,16 @@ class ClusterClient:
         await self.close()  # so that the next request begins at the bootstrap servers
         raise BrokerUnavailable(f"no broker answers: {'; '.join(faults)}")
 
-    async def _metadata(self, topics: Collection[str] | None) -> Response:
+    async def _metadata(
+        self, topics: Collection[str] | None, ids: dict[str, str] | None = None
+    ) -> Response:
+        """Return metadata of topics; `ids` gets those of the topics, if it is given."""
         names = None if topics is None else sorted(topics)
-        metadata = await self.ask_any(Metadata(names))
+        if names is None or ids is None:
+            metadata = await self.ask_any(Metadata(names))
+        else:
+            metadata = await self.ask_any(MetadataWithIds(names))
+            ids |= take_ids(metadata)
         if self._client:  # not closed meanwhile
             named, metadata.topics = metadata.topics, []
             # Updates the brokers' addresses; without topics, because missing ones would be logged.
@@ -269,14 +287,22 @@ class ClusterClient:
         """Return how many brokers are alive; raise `BrokerUnavailable`."""
         return len((await self._metadata(())).brokers)
 
-    async def topics(self, names: Collection[str] | None) -> TopicsMetadata:
-        """Return the leaders of partitions, of every topic if None; raise `BrokerUnavailable`."""
+    async def topics(
+        self, names: Collection[str] | None, *, with_ids: bool = False
+    ) -> TopicsMetadata:
+        """Return the leaders of partitions, of every topic if None; raise `BrokerUnavailable`.
+
+        Args:
+            names: Of the topics.
+            with_ids: Whether to ask for the ids of topics that are named, too.
+        """
         if names is not None and not names:
             return TopicsMetadata({}, {})
         leaders: dict[str, dict[int, int]] = {}
         errors: dict[str, str] = {}
         internal = set()
-        metadata = await self._metadata(names)
+        ids: dict[str, str] = {}
+        metadata = await self._metadata(names, ids if with_ids else None)
         self._rack_of |= {broker: rack for broker, _, _, rack in metadata.brokers if rack}
         several, racks = len({*self._rack_of.values()}) > 1, dict[str, dict[int, list[str]]]()
         for code, topic, is_internal, partitions in metadata.topics:
@@ -292,7 +318,7 @@ class ClusterClient:
                     internal.add(topic)
             elif error is not UnknownTopicOrPartitionError:
                 errors[topic] = f"{error.__name__}: {error.description}"
-        return TopicsMetadata(leaders, errors, frozenset(internal), racks)
+        return TopicsMetadata(leaders, errors, frozenset(internal), racks, ids)
 
     async def leaders(self, topic: str) -> Mapping[int, int]:
         """Return the leader of each partition of one topic; empty if it does not exist.

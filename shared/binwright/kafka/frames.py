@@ -128,6 +128,57 @@ class PartitionMetadata:
         return partitions
 
 
+class CompactPartitionMetadata:
+    """A topic's partitions in a flexible version; rows as of `PartitionMetadata`."""
+
+    _slow = CompactArray(
+        ("error_code", Int16),
+        ("partition", Int32),
+        ("leader", Int32),
+        ("leader_epoch", Int32),
+        ("replicas", CompactArray(Int32)),
+        ("isr", CompactArray(Int32)),
+        ("offline", CompactArray(Int32)),
+        _TAGS,
+    )
+    _fixed = struct.Struct(">hiii")
+
+    def decode(self, data: BytesIO) -> list[tuple[Any, ...]]:
+        """Read them at once if all rows are of one size, else one by one."""
+        begin = data.tell()
+        count = UnsignedVarInt32.decode(data) - 1
+        if count > 0 and (rows := self._rows(data, count)) is not None:
+            return rows
+        data.seek(begin)
+        return [
+            (error, partition, leader, replicas or [], isr or [])
+            for error, partition, leader, _, replicas, isr, *_ in self._slow.decode(data) or ()
+        ]
+
+    def _rows(self, data: BytesIO, count: int) -> list[tuple[Any, ...]] | None:
+        """Return rows of the size of the first one; None: they are not all of that size."""
+        begin, content = data.tell(), data.getbuffer()
+        sizes, at = list[int](), begin + self._fixed.size
+        for _ in range(3):
+            if at >= len(content) or not 1 <= content[at] <= 0x7F:  # noqa: PLR2004 - of one byte
+                return None
+            sizes.append(content[at] - 1)
+            at += 1 + 4 * sizes[-1]
+        replicas, isr, offline = sizes
+        row = struct.Struct(f">hiiiB{replicas}iB{isr}iB{offline}iB")
+        if row.size * count > len(content) - begin:
+            return None
+        rows = list(row.iter_unpack(content[begin : begin + row.size * count]))
+        # A row of another size shows as a wrong number of replicas, or as tags.
+        second = 5 + replicas
+        third = second + 1 + isr
+        expected = replicas + 1, isr + 1, offline + 1, 0
+        if any((r[4], r[second], r[third], r[-1]) != expected for r in rows):
+            return None
+        data.seek(begin + row.size * count)
+        return [(*r[:3], replicas, *r[5:second]) for r in rows]
+
+
 def replicas_in(row: Sequence[Any]) -> Sequence[int]:
     """Return the brokers in a row of `PartitionMetadata`, the preferred leader first.
 
@@ -261,8 +312,86 @@ class TopicId(VersionedRequest):
 
 def topic_id(response: Any) -> str | None:
     """Return the id in the response; None if its version, or an old cluster, has no ids."""
-    content: bytes = getattr(response, "topic_id", _NO_ID)
+    return _id_text(getattr(response, "topic_id", _NO_ID))
+
+
+def _id_text(content: bytes) -> str | None:
     return None if content == _NO_ID else str(UUID(bytes=content))
+
+
+class MetadataWithIds(VersionedRequest):
+    """Request what `Metadata` does, and the ids of the topics; creates no topic."""
+
+    VERSIONS = (
+        Metadata.VERSIONS[0],
+        version(
+            METADATA,
+            10,
+            [
+                ("topics", CompactArray(*_NAMED_TOPIC)),
+                ("create", Boolean),
+                ("cluster_operations", Boolean),
+                ("topic_operations", Boolean),
+                _TAGS,
+            ],
+            [
+                ("throttle_time_ms", Int32),
+                (
+                    "brokers",
+                    CompactArray(
+                        ("node_id", Int32),
+                        ("host", CompactString("utf-8")),
+                        ("port", Int32),
+                        ("rack", CompactString("utf-8")),
+                        _TAGS,
+                    ),
+                ),
+                ("cluster_id", CompactString("utf-8")),
+                ("controller_id", Int32),
+                (
+                    "topics",
+                    CompactArray(
+                        ("error_code", Int16),
+                        ("topic", CompactString("utf-8")),
+                        ("topic_id", Uuid()),
+                        ("is_internal", Boolean),
+                        ("partitions", CompactPartitionMetadata()),
+                        ("operations", Int32),
+                        _TAGS,
+                    ),
+                ),
+                ("operations", Int32),
+                _TAGS,
+            ],
+            is_flexible=True,
+        ),
+    )
+
+    def __init__(self, topics: Sequence[str]) -> None:
+        self._topics = topics
+
+    def build(self, request_struct_class: Any) -> Any:
+        """Return the request; for brokers before 2.8 in a version without ids."""
+        if request_struct_class is self.VERSIONS[0]:
+            return request_struct_class(topics=self._topics, allow_auto_topic_creation=False)
+        return request_struct_class(
+            topics=[(_NO_ID, topic, {}) for topic in self._topics],
+            create=False,
+            cluster_operations=False,
+            topic_operations=False,
+            tags={},
+        )
+
+
+def take_ids(response: Any) -> dict[str, str]:
+    """Make the response one to `Metadata`, and return the ids of topics that it had."""
+    if response.API_VERSION == Metadata.VERSIONS[0].API_VERSION:
+        return {}
+    topics = response.topics or ()
+    response.brokers = [broker[:4] for broker in response.brokers or ()]
+    response.topics = [(code, name, *rest[1:3]) for code, name, *rest in topics]
+    ids = {name: _id_text(rest[0]) for _, name, *rest in topics}
+    return {name: one for name, one in ids.items() if one is not None}
 
 
 # Rows are (partition, timestamp), and then (partition, error, timestamp, offset).

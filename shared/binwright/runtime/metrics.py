@@ -244,7 +244,10 @@ METRICS: Mapping[str, Metric] = {
         "Replicas that the group needs, within its bounds.", TARGET, "scaler"
     ),
     "binwright_scaled_group_lag_records": Metric(
-        "Records that the group has not committed.", TARGET, "scaler"
+        "Records that the group has not committed, as far as they are there.", TARGET, "scaler"
+    ),
+    "binwright_scaled_group_lost_records": Metric(
+        "Records that were deleted before the group had committed them.", TARGET, "scaler"
     ),
     "binwright_scaled_group_records_per_second": Metric(
         "Records/s that arrive at what the group reads.", TARGET, "scaler"

@@ -39,13 +39,14 @@ def step(
     *,
     state: ScalingState | None = None,
     now_s: float = 1_000.0,
+    members: int | None = None,
     **workload: Any,
 ) -> tuple[ScalingState, Verdict]:
     of = WorkloadStatus(**{"replicas": replicas, "ready": replicas, **workload})
     return decide(
         config,
         state or ScalingState(),
-        GroupSnapshot(work=seen, workload=of, now_s=now_s, wall_s=0.0),
+        GroupSnapshot(work=seen, workload=of, now_s=now_s, wall_s=0.0, members=members),
     )
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from binwright.protocol.model import TopicPartition
 from binwright.scaler.decide.lags import (
+    BEYOND_S,
     Baseline,
     EndHistory,
     LogEnds,
@@ -163,3 +164,157 @@ def test_a_rate_is_never_negative() -> None:
     history = EndHistory().with_ends(0, {0: 0}).with_ends(9, {0: 300}).with_ends(20, {0: 300})
 
     assert history.latest(1).trend.factor(5) == 0
+
+
+def logs(
+    ends: dict[int, int],
+    starts: dict[int, int] | None = None,
+    *,
+    at_s: float = 100.0,
+    topic_id: str = "a",
+) -> dict[str, LogEnds]:
+    """Return what is known of the topic orders, with rates of 0."""
+    rates = dict.fromkeys(ends, 0.0)
+    return {"orders": LogEnds(at_s, ends, rates, len(ends), starts=starts or {}, topic_id=topic_id)}
+
+
+def lags(work: Work) -> list[float]:
+    return [work.loads[partition].lag for partition in sorted(work.loads)]
+
+
+NONE = {"orders": LogEnds(100.0, {}, {}, 0)}
+
+
+def test_records_that_were_deleted_are_no_lag() -> None:
+    kept = logs({0: 5_100, 1: 5_100}, {0: 5_100, 1: 5_000})
+    work, _ = work_of({P0: 100, P1: 100}, ["orders"], kept, Baseline(), 90)
+
+    assert (lags(work), work.lost) == ([0, 100], 9_900)
+
+
+def test_a_group_that_starts_at_the_earliest_record_has_all_records_to_read() -> None:
+    kept = logs({0: 500, 1: 70}, {0: 100})
+    work, baseline = work_of({}, ["orders"], kept, Baseline(), 90, starts_at="earliest")
+    assert (lags(work), work.uncommitted, work.is_new) == ([400, 70], 0, True)
+
+    less = logs({0: 500, 1: 70}, {0: 300})
+    work, _ = work_of({}, ["orders"], less, baseline, 90, starts_at="earliest")
+    assert (lags(work), work.lost) == ([200, 70], 200)
+
+
+def test_without_a_commit_records_that_are_there_may_wait() -> None:
+    kept = logs({0: 500, 1: 70}, {0: 500, 1: 0})
+    work, baseline = work_of({}, ["orders"], kept, Baseline(), 90)
+    assert (lags(work), work.uncommitted, work.is_new) == ([0, 0], 1, True)
+
+    later, _ = work_of({}, ["orders"], logs({0: 600, 1: 70}, {0: 500}), baseline, 90)
+    assert (lags(later), later.uncommitted) == ([100, 0], 1), "the rest was seen to arrive"
+    deleted, _ = work_of({}, ["orders"], logs({0: 500, 1: 70}, {0: 500, 1: 70}), baseline, 90)
+    assert deleted.uncommitted == 0
+    committed, _ = work_of({P1: 30}, ["orders"], kept, baseline, 90)
+    assert (lags(committed), committed.uncommitted, committed.is_new) == ([0, 40], 0, False)
+
+
+def test_where_a_group_starts_may_be_said_later() -> None:
+    _, baseline = work_of({}, ["orders"], logs({0: 500}), Baseline(), 90)
+    work, _ = work_of({}, ["orders"], logs({0: 500}), baseline, 90, starts_at="earliest")
+
+    assert lags(work) == [500]
+
+
+def test_offsets_that_kafka_has_deleted_count_on_from_the_last_commit() -> None:
+    _, baseline = work_of(BOTH, ["orders"], KNOWN, Baseline(), 90)
+    assert baseline.topics_of({}) == {"orders"}
+    work, _ = work_of({}, baseline.topics_of({}), KNOWN, baseline, 90)
+
+    assert (lags(work), work.uncommitted, work.is_new) == ([300, 0], 0, False)
+
+
+def test_a_topic_that_the_group_has_left_is_not_remembered() -> None:
+    _, baseline = work_of(BOTH, ["orders"], KNOWN, Baseline(), 90)
+
+    assert baseline.topics_of({TopicPartition("clicks", 0): 5}) == {"clicks"}
+
+
+@pytest.mark.parametrize("offsets", [{}, {P0: 100}], ids=["deleted", "not deleted yet"])
+def test_commits_in_a_topic_of_before_are_void_in_one_that_is_made_anew(
+    offsets: dict[TopicPartition, int],
+) -> None:
+    _, baseline = work_of({P0: 100}, ["orders"], logs({0: 100}), Baseline(), 90)
+    work, baseline = work_of(offsets, ["orders"], logs({0: 120}, topic_id="b"), baseline, 90)
+    assert (lags(work), work.committed) == ([120], {})
+    assert baseline.topics_of({TopicPartition("clicks", 0): 5}) == {"clicks", "orders"}
+
+    work, baseline = work_of(offsets, ["orders"], logs({0: 130}, topic_id="b"), baseline, 90)
+    assert lags(work) == [130]
+    work, baseline = work_of({P0: 110}, ["orders"], logs({0: 130}, topic_id="b"), baseline, 90)
+    assert (lags(work), work.committed) == ([20], {P0: 110})
+    assert baseline.topics_of({TopicPartition("clicks", 0): 5}) == {"clicks"}
+
+
+def test_a_topic_that_was_absent_is_another_one_also_without_ids() -> None:
+    _, baseline = work_of({P0: 100}, ["orders"], logs({0: 100}, topic_id=""), Baseline(), 90)
+    work, baseline = work_of({P0: 100}, ["orders"], NONE, baseline, 90)
+    assert (work.absent, work.missing, work.loads) == (("orders",), 0, {})
+
+    work, _ = work_of({P0: 100}, ["orders"], logs({0: 120}, topic_id=""), baseline, 90)
+    assert lags(work) == [120]
+
+
+def test_what_is_not_seen_for_a_while_is_remembered() -> None:
+    """A broker that is late must not make an old commit count again."""
+    _, baseline = work_of({P0: 100}, ["orders"], logs({0: 100, 1: 9}), Baseline(), 90)
+    _, baseline = work_of({P0: 100}, ["orders"], logs({0: 120, 1: 9}, topic_id="b"), baseline, 90)
+    refused = {"orders": LogEnds(100.0, {}, {}, 0, refused="no right")}
+    half = {"orders": LogEnds(100.0, {1: 9}, {}, 2, topic_id="b")}
+    for known in ({}, refused, half):
+        work, baseline = work_of({P0: 100}, ["orders"], known, baseline, 90)
+        assert work.missing
+    work, _ = work_of({P0: 100}, ["orders"], logs({0: 120, 1: 9}, topic_id="b"), baseline, 90)
+
+    assert lags(work) == [120, 9]
+
+
+def test_guesses_and_commits_beyond_the_end_are_remembered_as_well() -> None:
+    seen = logs({0: 50, 1: 70})
+    _, baseline = work_of({P0: 60}, ["orders"], seen, Baseline(), 90)
+    _, baseline = work_of({P0: 60}, ["orders"], {}, baseline, 90)
+    later = logs({0: 50, 1: 70}, at_s=100.0 + BEYOND_S)
+    work, _ = work_of({P0: 60}, ["orders"], later, baseline, 90)
+
+    assert (lags(work), work.uncommitted) == ([50, 0], 1)
+
+
+def test_a_topic_that_kafka_does_not_describe_is_not_known() -> None:
+    refused = {"orders": LogEnds(100.0, {}, {}, 0, refused="no right")}
+    work, _ = work_of(BOTH, ["orders"], refused, Baseline(), 90)
+
+    assert (work.missing, work.absent, work.refused) == (2, (), ("topic orders: no right",))
+
+
+def test_a_commit_that_stays_beyond_the_end_is_of_another_log() -> None:
+    """The log was cut, or the topic made anew while nobody looked."""
+    _, baseline = work_of({P0: 100}, ["orders"], logs({0: 60}), Baseline(), 90)
+    early, baseline = work_of({P0: 100}, ["orders"], logs({0: 60}, at_s=105.0), baseline, 90)
+    assert lags(early) == [0]
+    work, baseline = work_of({P0: 100}, ["orders"], logs({0: 60}, at_s=110.0), baseline, 90)
+    assert lags(work) == [60]
+    work, _ = work_of({P0: 100}, ["orders"], logs({0: 150}, at_s=120.0), baseline, 90)
+    assert lags(work) == [150]
+
+
+def test_a_partition_that_is_added_counts_from_its_start() -> None:
+    _, baseline = work_of({P0: 500}, ["orders"], logs({0: 500}), Baseline(), 90)
+    late = {"orders": LogEnds(100.0, {0: 500}, {0: 0.0}, 2, topic_id="a")}
+    _, baseline = work_of({P0: 500}, ["orders"], late, baseline, 90)
+    work, _ = work_of({P0: 500}, ["orders"], logs({0: 500, 1: 70}), baseline, 90)
+
+    assert (lags(work), work.uncommitted) == ([0, 70], 0)
+
+
+def test_records_wait_where_some_arrive_or_more_are_left_than_stay_anyway() -> None:
+    still = Work(loads={P0: PartitionLoad(0, 1), P1: PartitionLoad(0, 1)})
+
+    assert still.waits(0)
+    assert not still.waits(1)
+    assert Work(loads={P0: PartitionLoad(0.1, 0)}).waits(1)

@@ -158,7 +158,93 @@ def test_without_offsets_only_the_bounds_count() -> None:
 def test_a_group_that_has_never_read_gets_its_least() -> None:
     """Until its consumers commit, nothing is known of it."""
     assert verdict(CONFIG, Work(), 0).order == 1
-    assert verdict(ZERO, Work(), 0).order is None
+    assert verdict(CONFIG, Work(missing=1), 0).order == 1
+    assert verdict(ZERO, Work(missing=1), 0).order is None
+
+
+def test_a_group_of_which_neither_commits_nor_topics_are_known_is_started_and_named() -> None:
+    """At zero it would never show what it reads."""
+    found = verdict(ZERO, Work(is_new=True), 0)
+
+    assert (found.order, "group orders" in found.fault) == (1, True)
+    assert verdict(ZERO, Work(is_new=True), 3).order is None
+
+
+NEW = replace(work([0.0] * 4), uncommitted=4, is_new=True)
+"""A group that has not committed, and records that it may begin with."""
+EARLY, LATE = replace(ZERO, starts_at="earliest"), replace(ZERO, starts_at="latest")
+
+
+def test_before_the_first_commit_records_start_one_replica_unless_the_group_skips_them() -> None:
+    assert verdict(ZERO, NEW, 0).order == 1
+    assert verdict(LATE, NEW, 0).order is None
+    assert verdict(ZERO, replace(NEW, uncommitted=0), 0).order is None
+
+
+def test_before_its_first_commit_a_group_keeps_its_replicas() -> None:
+    idle = ScalingState(idle_since_s=0.0)
+    for config in (ZERO, LATE):
+        assert verdict(config, NEW, 3, state=idle).order is None
+    assert verdict(LATE, replace(NEW, uncommitted=0), 3, state=idle).order == 0
+
+
+def test_a_partition_without_a_commit_beside_others_holds_the_last_replica_only() -> None:
+    some, idle = replace(NEW, is_new=False), ScalingState(idle_since_s=0.0)
+
+    assert verdict(ZERO, some, 3, state=idle).order == 1
+    assert verdict(LATE, some, 3, state=idle).order == 0
+    assert verdict(ZERO, some, 0).order == 1
+
+
+def test_members_of_a_group_that_has_not_committed_are_not_sized_by_a_guess() -> None:
+    """Where the workload does not tell that they run."""
+    assert verdict(ZERO, NEW, 0, members=2).fault
+    assert not verdict(ZERO, NEW, 0, members=0).fault
+    assert not verdict(EARLY, NEW, 0, members=2).fault
+    assert verdict(LATE, NEW, 0, members=2).wanted == 1
+
+
+def test_a_named_topic_that_does_not_exist_is_a_fault_and_holds_nothing() -> None:
+    named = replace(ZERO, topics=frozenset({"t", "nosuch"}))
+    seen, idle = replace(work([0.0] * 4), absent=("nosuch",)), ScalingState(idle_since_s=0.0)
+    found = verdict(named, seen, 3, state=idle)
+
+    assert (found.order, "nosuch" in found.fault) == (0, True)
+    assert not verdict(ZERO, seen, 3).fault, "a topic that its commits once named was deleted"
+
+
+def test_a_group_none_of_whose_topics_exists_sleeps() -> None:
+    gone, idle = Work(absent=("t",)), ScalingState(idle_since_s=0.0)
+
+    assert verdict(ZERO, gone, 3, state=idle).order == 0
+    assert verdict(CONFIG, gone, 3, state=idle).order == 1
+    assert verdict(ZERO, gone, 3).order is None
+    assert verdict(ZERO, gone, 0).order is None
+
+
+def test_why_kafka_does_not_describe_a_topic_is_shown() -> None:
+    assert verdict(ZERO, Work(missing=1, refused=("topic t: no right",)), 3).fault
+
+
+def test_records_that_were_deleted_unread_are_shown_and_are_no_lag() -> None:
+    reasons = verdict(CONFIG, replace(work([1.0]), lost=5_000), 1).reasons
+
+    assert "5000" in reasons[-1]
+
+
+def test_lag_that_only_markers_make_is_none_where_that_is_set() -> None:
+    markers, idle = work([0.0] * 4, [1.0] * 4), ScalingState(idle_since_s=0.0)
+    settled = replace(ZERO, idle_lag=1)
+
+    assert verdict(ZERO, markers, 1, state=idle).order is None
+    assert verdict(settled, markers, 1, state=idle).order == 0
+    assert verdict(settled, markers, 0).order is None
+    assert verdict(settled, work([0.0] * 4, [2.0, 0, 0, 0]), 0).order == 1
+    assert verdict(settled, work([0.1, 0, 0, 0], [1.0, 0, 0, 0]), 0).order == 1, "one arrives"
+
+
+def test_at_zero_what_is_not_known_is_said() -> None:
+    assert "2 partitions" in verdict(ZERO, work([0.0] * 2, missing=2), 0).reasons[0]
 
 
 def test_no_replica_is_taken_away_while_something_is_not_known() -> None:

@@ -1,15 +1,17 @@
-"""The ends of topics' logs: from monitors' measurements, or looked up where no monitor follows."""
+"""Where topics' logs begin and end: from monitors' measurements, or looked up without them."""
 
 import asyncio
 import contextlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
+from math import inf
+from typing import NamedTuple
 
 import structlog
 
-from binwright.kafka.client import LATEST, ClusterClient
+from binwright.kafka.client import EARLIEST, LATEST, ClusterClient, TopicsMetadata
 from binwright.kafka.leaders import Leaders, PendingReplies, by_leader
 from binwright.kafka.metrics_topic import new_records
 from binwright.protocol import wire
@@ -22,6 +24,10 @@ log = structlog.get_logger()
 
 FOLLOWED_S = 10.0
 """A topic whose last measurement is older is looked up: no monitor follows it now."""
+STARTS_S = 30.0
+"""How old the first offsets of a topic may be: until then, records that are deleted are lag."""
+ABSENT_LOOKS = 3
+"""So many looks in a row a topic is absent before it does not exist: brokers learn of it later."""
 
 
 class MeasuredEnds:
@@ -45,7 +51,10 @@ class MeasuredEnds:
                         self._last[record.key.decode(errors="replace")] = (loop_s(), record.value)
 
     def latest(self, topic: str) -> LogEnds | None:
-        """Return the ends of a topic; None: no monitor follows it, or it takes several messages."""
+        """Return the logs of a topic; None: it is to be looked up.
+
+        No monitor follows it, or it takes several messages, or it was deleted.
+        """
         at_s, payload = self._last.get(topic, (0.0, b""))
         if not payload or loop_s() - at_s > FOLLOWED_S:
             self._last.pop(topic, None)
@@ -56,18 +65,27 @@ class MeasuredEnds:
             log.warning("message.malformed", offset=None, reason=exc.reason)
             del self._last[topic]
             return None
-        if len(measurement.partitions) != measurement.count:
+        if len(measurement.partitions) != measurement.count or not measurement.count:
             return None
         fresh = [row for row in measurement.partitions if row.quality != "stale"]
         ends = {row.partition: row.end for row in fresh}
         rates = {row.partition: row.records_per_s for row in fresh if row.records_per_s is not None}
-        return LogEnds(at_s, ends, rates, measurement.count)
+        starts = {row.partition: row.start for row in fresh}
+        return LogEnds(at_s, ends, rates, measurement.count, starts=starts)
+
+
+class _Offsets(NamedTuple):
+    """What one broker has replied."""
+
+    ends: Mapping[tuple[str, int], int]
+    starts: Mapping[tuple[str, int], int]
 
 
 class TopicEnds:
-    """The ends of topics, by one request for each broker; fits `ports.EndLookup`.
+    """The logs of topics, by up to two requests for each broker; fits `ports.EndLookup`.
 
-    Of a broker that is late (see `PendingReplies`) the ends of its partitions are missing.
+    Ends are asked for at each look, first offsets every `STARTS_S`. Of a broker that is late (see
+    `PendingReplies`) the ends of its partitions are missing.
     """
 
     def __init__(
@@ -83,7 +101,11 @@ class TopicEnds:
         self._new = EndHistory(window_s=window_s)
         self._histories: dict[str, EndHistory] = {}
         self._known: dict[str, LogEnds] = {}
-        self._replies = PendingReplies[Mapping[tuple[str, int], int]](timeout_s)
+        self._starts: defaultdict[str, dict[int, int]] = defaultdict(dict)
+        self._starts_s: dict[str, float] = {}  # when a topic's first offsets were asked for
+        self._ids: dict[str, str] = {}
+        self._absent: Counter[str] = Counter()  # topic -> looks in a row
+        self._replies = PendingReplies[_Offsets](timeout_s)
         self.looked_up = 0  # topics that the last pass looked up itself
 
     async def close(self) -> None:
@@ -100,37 +122,77 @@ class TopicEnds:
         measured = {t: e for t in topics if self._measured and (e := self._measured.latest(t))}
         rest = sorted(set(topics) - measured.keys())
         self.looked_up = len(rest)
-        self._known.update(measured)
-        if rest:
-            try:
-                async with asyncio.timeout(self._timeout_s):
-                    leaders = (await self._cluster.topics(rest)).leaders
-            except (BrokerUnavailable, TimeoutError) as exc:
-                log.warning("ends.missing", topics=len(rest), reason=str(exc) or "no reply in time")
-            else:
-                for topic in rest:
-                    if topic not in leaders:  # deleted
-                        self._known.pop(topic, None)
-                        self._histories.pop(topic, None)
-                await self._ask_leaders(leaders)
         for topic in measured:
-            self._histories.pop(topic, None)
-        return {topic: self._known[topic] for topic in topics if topic in self._known}
+            for looked_up in (self._histories, self._starts, self._starts_s):
+                looked_up.pop(topic, None)
+        if not topics:
+            return {}
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                metadata = await self._cluster.topics(topics, with_ids=True)
+        except (BrokerUnavailable, TimeoutError) as exc:
+            log.warning("ends.missing", topics=len(topics), reason=str(exc) or "no reply in time")
+            self._known |= measured
+        else:
+            self._take_metadata(topics, metadata)
+            self._known |= {t: logs for t, logs in measured.items() if t in metadata.leaders}
+            await self._ask_leaders({t: led for t, led in metadata.leaders.items() if t in rest})
+        return {topic: self._found(topic) for topic in topics if topic in self._known}
+
+    def _take_metadata(self, topics: Collection[str], metadata: TopicsMetadata) -> None:
+        """Forget what is known of topics that are gone, or made anew."""
+        for topic in topics:
+            refused = metadata.errors.get(topic, "")
+            exists = topic in metadata.leaders
+            self._absent[topic] = 0 if exists or refused else self._absent[topic] + 1
+            topic_id = metadata.ids.get(topic, "")
+            if not exists or topic_id != self._ids.get(topic, topic_id):
+                for known in (self._known, self._histories, self._starts, self._starts_s):
+                    known.pop(topic, None)
+            self._ids[topic] = topic_id
+            if refused or self._absent[topic] >= ABSENT_LOOKS:
+                self._known[topic] = LogEnds(loop_s(), {}, {}, 0, refused=refused)
+
+    def _found(self, topic: str) -> LogEnds:
+        """Return what is known; a partition whose first offset is not known has no end."""
+        logs = replace(self._known[topic], topic_id=self._ids.get(topic, ""))
+        if topic not in self._starts:
+            return logs  # measured, or there is none
+        starts = self._starts[topic]
+        return replace(logs, ends={p: e for p, e in logs.ends.items() if p in starts})
 
     async def _ask_leaders(self, leaders: Leaders) -> None:
+        """Ask for the ends of these topics, and for first offsets that are too old or missing."""
+        now_s = loop_s()
+        due = {
+            topic: led
+            for topic, led in leaders.items()
+            if now_s - self._starts_s.get(topic, -inf) >= STARTS_S
+            or led.keys() - self._starts[topic].keys()
+        }
+        self._starts_s |= dict.fromkeys(due, now_s)
+        first = by_leader(due)
         await self._replies.round(
-            {broker: partial(self._ask, broker, led) for broker, led in by_leader(leaders).items()}
+            {
+                broker: partial(self._ask, broker, led, first.get(broker, {}))
+                for broker, led in by_leader(leaders).items()
+            }
         )
         self._keep({topic: len(partitions) for topic, partitions in leaders.items()})
 
     async def _ask(
-        self, broker: int, partitions: Mapping[str, Collection[int]]
-    ) -> Mapping[tuple[str, int], int]:
+        self,
+        broker: int,
+        ends: Mapping[str, Collection[int]],
+        starts: Mapping[str, Collection[int]],
+    ) -> _Offsets:
         try:
-            return await self._cluster.offsets(broker, partitions, LATEST)
+            # In this order a first offset is never behind the end.
+            first = await self._cluster.offsets(broker, starts, EARLIEST) if starts else {}
+            return _Offsets(await self._cluster.offsets(broker, ends, LATEST), first)
         except BrokerUnavailable as exc:
             log.warning("broker.late", about=broker, reason=str(exc))
-            return {}
+            return _Offsets({}, {})
 
     def _keep(self, counts: Mapping[str, int]) -> None:
         """Store what has arrived; a broker whose reply is late is logged."""
@@ -138,13 +200,16 @@ class TopicEnds:
         for broker in sorted(self._replies.late()):
             log.warning("broker.late", about=broker, reason="no reply in time")
         for reply in self._replies.take().values():
-            for (topic, number), end in reply.items():
+            for (topic, number), start in reply.starts.items():
+                self._starts[topic][number] = start
+            for (topic, number), end in reply.ends.items():
                 ends[topic][number] = end
         now_s = loop_s()
         for topic, by_number in ends.items():
             history = self._histories.get(topic, self._new).with_ends(now_s, by_number)
             self._histories[topic] = history
-            self._known[topic] = history.latest(counts.get(topic, len(by_number)))
+            logs = history.latest(counts.get(topic, len(by_number)))
+            self._known[topic] = replace(logs, starts=self._starts[topic])
 
 
 async def look_closely(

@@ -20,7 +20,7 @@ from binwright.scaler.decide.lags import Committed, LogEnds, work_of
 from binwright.scaler.decide.learning import ENOUGH
 from binwright.scaler.decide.members import GroupDescription
 from binwright.scaler.decide.sizing import GroupSnapshot, ScalingState, Verdict, decide, ordered
-from binwright.scaler.ports import EndLookup, GroupLookup, ScaledWorkload
+from binwright.scaler.ports import CommittedOffsets, EndLookup, GroupLookup, ScaledWorkload
 
 log = structlog.get_logger()
 
@@ -39,6 +39,7 @@ class Target:
         state: Of the machine.
         verdict: The last decision; None: there was none yet.
         fault: Why the last pass brought no decision, or an order failed; empty: it did not.
+        counts_members: Whether the group's members tell that it runs: its workload does not.
         on_change: Called after each pass, and after each order that was carried out.
     """
 
@@ -52,6 +53,25 @@ class Target:
     seen_s: float = -inf  # when the last pass over it began, monotonic
     looked_s: float = -inf  # when it was last looked at closely
     order: "asyncio.Task[None] | None" = None
+    counts_members: bool = False
+    _logged: tuple[str, int] = ("", 0)  # the problem and the lost records that the log has
+
+    @property
+    def problem(self) -> str:
+        """What is wrong: `fault`, else what the last decision says; empty: nothing."""
+        return self.fault or ("" if self.verdict is None else self.verdict.fault)
+
+    def log_changes(self) -> None:
+        """Log a problem, and records that were deleted unread, once for each change."""
+        problem, lost = self.problem, 0 if self.verdict is None else self.verdict.work.lost
+        before, lost_before = self._logged
+        self._logged = problem, lost
+        if problem and problem != before:
+            log.warning("group.faulted", target=self.key, reason=problem)
+        elif before and not problem:
+            log.info("group.recovered", target=self.key)
+        if lost > lost_before:
+            log.warning("records.deleted", target=self.key, records=lost)
 
     @property
     def is_asleep(self) -> bool:
@@ -95,6 +115,8 @@ class Scaler:
     passes: int = 0
     pass_s: float = 0.0  # how long the last pass took
     _committed: dict[str, Committed] = field(default_factory=dict)  # of the last pass
+    _faults: dict[str, str] = field(default_factory=dict)  # group -> why it has none of that pass
+    _members: dict[str, int] = field(default_factory=dict)  # of groups that have not committed
     _requested: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> None:
@@ -169,22 +191,54 @@ class Scaler:
         targets = every if targets is None else targets
         for target in targets:
             target.seen_s = loop_s()
-        committed = await self.groups.committed({target.config.group for target in targets})
-        # Kafka deletes the offsets of a group that has had no member for a week: one that sleeps
-        # for longer is still to wake by the topics that it reads.
-        before, groups = self._committed, {target.config.group for target in every}
-        self._committed = {group: offsets for group, offsets in before.items() if group in groups}
-        self._committed |= {g: o or before.get(g, o) for g, o in committed.offsets.items()}
+        asked = {target.config.group for target in targets}
+        committed = await self.groups.committed(asked)
+        members = await self._count_members(targets, committed)
+        groups = {target.config.group for target in every}
+        others = groups - asked
+        known = self._committed | committed.offsets
+        self._committed = {group: at for group, at in known.items() if group in groups}
+        self._faults = {g: f for g, f in self._faults.items() if g in others} | committed.faults
+        self._members = {g: n for g, n in self._members.items() if g in others} | members
         await self._decide(targets, committed.faults)
         self.passes += 1
         self.pass_s = perf_counter() - began_s
         log.debug("groups.sized", groups=len(targets), faults=len(committed.faults))
 
     async def run_zero_pass(self) -> None:
-        """Look up the ends for groups at zero: they commit nothing meanwhile."""
+        """Look up the ends for groups at zero: they commit nothing meanwhile.
+
+        What the last pass could not look up is not known now either: it stays a fault.
+        """
         asleep = [target for target in self.targets().values() if target.is_asleep]
         if asleep:
             await self._decide(asleep, {})
+
+    async def _count_members(
+        self, targets: Collection[Target], committed: CommittedOffsets
+    ) -> dict[str, int]:
+        """Count the members of groups that have not committed, where only they tell who runs."""
+        unread = sorted(
+            {
+                target.config.group
+                for target in targets
+                if target.counts_members and committed.offsets.get(target.config.group) == {}
+            }
+        )
+        members: dict[str, int] = {}
+        for group, seen in zip(unread, await asyncio.gather(*map(self._seen, unread)), strict=True):
+            if isinstance(seen, str):
+                del committed.offsets[group]
+                committed.faults[group] = seen
+            else:
+                members[group] = len(seen.members)
+        return members
+
+    async def _seen(self, group: str) -> GroupDescription | str:
+        try:
+            return await self.groups.describe(group)
+        except ExternalError as exc:
+            return str(exc)
 
     async def _decide(self, targets: Collection[Target], faults: Mapping[str, str]) -> None:
         topics = {t for target in targets for t in self._topics(target)}
@@ -215,7 +269,7 @@ class Scaler:
 
     def _topics(self, target: Target) -> frozenset[str]:
         committed = self._committed.get(target.config.group, {})
-        return target.config.topics or frozenset(p.topic for p in committed)
+        return target.config.topics or target.state.baseline.topics_of(committed)
 
     def _decide_one(
         self,
@@ -233,6 +287,7 @@ class Scaler:
             fault = fault or str(exc)
         if fault or workload is None:
             target.fault = fault or "the workload does not exist"
+            target.log_changes()
             target.on_change(target, None)
             return
         now_s = loop_s()
@@ -246,17 +301,25 @@ class Scaler:
             ends,
             target.state.baseline,
             now_s - self.period_s,
+            starts_at=target.config.starts_at,
         )
         state = replace(target.state, baseline=baseline)
-        snapshot = GroupSnapshot(work=work, workload=workload, now_s=now_s, wall_s=wall_ms() / 1000)
+        snapshot = GroupSnapshot(
+            work=work,
+            workload=workload,
+            members=self._members.get(target.config.group) if target.counts_members else None,
+            now_s=now_s,
+            wall_s=wall_ms() / 1000,
+        )
         state, verdict = decide(target.config, state, snapshot)
         if isinstance(seen, GroupDescription):
             state, verdict = with_assignment(target.config, state, snapshot, verdict, seen)
         target.state, target.verdict = state, verdict
         if verdict.order is None and verdict.step is None:
-            target.fault = ""
+            target.fault = self._faults.get(target.config.group, "")
         else:  # the fault of an order that failed stays until one is carried out
             target.order = asyncio.create_task(self._order(target, verdict, snapshot, seen))
+        target.log_changes()
         target.on_change(target, None)
 
     async def _order(
@@ -300,13 +363,14 @@ class Scaler:
         yield Sample("binwright_scaler_passes_total", self.passes)
         for key, target in sorted(self.targets().items()):
             labels = {"target": key, "group": target.config.group}
-            yield Sample("binwright_scaled_group_fault", bool(target.fault), labels)
+            yield Sample("binwright_scaled_group_fault", bool(target.problem), labels)
             if (verdict := target.verdict) is None:
                 continue
             numbers = {
                 "replicas": verdict.current,
                 "wanted_replicas": verdict.wanted,
                 "lag_records": verdict.work.lag,
+                "lost_records": verdict.work.lost,
                 "records_per_second": verdict.work.rate,
                 "hot_partitions": len(verdict.hot),
                 "blocked": bool(verdict.blocked),

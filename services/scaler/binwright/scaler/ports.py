@@ -56,7 +56,7 @@ class EndLookup(Protocol):
     async def look_up(
         self, topics: Collection[str], windows: Mapping[str, float] | None = None
     ) -> Mapping[str, LogEnds]:
-        """Return the ends of topics, as far as they are known.
+        """Return the logs of topics, as far as they are known; that there is no such topic, too.
 
         Args:
             topics: To be looked up.

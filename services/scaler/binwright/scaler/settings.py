@@ -4,7 +4,7 @@ import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Literal, Self
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -28,18 +28,40 @@ from binwright.scaler.decide.config import (
     ScaledGroup,
     Schedule,
 )
+from binwright.scaler.decide.lags import StartsAt
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 REPLICA = "{replica}"
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Replicas = Annotated[int, Field(ge=0, le=10_000)]
-ConsumerGroupName = Annotated[str, Field(min_length=1, max_length=249)]
+
+
+def _group_name(name: str) -> str:
+    """Strip what surrounds a name, such as the newline of a Secret's file."""
+    if not (stripped := name.strip()).isprintable():
+        raise ValueError(f"the name of a group has characters that cannot be shown: {name!r}")
+    return stripped
+
+
+def _topic_name(name: str) -> str:
+    stripped = name.strip()
+    if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", stripped) or stripped in {".", ".."}:
+        raise ValueError(f"no topic can have the name {name!r}")
+    return stripped
+
+
+ConsumerGroupName = Annotated[str, AfterValidator(_group_name), Field(min_length=1, max_length=249)]
+ReadTopic = Annotated[str, AfterValidator(_topic_name)]
 
 
 def _zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as exc:
+        if not available_timezones():
+            raise ValueError(
+                f"there is no time zone data to look {name!r} up in: install the package tzdata"
+            ) from exc
         raise ValueError(f"no such time zone: {name!r}") from exc
     return name
 
@@ -93,8 +115,14 @@ class ScaledGroupSettings(Section):
 
     group: ConsumerGroupName
     """Kafka's name of the consumer group."""
-    topics: tuple[str, ...] = ()
+    topics: tuple[ReadTopic, ...] = ()
     """Topics that count; unset: all that the group has committed offsets of."""
+    starts_at: StartsAt | None = None
+    """Where members begin without a commit, as `auto.offset.reset`; unset: not known.
+
+    Unset, a group that has not committed counts from the first end seen, and gets a replica where
+    records are.
+    """
     min_replicas: Replicas = 1
     """Fewest replicas; 0: none while there is nothing to read."""
     max_replicas: Annotated[int, Field(ge=1, le=10_000)] = 100
@@ -127,6 +155,8 @@ class ScaledGroupSettings(Section):
     """Time from a change until replicas are taken away; unset: 300, or less for a short `sla_s`."""
     idle_s: NotNegative = 300.0
     """Time without lag and without records until a group goes to zero."""
+    idle_lag: Annotated[int, Field(ge=0)] = 0
+    """Lag of a partition that is none while no records arrive; 1 for markers of transactions."""
     schedules: tuple[ScheduleSettings, ...] = ()
     """Other bounds at certain times; the first that holds counts."""
     policy: PolicyName = "sla-packing"

@@ -215,7 +215,7 @@ class SteeredGroup:
         ends = await self.ends.look_up(topics)
         # A subscribed topic that does not exist has no load; one that somebody reads does exist.
         read = {partition.topic for member in members.values() for partition in member.owned}
-        topics &= ends.keys() | read
+        topics &= {topic for topic, logs in ends.items() if not logs.refused} | read
         fresh_s = loop_s() - 2 * interval_s
         offsets = committed.offsets.get(self.name, {})
         work, self._baseline = work_of(offsets, topics, ends, self._baseline, fresh_s)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from binwright.protocol.errors import SettingsError
 from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
+from binwright.scaler.decide.lags import StartsAt
 from binwright.scaler.decide.learning import Learnt
 from binwright.scaler.decide.policy import Policy, ReplicaCapacity
 from binwright.scaler.decide.sla_packing import SlaPacking
@@ -84,6 +85,7 @@ class ScaledGroup:
 
     group: str  # Kafka's name of the consumer group
     topics: frozenset[str] = frozenset()  # empty: all that the group has committed offsets of
+    starts_at: StartsAt | None = None  # in partitions without a commit; None: not known
     bounds: Bounds = DEFAULT_BOUNDS
     schedules: tuple[Schedule, ...] = ()
     records_per_s: float | None = None  # that one replica serves; None: it is measured
@@ -97,6 +99,7 @@ class ScaledGroup:
     cooldown_up_s: float = 30.0  # from the last change until replicas are added
     cooldown_down_s: float = 300.0  # from the last change until replicas are taken away
     idle_s: float = 300.0  # without lag and without records, until it is scaled to zero
+    idle_lag: int = 0  # of a partition, that is no lag while nothing arrives: transactions' markers
     up: float = 0.9  # share of a replica that may be filled before there is one more
     down: float = 0.8  # share into which all must fit before one goes, < `up`
     learns: frozenset[str] = frozenset()  # fields that are defaults until the group shows them

@@ -1,8 +1,9 @@
-"""What a group has left to do: its committed offsets beside the ends of the logs."""
+"""What a group has left to do: its committed offsets beside the logs that are there."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf
+from typing import Literal, NamedTuple
 
 from binwright.protocol.model import TopicPartition
 from binwright.scaler.decide.policy import Loads, PartitionLoad
@@ -34,13 +35,16 @@ class TopicTrend:
 
 @dataclass(frozen=True, slots=True)
 class LogEnds:
-    """The ends of one topic's logs at some time, and records/s of each partition."""
+    """The logs of one topic at some time, and records/s of each partition."""
 
     at_s: float  # monotonic
     ends: EndOffsets
     rates: Mapping[int, float]  # of partitions whose rate is known
-    count: int  # partitions that the topic has
+    count: int  # partitions that the topic has; 0: Kafka says that it does not exist
     trend: TopicTrend = TopicTrend()
+    starts: EndOffsets = field(default_factory=dict)  # the first offset that is kept, 0 if left out
+    topic_id: str = ""  # another one is another topic of the same name; empty: not known
+    refused: str = ""  # why Kafka does not describe the topic; empty: it does
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,12 @@ class EndHistory:
 Committed = Mapping[TopicPartition, int]
 """Partition -> the offset that the group reads next."""
 
+StartsAt = Literal["earliest", "latest"]
+"""Where members read a partition without a committed offset: Kafka's `auto.offset.reset`."""
+
+BEYOND_S = 10.0
+"""A log that ends before a commit for so long is another one, or was cut; ends may be older."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
@@ -102,6 +112,11 @@ class Work:
     missing: int = 0  # partitions whose end or rate is not known, or is out of date
     oldest_s: float = inf  # when the oldest of the ends was looked up, monotonic
     trends: Mapping[str, TopicTrend] = field(default_factory=dict)  # of topics
+    absent: tuple[str, ...] = ()  # topics that do not exist
+    refused: tuple[str, ...] = ()  # why Kafka does not describe some of the topics
+    lost: int = 0  # offsets that were deleted before the group had committed them
+    uncommitted: int = 0  # partitions with records and no commit: whether they wait is not known
+    is_new: bool = False  # the group has not committed anything yet
 
     @property
     def lag(self) -> float:
@@ -112,6 +127,10 @@ class Work:
     def rate(self) -> float:
         """Return what arrives at all partitions, records/s."""
         return sum(load.rate for load in self.loads.values())
+
+    def waits(self, idle_lag: int) -> bool:
+        """Return whether records arrive, or more of them wait in a partition than `idle_lag`."""
+        return any(load.rate or load.lag > idle_lag for load in self.loads.values())
 
     def expected(self, lead_s: float) -> Loads:
         """Return the loads with the rates to be expected; see `TopicTrend.factor`.
@@ -128,14 +147,45 @@ class Work:
         }
 
 
+class _Topic(NamedTuple):
+    """A topic as it was last seen."""
+
+    id: str
+    partitions: int
+    is_new: bool  # gone, or made anew, and nothing in it was committed since
+
+
+class _Beyond(NamedTuple):
+    """A commit that lies behind the end of its log."""
+
+    committed: int
+    since_s: float  # when that end was looked up
+
+
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Where lag counts from in partitions without a committed offset: the first end seen.
+    """What is remembered of a group's commits and topics from one look to the next.
 
-    A group that starts at the latest record reads nothing that was there before.
+    Lag counts from `offsets` in partitions without a committed offset: from the last commit that
+    was seen, else from where the group starts. Kafka deletes the commits of a group that has had
+    no member for a week, and those in a topic that is deleted.
     """
 
-    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    offsets: Committed = field(default_factory=dict)
+    topics: Mapping[str, _Topic] = field(default_factory=dict)
+    guessed: frozenset[TopicPartition] = frozenset()  # whose offset is the first end that was seen
+    void: Committed = field(default_factory=dict)  # commits that are of an earlier log
+    beyond: Mapping[TopicPartition, _Beyond] = field(default_factory=dict)
+    has_committed: bool = False
+    starts_at: StartsAt | None = None  # that `offsets` rest on
+
+    def topics_of(self, committed: Committed) -> frozenset[str]:
+        """Return the topics that a group reads, by its commits.
+
+        Without any it has slept for long. A topic without any was left, if it is still the same.
+        """
+        new = {name for name, topic in self.topics.items() if topic.is_new or not committed}
+        return frozenset({partition.topic for partition in committed} | new)
 
 
 def work_of(
@@ -144,39 +194,166 @@ def work_of(
     known: Mapping[str, LogEnds],
     baseline: Baseline,
     fresh_since_s: float,
+    *,
+    starts_at: StartsAt | None = None,
 ) -> tuple[Work, Baseline]:
     """Return what the group has to do, and the baseline for the next time.
+
+    Records of a topic that is made anew, or of a partition that is added, count from the start of
+    the log: nobody can have read them.
 
     Args:
         committed: What the group has committed.
         topics: That it reads.
-        known: The ends of topics, as last looked up.
+        known: The logs of topics, as last looked up.
         baseline: Of the last time.
         fresh_since_s: Ends from before are out of date: they are used, and counted as missing.
+        starts_at: Where the group starts without a commit; None: not known, so lag counts from the
+            first end that was seen, and `Work.uncommitted` says that more may wait.
     """
-    loads: dict[TopicPartition, PartitionLoad] = {}
-    trends: dict[str, TopicTrend] = {}
-    first: dict[TopicPartition, int] = {}
-    missing, oldest_s = 0, inf
+    look = _Look(committed, known, baseline, fresh_since_s, starts_at)
     for topic in sorted(topics):
-        if (ends := known.get(topic)) is None:
-            missing += sum(partition.topic == topic for partition in committed) or 1
-            continue
-        oldest_s = min(oldest_s, ends.at_s)
-        trends[topic] = ends.trend
-        stale = ends.at_s < fresh_since_s
-        for number in range(ends.count):
+        look.add(topic)
+    return look.work(), look.baseline()
+
+
+class _Look:
+    """One look at the topics of a group."""
+
+    def __init__(
+        self,
+        committed: Committed,
+        known: Mapping[str, LogEnds],
+        before: Baseline,
+        fresh_since_s: float,
+        starts_at: StartsAt | None,
+    ) -> None:
+        self._committed, self._known, self._before = committed, known, before
+        self._fresh_since_s, self._starts_at = fresh_since_s, starts_at
+        self._loads: dict[TopicPartition, PartitionLoad] = {}
+        self._trends: dict[str, TopicTrend] = {}
+        self._absent: list[str] = []
+        self._refused: list[str] = []
+        self._missing, self._lost, self._oldest_s = 0, 0, inf
+        # What is not seen now is remembered as it was.
+        self._offsets = dict(before.offsets) if before.starts_at == starts_at else {}
+        self._topics: dict[str, _Topic] = {}
+        self._guessed: set[TopicPartition] = set()
+        self._void: dict[TopicPartition, int] = {}
+        self._beyond: dict[TopicPartition, _Beyond] = {}
+        self._has_committed = before.has_committed
+        self._uncommitted = 0
+
+    def add(self, topic: str) -> None:
+        """Add the partitions of a topic."""
+        logs, before = self._known.get(topic), self._before.topics.get(topic)
+        if logs is None or logs.refused:
+            self._missing += sum(one.topic == topic for one in self._committed) or 1
+            self._refused += [f"topic {topic}: {logs.refused}"] if logs else []
+            if before is not None:
+                self._topics[topic] = before
+                for number in range(before.partitions):
+                    self._keep(TopicPartition(topic, number))
+            return
+        self._oldest_s = min(self._oldest_s, logs.at_s)
+        if not logs.count:
+            self._topics[topic] = _Topic(logs.topic_id, 0, is_new=True)
+            self._absent.append(topic)
+            return
+        self._trends[topic] = logs.trend
+        made_anew = before is not None and (
+            not before.partitions
+            or bool(before.id and logs.topic_id and before.id != logs.topic_id)
+        )
+        first_new = 0 if made_anew else logs.count if before is None else before.partitions
+        is_new = made_anew or (before is not None and before.is_new)
+        self._topics[topic] = _Topic(logs.topic_id, logs.count, is_new)
+        stale = logs.at_s < self._fresh_since_s
+        for number in range(logs.count):
             partition = TopicPartition(topic, number)
-            end, rate = ends.ends.get(number), ends.rates.get(number)
-            missing += stale or end is None or rate is None
+            end, rate = logs.ends.get(number), logs.rates.get(number)
+            self._missing += stale or end is None or rate is None
+            if number >= first_new:
+                self._offsets[partition] = 0
+                if made_anew and (done := self._committed.get(partition)) is not None:
+                    self._void[partition] = done
             if end is None:
-                continue
-            done = committed.get(partition)
-            if done is None:
-                done = first[partition] = baseline.ends.get(partition, end)
-            loads[partition] = PartitionLoad(rate or 0.0, max(0, end - done))
-    work = Work(loads=loads, committed=committed, missing=missing, oldest_s=oldest_s, trends=trends)
-    return work, Baseline(first)
+                self._keep(partition)
+            else:
+                start = logs.starts.get(number, 0)
+                done = self._read_from(partition, start, end, logs.at_s)
+                self._lost += max(0, start - done)
+                self._loads[partition] = PartitionLoad(rate or 0.0, max(0, end - max(done, start)))
+
+    def _keep(self, partition: TopicPartition) -> None:
+        """Remember of a partition that is not seen now what was known before."""
+        if partition in self._before.guessed:
+            self._guessed.add(partition)
+        if (void := self._before.void.get(partition)) is not None:
+            self._void.setdefault(partition, void)
+        if (beyond := self._before.beyond.get(partition)) is not None:
+            self._beyond[partition] = beyond
+
+    def _read_from(self, partition: TopicPartition, start: int, end: int, at_s: float) -> int:
+        """Return the offset from which lag counts."""
+        done = self._committed.get(partition)
+        if done is None:
+            return self._without_commit(partition, start, end)
+        if done > end:
+            beyond = self._before.beyond.get(partition)
+            if beyond is None or beyond.committed != done:
+                beyond = _Beyond(done, at_s)
+            self._beyond[partition] = beyond
+            if at_s - beyond.since_s >= BEYOND_S:
+                self._void[partition] = done
+        if self._before.void.get(partition) == done:
+            self._void[partition] = done
+        if partition in self._void:
+            return start
+        self._has_committed = True
+        self._topics[partition.topic] = self._topics[partition.topic]._replace(is_new=False)
+        self._offsets[partition] = done
+        return done
+
+    def _without_commit(self, partition: TopicPartition, start: int, end: int) -> int:
+        is_guess = partition in self._before.guessed
+        if partition not in self._offsets:
+            is_guess = self._starts_at != "earliest" and end > start
+            self._offsets[partition] = end if is_guess else start
+        first = self._offsets[partition]
+        if is_guess:
+            self._guessed.add(partition)
+            self._uncommitted += start < first  # or what was there then is deleted by now
+        return first
+
+    def work(self) -> Work:
+        """Return what was found."""
+        return Work(
+            loads=self._loads,
+            committed={p: at for p, at in self._committed.items() if p not in self._void}
+            if self._void
+            else self._committed,
+            missing=self._missing,
+            oldest_s=self._oldest_s,
+            trends=self._trends,
+            absent=tuple(self._absent),
+            refused=tuple(self._refused),
+            lost=self._lost,
+            uncommitted=self._uncommitted,
+            is_new=not self._has_committed,
+        )
+
+    def baseline(self) -> Baseline:
+        """Return what the next look is to know."""
+        return Baseline(
+            offsets={p: at for p, at in self._offsets.items() if p.topic in self._topics},
+            topics=self._topics,
+            guessed=frozenset(self._guessed),
+            void=self._void,
+            beyond=self._beyond,
+            has_committed=self._has_committed,
+            starts_at=self._starts_at,
+        )
 
 
 def to_be_sized(loads: Loads, commit_interval_s: float) -> Loads:

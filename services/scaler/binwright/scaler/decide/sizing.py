@@ -38,6 +38,7 @@ class GroupSnapshot:
 
     work: Work  # that the group has to do
     workload: WorkloadStatus
+    members: int | None = None  # of the group, where the workload does not tell whether it runs
     now_s: float  # monotonic
     wall_s: float  # seconds since 1970, for schedules
 
@@ -115,6 +116,7 @@ class Verdict:
     proposal: ReplicaChange | None = None
     waits: bool = False  # the proposal waits for approval
     step: AssignmentStep | None = None  # what is to be assigned; None: nothing, or others assign
+    fault: str = ""  # names that Kafka does not know, or does not show; empty: it knows all
 
 
 def decide(
@@ -133,7 +135,7 @@ def decide(
     return state, Verdict(
         current=snapshot.workload.replicas,
         wanted=sizing.replicas,
-        reasons=sizing.reasons,
+        reasons=sizing.reasons + _lost(snapshot.work),
         order=sizing.replicas if acts else None,
         blocked=blocked,
         packing=sizing.packing,
@@ -142,6 +144,7 @@ def decide(
         capacity=capacity,
         proposal=proposal,
         waits=waits,
+        fault=_fault(config, snapshot),
     )
 
 
@@ -171,7 +174,8 @@ def approve(config: ScaledGroup, state: ScalingState, number: int) -> tuple[Scal
 def _observed(config: ScaledGroup, state: ScalingState, snapshot: GroupSnapshot) -> ScalingState:
     """Return the state with what was seen: idleness, speed, and other managers."""
     work, workload, now_s = snapshot.work, snapshot.workload, snapshot.now_s
-    idle = bool(work.loads) and not (work.missing or work.lag or work.rate)
+    known = bool(work.loads or work.absent) and not work.missing
+    idle = known and not (work.waits(config.idle_lag) or _may_wait(config, snapshot))
     since_s = (state.idle_since_s if state.idle_since_s is not None else now_s) if idle else None
     throughput, learnt = state.throughput, state.learnt.with_commits(now_s, work)
     if not work.missing:
@@ -197,27 +201,73 @@ def _sized(
     """Return how many replicas there are to be, zero too."""
     work, current = snapshot.work, snapshot.workload.replicas
     bounds = config.bounds_at(snapshot.wall_s)
+    idle_s = -1.0 if state.idle_since_s is None else snapshot.now_s - state.idle_since_s
     if not work.loads:
-        text = "the group has no committed offsets, and no topics are named"
-        why = "the ends of its logs are not known yet" if work.missing else text
-        return Sizing(bounds.clamp(current), (f"only the bounds count: {why}",))
+        return _without_loads(config, work, current, bounds, idle_s)
     if bounds.most == 0:
         return Sizing(0, ("the bounds allow no replica",))
     sizer = Sizer(config=config, bounds=bounds, now_s=snapshot.now_s, scaled_s=state.scaled_s)
     if current == 0:
-        if bounds.least == 0 and not (work.lag or work.rate):
-            return Sizing(0, ("no records wait",))
+        may_wait = _may_wait(config, snapshot)
+        if bounds.least == 0 and not (work.waits(config.idle_lag) or may_wait):
+            return Sizing(0, (_missing(work) if work.missing else "no records wait",))
         first = replace(sizer, scaled_s=None).size(work, 1, capacity)
-        return replace(first, reasons=("records wait, or the bounds ask for more", *first.reasons))
-    idle_s = -1.0 if state.idle_since_s is None else snapshot.now_s - state.idle_since_s
+        why = may_wait or "records wait, or the bounds ask for more"
+        return replace(first, reasons=(why, *first.reasons))
     if bounds.least == 0 and idle_s >= config.idle_s:
         return Sizing(0, (f"no lag and no records for {config.idle_s:g} s",))
     sizing = sizer.size(work, current, capacity)
-    kept = min(current, bounds.most)
-    if work.missing and sizing.replicas < kept:
-        text = f"{work.missing} partitions have no fresh end or rate: no replica is taken away"
+    kept, unknown = min(current, bounds.most), ""
+    if work.missing:
+        unknown = _missing(work)
+    elif work.is_new:
+        unknown = _may_wait(config, snapshot)
+    if unknown and sizing.replicas < kept:
+        text = f"{unknown}: no replica is taken away"
         return replace(sizing, replicas=kept, reasons=(*sizing.reasons, text))
     return sizing
+
+
+def _without_loads(
+    config: ScaledGroup, work: Work, current: int, bounds: Bounds, idle_s: float
+) -> Sizing:
+    """Return the size of a group of which no partition is known."""
+    if work.missing:
+        why = "the ends of its logs are not known yet"
+    elif not work.absent:
+        # A group that never starts never shows what it reads.
+        why = "the group has no committed offsets, and no topics are named"
+        return Sizing(bounds.clamp(max(1, current)), (f"only the bounds count: {why}",))
+    elif current == 0 or idle_s >= config.idle_s:
+        return Sizing(bounds.clamp(0), ("none of its topics exists",))
+    else:
+        why = "none of its topics exists"
+    return Sizing(bounds.clamp(current), (f"only the bounds count: {why}",))
+
+
+def _may_wait(config: ScaledGroup, snapshot: GroupSnapshot) -> str:
+    """Return why records may wait that are no lag, as the group has not committed; empty: no."""
+    work, runs = snapshot.work, snapshot.workload.replicas or snapshot.members
+    if not work.uncommitted:
+        return ""
+    if config.starts_at is None:
+        return f"{work.uncommitted} partitions have records, no commit and no startsAt"
+    if work.is_new and runs:
+        return "the group has not committed yet"
+    return ""
+
+
+def _fault(config: ScaledGroup, snapshot: GroupSnapshot) -> str:
+    """Return what a person has to set right, such as a name; empty: nothing."""
+    work, named = snapshot.work, config.topics
+    faults = [f"topic {topic} does not exist" for topic in work.absent if topic in named]
+    faults += work.refused
+    if snapshot.members and work.is_new and config.starts_at is None and work.uncommitted:
+        text = f"group {config.group} has members and has not committed yet: startsAt is not set"
+        faults.append(text)
+    if not (work.loads or work.missing or work.absent):
+        faults.append(f"group {config.group} has committed nothing, and no topics are named")
+    return "; ".join(faults)
 
 
 def _proposed(state: ScalingState, wanted: int, current: int) -> ScalingState:
@@ -287,6 +337,17 @@ class Sizer:
         if bounded != replicas:
             reasons.append(f"the bounds are {self.bounds.least} to {self.bounds.most}")
         return replace(sizing, replicas=bounded, reasons=tuple(reasons))
+
+
+def _missing(work: Work) -> str:
+    return f"{work.missing} partitions have no fresh end or rate"
+
+
+def _lost(work: Work) -> tuple[str, ...]:
+    """Return a sentence on what can no longer be read; none if all is there."""
+    if not work.lost:
+        return ()
+    return (f"about {rounded(work.lost)} records were deleted before the group had read them",)
 
 
 def _load(work: Work, capacity: float, needed: int) -> str:

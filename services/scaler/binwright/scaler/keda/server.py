@@ -82,7 +82,7 @@ class ExternalScaler:
         trigger = await self._trigger(request, context)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._first_s):
-                while trigger.unknown and not trigger.target.fault:
+                while trigger.unknown and not trigger.target.problem:
                     await trigger.changed.wait()
         if trigger.unknown:
             await _abort(context, grpc.StatusCode.UNAVAILABLE, trigger.unknown)

@@ -33,6 +33,8 @@ KEDAS = frozenset(
     {"scalerAddress", "enableTLS", "unsafeSsl", "caCert", "tlsClientCert", "tlsClientKey"}
 )
 """Metadata of the connection, which KEDA sends along."""
+KEDAS_RESET = "offsetResetPolicy"
+"""The name of `startsAt` in KEDA's own trigger for Kafka."""
 DEFAULTS = {
     "minReplicas": 0,
     "maxReplicas": 10_000,
@@ -71,6 +73,7 @@ class KedaTrigger:
         target: Its group.
         asked_s: When it was asked for last.
         changed: Set, and replaced, after each decision.
+        whole: Whether all rates were known once, for these metadata.
     """
 
     target: Target
@@ -78,12 +81,12 @@ class KedaTrigger:
     recommendation: Recommendation
     asked_s: float = 0.0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
-    _whole: bool = False  # whether all rates were known once
+    whole: bool = False
 
     def notify(self, _target: Target, _ordered: int | None) -> None:
         """Wake who waits for the next decision."""
         if self.target.verdict is not None and not self.target.verdict.work.missing:
-            self._whole = True
+            self.whole = True
         changed, self.changed = self.changed, asyncio.Event()
         changed.set()
 
@@ -91,11 +94,17 @@ class KedaTrigger:
     def unknown(self) -> str:
         """Return why it is not known what the group needs; empty: it is known.
 
-        Without a rate nothing is known at first: a group that keeps up has no lag to go by.
+        Without a rate nothing is known at first: a group that keeps up has no lag to go by. Later,
+        what is not known takes no replica away; but that there is none to keep is no knowledge.
         """
-        if self.target.fault:
-            return self.target.fault
-        return "" if self._whole else "the rates of the group's partitions are not known yet"
+        if self.target.problem:
+            return self.target.problem
+        if self.target.verdict is None or not self.whole:
+            return "the rates of the group's partitions are not known yet"
+        missing = self.target.verdict.work.missing
+        if missing and not self.replicas:
+            return f"{missing} partitions of the group have no fresh end or rate"
+        return ""
 
     @property
     def replicas(self) -> int:
@@ -127,7 +136,8 @@ class KedaTriggers:
             SettingsError: Its metadata do not hold; names every fault. Or the group is not its
                 namespace's, or there are too many triggers.
         """
-        metadata = dict(ref.metadata)
+        # A value that comes from a Secret's file may end with a newline.
+        metadata = {name: value.strip() for name, value in ref.metadata.items()}
         key = f"keda/{ref.namespace}/{ref.name}/{metadata.get('group', '')}"
         trigger = self._known.get(key)
         if trigger is None or trigger.metadata != metadata:
@@ -135,11 +145,11 @@ class KedaTriggers:
             if trigger is None:
                 self._check_room(ref.namespace, config.group)
                 recommendation = Recommendation()
-                target = Target(key, config, recommendation)
+                target = Target(key, config, recommendation, counts_members=True)
                 trigger = self._known[key] = KedaTrigger(target, metadata, recommendation)
                 target.on_change = trigger.notify
                 log.info("trigger.started", target=key, group=config.group)
-            trigger.target.config, trigger.metadata = config, metadata
+            trigger.target.config, trigger.metadata, trigger.whole = config, metadata, False
             self._request_pass()
         trigger.asked_s = loop_s()
         return trigger
@@ -164,12 +174,14 @@ class KedaTriggers:
 
 def _spec(metadata: dict[str, str]) -> dict[str, object]:
     """Return the spec of a group that metadata name: all of it is text."""
-    if unknown := sorted(metadata.keys() - METADATA - KEDAS):
+    if unknown := sorted(metadata.keys() - METADATA - KEDAS - {KEDAS_RESET}):
         known = ", ".join(sorted(METADATA))
         raise SettingsError(f"unknown metadata: {', '.join(unknown)}; there is {known}")
     if missing := sorted({"group", "recordsPerSecond"} - metadata.keys()):
         raise SettingsError(f"missing metadata: {', '.join(missing)}")
     spec: dict[str, object] = {n: v for n, v in metadata.items() if n in METADATA}
     if topics := metadata.get("topics"):
-        spec["topics"] = [topic.strip() for topic in topics.split(",")]
+        spec["topics"] = topics.split(",")
+    if (reset := metadata.get(KEDAS_RESET)) and spec.setdefault("startsAt", reset) != reset:
+        raise SettingsError(f"{KEDAS_RESET} is {reset}, and startsAt is {spec['startsAt']}")
     return {**DEFAULTS, **spec}

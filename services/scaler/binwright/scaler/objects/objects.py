@@ -284,7 +284,7 @@ def _notable(target: Target) -> Mapping[str, str]:
             proposed += f"; to approve: annotate {APPROVE_ANNOTATION}={verdict.proposal.number}"
     hot = ", ".join(map(str, verdict.hot))
     return {
-        "Fault": target.fault,
+        "Fault": target.problem,
         "AnotherOwner": "" if target.config.paused else verdict.blocked,
         "HotPartitions": f"faster than a replica: {hot}" if hot else "",
         "ChangeProposed": proposed,

@@ -60,9 +60,9 @@ def conditions_of(target: Target) -> list[Condition]:
         text = target.fault or "the first pass is under way"
         return [Condition("Measured", holds=False, reason="Fault", message=text)]
     missing = verdict.work.missing
-    text = f"{missing} partitions have no fresh end or rate" if missing else ""
-    reason = "Missing" if missing else "Fresh"
-    measured = Condition("Measured", holds=not missing, reason=reason, message=text)
+    text = verdict.fault or (f"{missing} partitions have no fresh end or rate" if missing else "")
+    reason = "Unknown" if verdict.fault else "Missing" if missing else "Fresh"
+    measured = Condition("Measured", holds=not text, reason=reason, message=text)
     return [measured, _scaling(target, verdict)]
 
 
