@@ -10,6 +10,8 @@ import pytest
 from tests.integration.topics import create_topic
 
 from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.local.kafka import run_broker
+from binwright.local.server import reserve_port
 from binwright.runtime.settings import KafkaSettings, load_settings
 
 pytestmark = pytest.mark.integration
@@ -162,3 +164,96 @@ async def test_an_audit_without_spark_is_reported(broker: str, tmp_path: Path) -
     done = await asyncio.to_thread(run, "audit", "--topics", "audit.no-spark", *where)
     assert done.returncode == 1
     assert UNUSED in done.stderr
+
+
+def check_one_sentence(done: subprocess.CompletedProcess[str], words: str) -> None:
+    assert done.returncode == 2, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert words in line
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs a command as another user")
+def test_a_user_without_a_name_is_told_what_spark_needs(tmp_path: Path) -> None:
+    """It reads as root does: this Python may lie where nobody else looks."""
+    rights = "+dac_override"
+    done = subprocess.run(
+        (
+            *("setpriv", "--reuid", "1000660000", "--regid", "0", "--clear-groups"),
+            *("--inh-caps", rights, "--ambient-caps", rights),
+            *(sys.executable, "-m", "binwright.cli", "up"),
+            *("--topics", "orders", "--lake", str(tmp_path / "lake")),
+        ),
+        env={name: value for name, value in os.environ.items() if name not in {"USER", "LOGNAME"}},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    check_one_sentence(done, "user id 1000660000 has no name, and Spark does not start without")
+
+
+@pytest.mark.parametrize("command", ["up", "demo"])
+def test_a_home_that_cannot_be_written_is_told_with_the_variable_of_the_cache(
+    command: str, tmp_path: Path
+) -> None:
+    options = ("--topics", "orders", "--lake", str(tmp_path / "lake")) if command == "up" else ()
+    elsewhere = {"HOME": "/proc", "XDG_CACHE_HOME": "", "BINWRIGHT_CACHE": ""}
+    done = run(command, *options, **elsewhere)
+    check_one_sentence(done, "nothing can be kept in /proc/.cache/binwright")
+    assert "BINWRIGHT_CACHE" in done.stderr
+
+
+def test_too_few_files_that_a_process_may_open_are_told(tmp_path: Path) -> None:
+    command = f"ulimit -n 256; exec {sys.executable} -m binwright.cli up --topics a --lake lake"
+    done = subprocess.run(
+        ("bash", "-c", command),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    check_one_sentence(done, "a process may open 256 files here")
+
+
+async def test_a_broker_that_advertises_what_does_not_resolve_is_named_by_every_command(
+    tmp_path: Path,
+) -> None:
+    """Not only by `doctor`: aiokafka and librdkafka would go on trying, without a word."""
+    with reserve_port() as port, reserve_port() as controller:
+        pass
+    elsewhere = f"broker-1.nowhere.invalid:{port}"
+    listeners = f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}"
+    settings = {
+        "listeners": listeners,
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "advertised.listeners": f"PLAINTEXT://{elsewhere}",
+    }
+    address = f"127.0.0.1:{port}"
+    commands = [
+        ("load", "--topics", "orders", "--minutes", "0.1"),
+        (
+            "init",
+            "--topics",
+            "orders",
+            "--lake",
+            str(tmp_path / "lake"),
+            "--output",
+            str(tmp_path / "a.toml"),
+        ),
+        ("brokers", "status"),
+        ("status",),
+        ("monitor",),
+        ("consumer", "--slot", "0"),
+        ("up", "--topics", "orders", "--lake", str(tmp_path / "lake")),
+    ]
+    variables = {"BINWRIGHT_KAFKA__BOOTSTRAP_SERVERS": address, "BINWRIGHT_TOPICS": '["orders"]'}
+    async with run_broker(tmp_path / "broker", port=port, settings=settings):
+        ran = await asyncio.gather(
+            *(asyncio.to_thread(run, *command, **variables) for command in commands)
+        )
+    for command, done in zip(commands, ran, strict=True):
+        assert done.returncode == 1, (command, done.stderr)
+        line, *more = done.stderr.splitlines()
+        assert not more, (command, more)
+        assert f"broker 1 advertises {elsewhere}, which cannot be used from here" in line, command

@@ -122,9 +122,16 @@ async def system(
     *options: str,
     ends_by: signal.Signals = signal.SIGINT,
 ) -> AsyncIterator[Running]:
-    """Run `binwright up` until the block ends, with a settings file in the present directory."""
-    lake, log, file = home / "lake", home / "up.log", home / "up.toml"
+    """Run `binwright up` until the block ends, with a settings file in the present directory.
+
+    As in many a company: behind a proxy that knows nothing of this machine, under a locale without
+    letters beyond ASCII, which the lake's path has.
+    """
+    lake, log, file = home / "lä ke", home / "up.log", home / "up.toml"
     monkeypatch.setenv("PYTHONWARNINGS", "ignore")
+    for proxy in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(proxy, "http://127.0.0.1:9")
+    monkeypatch.setenv("LC_ALL", "C")
     file.write_text("[lake]\nbatch_bytes = 100_000_000\n")
     settings = ("--settings", file.name)
     command = (*BINWRIGHT, "up", *settings, "--topics", "mine", "--lake", str(lake), *options)
@@ -189,7 +196,7 @@ async def test_own_records_land_and_the_same_command_goes_on_with_the_table(
         assert five["clean"]
     end = (tmp_path / "up.log").read_text()
     assert f"{5 * RECORDS:,} rows in {at.lake}/mine" in end
-    assert f"again: binwright up --settings up.toml --topics mine --lake {at.lake}" in end
+    assert f"again: binwright up --settings up.toml --topics mine --lake '{at.lake}'" in end
 
     shutil.rmtree(at.lake / "_up")
     why = refused(tmp_path, "--lake", str(at.lake))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from binwright.local.cache import cache_dir, file_lock
-from binwright.protocol.errors import EmbeddedError
+from binwright.protocol.errors import EmbeddedError, SettingsError
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,12 @@ async def test_a_timeout_names_what_was_waited_for(tmp_path: Path) -> None:
         with pytest.raises(EmbeddedError, match=str(lock)):
             async with file_lock(lock, deadline_s=0):
                 pass
+
+
+def test_a_user_without_a_home_is_told_how_to_name_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless(_: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "expanduser", homeless)
+    with pytest.raises(SettingsError, match="BINWRIGHT_CACHE"):
+        cache_dir({})

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from binwright.local.class_data import (
     MAX_ARCHIVES,
@@ -103,3 +104,27 @@ def test_another_jar_or_java_means_another_archive(
     classpath[0].write_text("")
     newer = Java(java.binary, "17", "17 of somebody else", "PATH")
     assert class_data_archive("broker", newer, classpath, tmp_path).file != archive.file
+
+
+def test_an_archive_of_another_user_is_used_as_it_is(
+    archive: ClassDataArchive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive.file.parent.mkdir(parents=True)
+    archive.file.touch()
+
+    def refused(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "utime", refused)
+    assert f"-XX:SharedArchiveFile={archive.file}" in archive.options()
+
+
+async def test_a_cache_that_cannot_be_written_disturbs_no_server(
+    archive: ClassDataArchive,
+) -> None:
+    archive.file.parent.parent.parent.mkdir(exist_ok=True)
+    archive.file.parent.parent.touch()  # a file where the cache's directory would be
+    archive.class_list.write_text("java/lang/Object id: 0\n")
+    with capture_logs() as logs:
+        async with archive_in_background(archive, after_s=0):
+            await until(lambda: any(each["event"] == "archive.failed" for each in logs))

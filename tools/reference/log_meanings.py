@@ -177,6 +177,9 @@ MEANINGS = CONTROL_MEANINGS | {
         "A monitor stopped publishing; the controller follows another, or keeps the assignment if "
         "there is none."
     ),
+    "name.unresolved": (
+        "A host's name did not resolve before its connection was given up; that is told apart."
+    ),
     "needs.delayed": "The needs topic cannot be read at the moment; what was read last holds.",
     "needs.read": "The set of topics that groups want measured has changed.",
     "needs.unreadable": (

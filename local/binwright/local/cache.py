@@ -3,23 +3,50 @@
 import asyncio
 import fcntl
 import os
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from binwright.protocol.errors import EmbeddedError
+from binwright.protocol.errors import EmbeddedError, SettingsError
 
 LOCK_POLL_S = 0.1
+CACHE_VARIABLE = "BINWRIGHT_CACHE"
 
 
 def cache_dir(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the cache's directory, which need not exist: ours, the desktop's, or the home's."""
-    if own := environment.get("BINWRIGHT_CACHE"):
-        return Path(own).expanduser().absolute()
-    # The XDG rules say that a relative path there is to be ignored.
-    shared = Path(environment.get("XDG_CACHE_HOME", ""))
-    home = Path(environment.get("HOME") or "~").expanduser()
-    return (shared if shared.is_absolute() else home / ".cache") / "binwright"
+    """Return the cache's directory, which need not exist: ours, the desktop's, or the home's.
+
+    Raises:
+        SettingsError: None is named, and this user has no home.
+    """
+    try:
+        if own := environment.get(CACHE_VARIABLE):
+            return Path(own).expanduser().absolute()
+        # The XDG rules say that a relative path there is to be ignored.
+        shared = Path(environment.get("XDG_CACHE_HOME", ""))
+        if shared.is_absolute():
+            return shared / "binwright"
+        return Path(environment.get("HOME") or "~").expanduser() / ".cache" / "binwright"
+    except RuntimeError as exc:
+        raise SettingsError(
+            f"this user has no home to keep jars in: name a directory by {CACHE_VARIABLE}"
+        ) from exc
+
+
+@contextmanager
+def written_cache() -> Iterator[None]:
+    """Translate errors of writing to the cache: say which directory it is, and how to name another.
+
+    Raises:
+        SettingsError: It cannot be written.
+    """
+    try:
+        yield
+    except OSError as exc:
+        raise SettingsError(
+            f"nothing can be kept in {cache_dir()} ({exc.strerror or exc}: {exc.filename}): name a "
+            f"directory that this user may write by {CACHE_VARIABLE}"
+        ) from exc
 
 
 @asynccontextmanager

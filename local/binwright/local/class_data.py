@@ -11,7 +11,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +19,8 @@ import structlog
 
 from binwright.local.cache import cache_dir, file_lock
 from binwright.local.child import Command, run_to_end
-from binwright.local.java import Java, write_arguments
-from binwright.protocol.errors import EmbeddedError
-from binwright.runtime.environment import clean_environment
+from binwright.local.java import Java, java_environment, write_arguments
+from binwright.protocol.errors import EmbeddedError, SettingsError
 
 DUMP_S = 900.0  # 6 s for the broker's and 30 s for Spark's, on an idle machine
 MAX_ARCHIVES = 4  # archives of one kind: other virtual environments, other Javas
@@ -43,7 +42,8 @@ class ClassDataArchive:
         """Return what the server's JVM is told: to use the archive, or to list its classes."""
         if not self.file.exists():
             return (f"-XX:DumpLoadedClassList={self.class_list}",)
-        os.utime(self.file)  # the longest unused goes first
+        with suppress(OSError):  # a cache that is another's, or part of an image
+            os.utime(self.file)  # the longest unused goes first
         # A JVM that finds the archive unfit says so in its log and starts without.
         return (f"-XX:SharedArchiveFile={self.file}", "-Xshare:auto")
 
@@ -85,7 +85,7 @@ async def _make(archive: ClassDataArchive, after_s: float) -> None:
         async with file_lock(archive.file.with_suffix(".lock"), deadline_s=0):
             if not _settled(archive):
                 await _dump(archive)
-    except EmbeddedError as exc:  # never a reason to disturb a server that runs
+    except (EmbeddedError, OSError, SettingsError) as exc:  # no reason to disturb a server
         _log.warning("archive.failed", archive=str(archive.file), reason=str(exc))
 
 
@@ -130,7 +130,7 @@ def _prepared(archive: ClassDataArchive, scratch: Path) -> Command:
         argv=(str(archive.java.binary), arguments),
         directory=scratch,
         log=scratch / "dump.log",
-        environment=clean_environment({}),
+        environment=java_environment({}),
         nice=LOWEST,
     )
 

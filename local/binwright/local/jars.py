@@ -20,7 +20,7 @@ from xml.sax.saxutils import quoteattr
 
 import structlog
 
-from binwright.local.cache import file_lock
+from binwright.local.cache import file_lock, written_cache
 from binwright.local.child import Child, Command
 from binwright.local.java import Java
 from binwright.local.server import ProgressCallback
@@ -107,11 +107,13 @@ async def ensure_jars(
     record to trust. Processes that come at once fetch once.
 
     Raises:
+        SettingsError: The cache cannot be written.
         EmbeddedError: A fetched jar is not the one that is pinned, or could not be had.
     """
     if await asyncio.to_thread(_missing, artifacts, directory):
-        async with file_lock(directory / ".lock", deadline_s=LOCK_S):
-            await _fetch_missing(artifacts, directory, fetch, pause_s)
+        with written_cache():
+            async with file_lock(directory / ".lock", deadline_s=LOCK_S):
+                await _fetch_missing(artifacts, directory, fetch, pause_s)
     return tuple(directory / a.file_name for a in artifacts)
 
 

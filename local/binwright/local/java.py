@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -84,9 +85,19 @@ async def _ask(binary: Path) -> str:
     with TemporaryDirectory(prefix="binwright-java-") as scratch:
         log = Path(scratch) / "version"
         argv = (str(binary), "-XX:-UsePerfData", "-version")
-        command = Command("java -version", argv, Path(scratch), log, clean_environment({}))
+        command = Command("java -version", argv, Path(scratch), log, java_environment({}))
         await run_to_end(command, deadline_s=PROBE_S)
         return log.read_text(errors="replace")
+
+
+def java_environment(own: Mapping[str, str]) -> dict[str, str]:
+    """Return what a JVM sees of the environment, and its `own`; see `clean_environment`.
+
+    Java opens files by the locale's encoding, which `-Dfile.encoding` does not change: without
+    UTF-8 it finds no path with a letter beyond ASCII. Elsewhere than on Linux it is UTF-8 anyway.
+    """
+    utf8 = {"LC_ALL": "C.UTF-8"} if sys.platform == "linux" else {}
+    return clean_environment({**utf8, **own})
 
 
 # To stdout, which is the server's log file; both servers bring log4j 2.

@@ -15,7 +15,15 @@ from binwright.local.cache import cache_dir
 from binwright.local.child import Child, Command, run_to_end
 from binwright.local.class_data import ClassDataArchive, archive_in_background, class_data_archive
 from binwright.local.jars import ensure_jars, ivy_fetch, locked_jars
-from binwright.local.java import LOG4J, Java, find_java, quick_jvm_flags, write_arguments
+from binwright.local.java import (
+    LOG4J,
+    Java,
+    find_java,
+    java_environment,
+    quick_jvm_flags,
+    write_arguments,
+)
+from binwright.local.machine import check_descriptors
 from binwright.local.server import (
     HOST,
     ProgressCallback,
@@ -26,7 +34,6 @@ from binwright.local.server import (
     run_directory,
 )
 from binwright.protocol.errors import EmbeddedError
-from binwright.runtime.environment import clean_environment
 
 TITLE = "the Kafka broker"
 READY_S = 120.0
@@ -100,7 +107,13 @@ async def run_broker(
 
 
 async def ensure_kafka(progress: ProgressCallback) -> tuple[Java, tuple[Path, ...]]:
-    """Return a Java and Kafka's jars, fetched if they are not there; raise `EmbeddedError`."""
+    """Return a Java and Kafka's jars, fetched if they are not there.
+
+    Raises:
+        SettingsError: This machine does not let a broker run.
+        EmbeddedError: They could not be had.
+    """
+    check_descriptors()
     java = await find_java()
     fetch = ivy_fetch(java, "Kafka's", progress)
     return java, await ensure_jars(locked_jars("kafka"), cache_dir() / "jars" / "kafka", fetch)
@@ -194,7 +207,7 @@ async def _format(home: Path, archive: ClassDataArchive, cluster: str) -> None:
         argv=(str(archive.java.binary), arguments),
         directory=home,
         log=home / "format.log",
-        environment=clean_environment({}),
+        environment=java_environment({}),
     )
     code, child = await run_to_end(work, deadline_s=FORMAT_S)
     if code:
@@ -217,7 +230,7 @@ def broker_command(
         argv=(str(archive.java.binary), arguments),
         directory=home,
         log=home / "broker.log",
-        environment=clean_environment({}),
+        environment=java_environment({}),
         nice=nice,
     )
 

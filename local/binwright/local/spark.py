@@ -11,7 +11,16 @@ from binwright.local.cache import cache_dir
 from binwright.local.child import Child, Command
 from binwright.local.class_data import ClassDataArchive, archive_in_background, class_data_archive
 from binwright.local.jars import Fetch, ensure_jars, ivy_fetch, locked_jars, pyspark_jars_dir
-from binwright.local.java import LOG4J, Java, find_java, jvm_flags, write_arguments, write_private
+from binwright.local.java import (
+    LOG4J,
+    Java,
+    find_java,
+    java_environment,
+    jvm_flags,
+    write_arguments,
+    write_private,
+)
+from binwright.local.machine import check_descriptors, check_user
 from binwright.local.server import (
     HOST,
     ProgressCallback,
@@ -121,8 +130,11 @@ async def run_spark(
         progress: Told in words what goes on.
 
     Raises:
+        SettingsError: This machine does not let a Spark run.
         EmbeddedError: Java, the jars, the port or the server could not be had.
     """
+    check_descriptors()
+    check_user()
     java = await find_java()
     delta = await delta_jars(java, progress)
     with reserve_port(port) as listener:
@@ -278,7 +290,7 @@ def spark_flags(directory: Path) -> tuple[str, ...]:
 
 def spark_environment() -> dict[str, str]:
     """Return the environment of a Spark process that is bound to 127.0.0.1."""
-    return clean_environment(
+    return java_environment(
         {
             "SPARK_HOME": str(pyspark_jars_dir().parent),
             "SPARK_LOCAL_IP": HOST,

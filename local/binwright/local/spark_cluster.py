@@ -16,6 +16,7 @@ import orjson
 from binwright.local.child import Child, Command
 from binwright.local.jars import pyspark_jars_dir
 from binwright.local.java import LOG4J, Java, find_java, write_arguments
+from binwright.local.machine import check_descriptors, check_user
 from binwright.local.server import (
     HOST,
     ProgressCallback,
@@ -79,8 +80,11 @@ async def run_spark_cluster(
         progress: Told in words what goes on.
 
     Raises:
+        SettingsError: This machine does not let a Spark run.
         EmbeddedError: Java, the jars, a port or a process could not be had.
     """
+    check_descriptors()
+    check_user()
     java = await find_java()
     jars = classpath(await delta_jars(java, progress))
     async with AsyncExitStack() as stack:

@@ -11,6 +11,7 @@ import typer
 
 from binwright.cli.lazy_group import lazy_app
 from binwright.protocol.errors import ExternalError, SettingsError, UserError
+from binwright.runtime.environment import keep_loopback_direct
 from binwright.runtime.run import EXIT_FAILED, print_error, print_usage_error
 
 PANELS: Mapping[str, Mapping[str, str]] = {
@@ -119,6 +120,7 @@ def take_settings(arguments: Sequence[str]) -> list[str]:
 
 def main() -> None:
     """Run the command line; faults of the user or of a server are printed without a traceback."""
+    keep_loopback_direct()
     try:
         app(take_settings(sys.argv[1:]))
     except UserError as exc:

@@ -23,10 +23,10 @@ from aiokafka.errors import (
     UnknownTopicOrPartitionError,
     for_code,
 )
+from aiokafka.protocol.admin import ApiVersionRequest
 from aiokafka.protocol.api import Request, Response
-from aiokafka.protocol.metadata import MetadataRequest
 
-from binwright.kafka.aiokafka_patches import inner_client
+from binwright.kafka.aiokafka_patches import inner_client, keep_to_own_topics
 from binwright.kafka.connection_faults import (
     ConnectionFault,
     connection_fault,
@@ -54,6 +54,8 @@ NO_LEADER = -1
 """The leader of a partition that has none."""
 LATEST, EARLIEST = -1, -2
 DIAGNOSIS_S = 5.0
+PROMPT_S = 2.0
+"""A client that has started later looks for the reason."""
 CLOSE_S = 5.0
 
 
@@ -95,35 +97,87 @@ def translate_errors(doing: str) -> Iterator[None]:
         raise BrokerUnavailable(f"{doing}: {reason_of(exc)}") from exc
 
 
-async def unreachable_error(kafka: KafkaSettings, exc: BaseException) -> BrokerUnavailable:
-    """Return the error for a failed start: the address, the reason, and what to check.
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How the servers of the settings, and the brokers that they name, are reached from here."""
 
-    aiokafka raises "unable to bootstrap" without the reason (such as a wrong password), so each
-    server is connected to once more. `exc` is the reason if that succeeds.
+    bootstrap: Mapping[str, ConnectionFault | None]
+    """Address -> why that server cannot be used; None: it can."""
+    advertised: Mapping[int, tuple[str, ConnectionFault | None]]
+    """Broker -> the address that it advertises, and why it cannot be used there."""
+    versions: Response | None
+    """What one broker supports."""
+
+
+async def reach(kafka: KafkaSettings) -> Reached:
+    """Connect to each server and to each broker, one connection each.
+
+    Raises:
+        SettingsError: A certificate, key, password or token cannot be read.
     """
-    hosts = collect_hosts(kafka.bootstrap_servers)
-    tried = await asyncio.gather(*(_try_connection(kafka, *host) for host in hosts))
-    faults = {
-        f"{host}:{port}": fault
-        for (host, port, _), fault in zip(hosts, tried, strict=True)
-        if fault
+    hosts = [
+        (host, port) for host, port, _ in collect_hosts(kafka.bootstrap_servers, randomize=False)
+    ]
+    replies = await asyncio.gather(*(ask_server(kafka, *host, Metadata([])) for host in hosts))
+    bootstrap = {
+        f"{host}:{port}": reply if isinstance(reply, ConnectionFault) else None
+        for (host, port), reply in zip(hosts, replies, strict=True)
     }
+    metadata: Any = next((r for r in replies if not isinstance(r, ConnectionFault)), None)
+    if metadata is None:
+        return Reached(bootstrap, {}, None)
+    brokers = {number: (host, port) for number, host, port, *_ in sorted(metadata.brokers)}
+    versions = await asyncio.gather(
+        *(ask_server(kafka, *address, ApiVersionRequest()) for address in brokers.values())
+    )
+    advertised = {
+        number: (f"{host}:{port}", reply if isinstance(reply, ConnectionFault) else None)
+        for (number, (host, port)), reply in zip(brokers.items(), versions, strict=True)
+    }
+    first = next((each for each in versions if not isinstance(each, ConnectionFault)), None)
+    return Reached(bootstrap, advertised, first)
+
+
+async def check_advertised(kafka: KafkaSettings) -> None:
+    """Check that a broker can be used at the address that it advertises, if any names itself.
+
+    Raises:
+        BrokerUnavailable: None can.
+        SettingsError: A certificate, key, password or token cannot be read.
+    """
+    reached = await reach(kafka)
+    if reached.advertised and all(fault for _, fault in reached.advertised.values()):
+        raise _unusable(kafka, reached, "")
+
+
+async def unreachable_error(kafka: KafkaSettings, exc: BaseException) -> BrokerUnavailable:
+    """Return the error where Kafka cannot be used: the address, the reason, and what to check.
+
+    aiokafka raises "unable to bootstrap" or "not ready" without the reason (such as a wrong
+    password, or a name that does not resolve), so each server and each broker is connected to once
+    more. `exc` is the reason if that succeeds.
+    """
+    return _unusable(kafka, await reach(kafka), reason_of(exc))
+
+
+def _unusable(kafka: KafkaSettings, reached: Reached, otherwise: str) -> BrokerUnavailable:
+    faults = {server: fault for server, fault in reached.bootstrap.items() if fault}
     reasons = [f"{server}: {fault.reason}" for server, fault in faults.items()]
     checks = [fault.check for fault in faults.values()]
+    if not faults:
+        for broker, (address, fault) in reached.advertised.items():
+            if fault is not None:
+                reasons.append(
+                    f"broker {broker} advertises {address}, which cannot be used from here: "
+                    f"{fault.reason}"
+                )
+                checks.append(fault.check or "advertised.listeners of the broker, and the network")
     if not all(checks) or not checks:
         checks = general_checks(kafka)
     return BrokerUnavailable(
-        f"Kafka cannot be used: {'; '.join(reasons) or reason_of(exc)}. "
+        f"Kafka cannot be used: {'; '.join(reasons) or otherwise}. "
         f"Check {', '.join(dict.fromkeys(checks))}."
     )
-
-
-async def _try_connection(
-    kafka: KafkaSettings, host: str, port: int, _family: int
-) -> ConnectionFault | None:
-    """Return why this server cannot be used; None if it can."""
-    reply = await ask_server(kafka, host, port, MetadataRequest([]))
-    return reply if isinstance(reply, ConnectionFault) else None
 
 
 async def ask_server(
@@ -145,6 +199,32 @@ async def ask_server(
                 conn.close()
     except (KafkaError, OSError) as exc:
         return connection_fault(exc, kafka)
+
+
+async def start_client(client: Any, kafka: KafkaSettings) -> None:
+    """Start an aiokafka consumer or producer that knows its own topics only.
+
+    aiokafka waits for brokers whose advertised address nobody can use, as for any that is away: so
+    a start that takes longer than `PROMPT_S` is looked into.
+
+    Raises:
+        BrokerUnavailable: Kafka cannot be used; says what to check. The client is stopped.
+    """
+    keep_to_own_topics(client)
+    starting = asyncio.ensure_future(client.start())
+    try:
+        async with asyncio.timeout(kafka.request_timeout_s):
+            await asyncio.wait({starting}, timeout=PROMPT_S)
+            if not starting.done():
+                await check_advertised(kafka)
+            await asyncio.shield(starting)
+    except BaseException as exc:
+        starting.cancel()
+        await asyncio.wait({starting})
+        await stop_client(client)
+        if isinstance(exc, (KafkaError, OSError)):  # a time-out is an OSError
+            raise await unreachable_error(kafka, exc) from exc
+        raise
 
 
 async def stop_client(client: Any) -> None:
@@ -247,7 +327,7 @@ class ClusterClient:
         return await self.send_request((await self._metadata(())).controller_id, request)
 
     async def ask_any(self, request: Request[Any]) -> Response:
-        """Send a request that any broker can answer; raise like `send_request`."""
+        """Send a request that any broker can answer; raise like `send_request`, and say why."""
         client = await self._opened()
         brokers = [broker.nodeId for broker in client.cluster.brokers()]
         # The broker that answered last comes first: a random one may be one that hangs.
@@ -264,7 +344,7 @@ class ClusterClient:
                 self._answering = broker
                 return answer
         await self.close()  # so that the next request begins at the bootstrap servers
-        raise BrokerUnavailable(f"no broker answers: {'; '.join(faults)}")
+        raise await unreachable_error(self._kafka, BrokerUnavailable("; ".join(faults)))
 
     async def _metadata(
         self, topics: Collection[str] | None, ids: dict[str, str] | None = None

@@ -3,22 +3,21 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Self
+from typing import Self
 
 import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from binwright.kafka.aiokafka_patches import abandon_producer, keep_to_own_topics
+from binwright.kafka.aiokafka_patches import abandon_producer
 from binwright.kafka.client import (
     CLOSE_S,
     EARLIEST,
     LATEST,
     ClusterClient,
     client_options,
-    stop_client,
+    start_client,
     translate_errors,
-    unreachable_error,
 )
 from binwright.kafka.leaders import LogOffsets
 from binwright.kafka.readers import KafkaReader, SharedConsumer, check_within
@@ -131,7 +130,7 @@ class KafkaControlTopics:
                     compression_type="lz4",
                     max_request_size=LARGEST_RECORD,
                 )
-                await _start(producer, self._kafka)
+                await start_client(producer, self._kafka)
                 self._producer = producer
             return self._producer
 
@@ -195,7 +194,7 @@ class KafkaControlTopics:
             fetch_max_wait_ms=self._fetch_wait_ms or FETCH_WAIT_MS,
             fetch_min_bytes=GATHERED_BYTES if self._fetch_wait_ms else 1,
         )
-        await _start(consumer, self._kafka)
+        await start_client(consumer, self._kafka)
         return consumer
 
     async def _close_unused(self, shared: SharedConsumer) -> None:
@@ -233,18 +232,6 @@ class KafkaControlTopics:
     async def describe(self, topic: str, names: Collection[str]) -> TopicDescription:
         """Return how a topic is set up; see the port."""
         return await describe_topic(self._cluster, topic, names)
-
-
-async def _start(client: Any, kafka: KafkaSettings) -> None:
-    keep_to_own_topics(client)
-    try:
-        async with asyncio.timeout(kafka.request_timeout_s):
-            await client.start()
-    except BaseException as exc:
-        await stop_client(client)
-        if isinstance(exc, (KafkaError, OSError)):  # a time-out is an OSError
-            raise await unreachable_error(kafka, exc) from exc
-        raise
 
 
 async def _close_producer(producer: AIOKafkaProducer) -> None:

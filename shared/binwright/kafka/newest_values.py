@@ -10,8 +10,7 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import KafkaError
 
-from binwright.kafka.aiokafka_patches import keep_to_own_topics
-from binwright.kafka.client import client_options, stop_client, unreachable_error
+from binwright.kafka.client import client_options, start_client, stop_client
 from binwright.kafka.connection_faults import reason_of
 from binwright.runtime.settings import KafkaSettings
 
@@ -105,12 +104,8 @@ async def open_newest_values(kafka: KafkaSettings) -> AsyncIterator[NewestValues
         fetch_max_bytes=FETCH_BYTES,
         fetch_max_wait_ms=FETCH_WAIT_MS,
     )
-    keep_to_own_topics(consumer)
+    await start_client(consumer, kafka)
     try:
-        try:
-            await consumer.start()
-        except (KafkaError, OSError) as exc:
-            raise await unreachable_error(kafka, exc) from exc
         yield NewestValues(consumer)
     finally:
         await stop_client(consumer)

@@ -16,7 +16,7 @@ from random import Random
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from binwright.kafka.client import unreachable_error
+from binwright.kafka.client import check_advertised, unreachable_error
 from binwright.kafka.credentials import sasl_password
 from binwright.kafka.tokens import token_source
 from binwright.protocol.errors import BrokerUnavailable, SettingsError, StreamError, TopicMissing
@@ -140,6 +140,7 @@ async def run_load(
     """
     if not stream:
         raise StreamError("the stream is empty: not one measurement")
+    await check_advertised(kafka)  # librdkafka would go on trying, without a word
     loop = asyncio.get_running_loop()
 
     def begin(number: int, row: Row) -> None:

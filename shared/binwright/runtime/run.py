@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 import stat
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
@@ -22,6 +23,7 @@ EXIT_INTERRUPTED = 130  # a signal ended it before there was a result
 
 async def _until_signalled(main: Callable[[], Awaitable[None]]) -> None:
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_without_late_names)
     task = asyncio.ensure_future(main())
     requested = False
 
@@ -42,6 +44,17 @@ async def _until_signalled(main: Callable[[], Awaitable[None]]) -> None:
     except asyncio.CancelledError:
         if not requested:  # a cancellation without a signal is an error
             raise
+
+
+def _without_late_names(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log what nobody awaits, but for names that did not resolve in time.
+
+    uvloop leaves the look-up of a connection that was given up: its caller has the time-out.
+    """
+    if isinstance(error := context.get("exception"), socket.gaierror):
+        log.debug("name.unresolved", reason=str(error))
+    else:
+        loop.default_exception_handler(context)
 
 
 def _leave_terminal() -> None:

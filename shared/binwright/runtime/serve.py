@@ -8,6 +8,7 @@ from typing import TypeVar
 import structlog
 
 from binwright.protocol.errors import UserError
+from binwright.runtime.environment import keep_loopback_direct
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import print_usage_error, run
 from binwright.runtime.settings import ProgramSettings, load, readable_password
@@ -50,6 +51,7 @@ def run_service(
 
 def serve(work: Callable[[Program], Awaitable[None]], program: type[Program]) -> int:
     """Run `work` with the settings of the file and the environment; return the exit code."""
+    keep_loopback_direct()
     try:
         settings = load(program)
     except UserError as exc:

@@ -8,6 +8,7 @@ import grpc
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql.connect.client import DefaultChannelBuilder
 
+from binwright.runtime.environment import grpc_proxy
 from binwright.runtime.spark_url import CA_FILE, CLEARTEXT
 
 _IF_REFUSED = (
@@ -26,7 +27,7 @@ OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def refusal(exc: BaseException, line: str) -> str | None:
-    """Return what is wrong and what to check if client or server refuses the other; else None.
+    """Return what is wrong and what to check if that is known; else None.
 
     Args:
         exc: The client's error.
@@ -39,6 +40,11 @@ def refusal(exc: BaseException, line: str) -> str | None:
         return f"refuses this client ({line}). {_IF_REFUSED}"
     if status == "UNAVAILABLE" and any(words in line for words in _UNTRUSTED):
         return f"cannot be trusted ({line}). {_IF_UNTRUSTED}"
+    if status == "UNAVAILABLE" and (proxy := grpc_proxy()):
+        return (
+            f"does not answer ({line}). Check that it runs, and, since {proxy} is set, that the "
+            "proxy lets gRPC through or that no_proxy names the server's host"
+        )
     return None
 
 

@@ -12,13 +12,12 @@ from binwright.consumer.decide.doctor.rights import missing_rights
 from binwright.consumer.decoding.registry import SchemaRegistry
 from binwright.consumer.doctor.kafka_checks import (
     Seen,
-    Servers,
-    look_at_servers,
     look_at_topics,
     sent_apis,
 )
 from binwright.consumer.doctor.lake_checks import CLIENT, ProbeFile, Server, probe_file
-from binwright.kafka.connection_faults import general_checks
+from binwright.kafka.client import Reached, reach
+from binwright.kafka.connection_faults import ConnectionFault, general_checks
 from binwright.kafka.control_records import LANDING_PARTITIONS
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.rights import Service, rights
@@ -41,7 +40,7 @@ async def examine(settings: Settings, services: Collection[Service], report: Rep
         report: Called with what is found.
     """
     async with asyncio.TaskGroup() as tasks:
-        servers = tasks.create_task(within("kafka", look_at_servers(settings.kafka)))
+        servers = tasks.create_task(within("kafka", reach(settings.kafka)))
         seen = tasks.create_task(_seen(servers, settings))
         works = (
             _brokers(servers, settings),
@@ -68,16 +67,16 @@ async def within(check: str, work: Awaitable[T]) -> T | Finding:
 # --- Kafka ---------------------------------------------------------------------------------------
 
 
-async def _seen(servers: Awaitable[Servers | Finding], settings: Settings) -> Seen | Finding:
+async def _seen(servers: Awaitable[Reached | Finding], settings: Settings) -> Seen | Finding:
     found = await servers
-    if isinstance(found, Finding) or not any(not each.reason for each in found.bootstrap):
+    if isinstance(found, Finding) or all(found.bootstrap.values()):
         return skipped("topics", "Kafka cannot be used")
-    if found.advertised and all(each.reason for each in found.advertised.values()):
+    if found.advertised and all(fault for _, fault in found.advertised.values()):
         return skipped("topics", "no broker can be reached at the address that it advertises")
     return await within("topics", look_at_topics(settings))
 
 
-async def _brokers(servers: Awaitable[Servers | Finding], settings: Settings) -> Sequence[Finding]:
+async def _brokers(servers: Awaitable[Reached | Finding], settings: Settings) -> Sequence[Finding]:
     found = await servers
     file = settings.kafka.ssl_certificate_file
     own = [brokers.certificate(str(file), valid_s(file))] if file else []
@@ -86,9 +85,17 @@ async def _brokers(servers: Awaitable[Servers | Finding], settings: Settings) ->
     if isinstance(found, Finding):
         return [found, *own]
     general = ", ".join(general_checks(settings.kafka))
-    findings = [*brokers.servers(found.bootstrap, general), *own]
-    findings += brokers.advertised(found.advertised)
-    return [*findings, *(brokers.apis(found.supported, sent_apis()) if found.supported else ())]
+    bootstrap = [_kafka_server(*each) for each in found.bootstrap.items()]
+    advertised = {number: _kafka_server(*each) for number, each in found.advertised.items()}
+    findings = [*brokers.servers(bootstrap, general), *own, *brokers.advertised(advertised)]
+    if found.versions is None:
+        return findings
+    supported = {key: (oldest, newest) for key, oldest, newest in found.versions.api_versions}
+    return [*findings, *brokers.apis(supported, sent_apis())]
+
+
+def _kafka_server(address: str, fault: ConnectionFault | None) -> brokers.Server:
+    return brokers.Server(address, *(() if fault is None else (fault.reason, fault.check)))
 
 
 async def _topics(seen: Awaitable[Seen | Finding], settings: Settings) -> Sequence[Finding]:

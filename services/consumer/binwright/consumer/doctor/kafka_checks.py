@@ -5,9 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aiokafka.conn import collect_hosts
 from aiokafka.protocol.admin import (
-    ApiVersionRequest,
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DescribeConfigsRequest,
@@ -18,11 +16,10 @@ from aiokafka.protocol.group import HeartbeatRequest, JoinGroupRequest, SyncGrou
 from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.protocol.transaction import InitProducerIdRequest
 
-from binwright.consumer.decide.doctor.brokers import SIZES, Api, Server
+from binwright.consumer.decide.doctor.brokers import SIZES, Api
 from binwright.consumer.decide.doctor.rights import Permitted
 from binwright.consumer.decide.doctor.topics import CONFIGS, Topic
-from binwright.kafka.client import ClusterClient, ask_server
-from binwright.kafka.connection_faults import ConnectionFault
+from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_records import LANDING_PARTITIONS
 from binwright.kafka.frames import ListOffsets, Metadata
 from binwright.kafka.group_requests import FindCoordinators
@@ -36,7 +33,7 @@ from binwright.kafka.permitted import (
 from binwright.kafka.topics import refused_creations, topic_configs
 from binwright.protocol.rights import Names
 from binwright.protocol.selection import CONTROLLERS_SUFFIX
-from binwright.runtime.settings import KafkaSettings, Settings
+from binwright.runtime.settings import Settings
 
 ANSWER_S = 10.0  # of one broker
 
@@ -67,59 +64,6 @@ def sent_apis() -> Sequence[Api]:
         Api(name, kind.API_KEY, [struct.API_VERSION for struct in kind._CLASSES])  # noqa: SLF001 - aiokafka has no other way
         for name, kind in SENT.items()
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class Servers:
-    """How brokers are reached.
-
-    Attributes:
-        bootstrap: The servers of the settings.
-        advertised: Each broker of the cluster, at the address that it advertises.
-        supported: Kind of request -> the oldest and the newest version, of one broker.
-    """
-
-    bootstrap: Sequence[Server]
-    advertised: Mapping[int, Server]
-    supported: Mapping[int, tuple[int, int]]
-
-
-async def look_at_servers(kafka: KafkaSettings) -> Servers:
-    """Connect to each server and to each broker, one connection each.
-
-    Raises:
-        SettingsError: A certificate, key, password or token cannot be read.
-    """
-    hosts = [
-        (host, port) for host, port, _ in collect_hosts(kafka.bootstrap_servers, randomize=False)
-    ]
-    replies = await asyncio.gather(
-        *(ask_server(kafka, *host, Metadata([])) for host in hosts),
-    )
-    bootstrap = [_server(*host, reply) for host, reply in zip(hosts, replies, strict=True)]
-    working = [reply for reply in replies if not isinstance(reply, ConnectionFault)]
-    if not working:
-        return Servers(bootstrap, {}, {})
-    first: Any = working[0]
-    brokers = {number: (host, port) for number, host, port, *_ in sorted(first.brokers)}
-    versions: list[Any] = await asyncio.gather(
-        *(ask_server(kafka, *address, ApiVersionRequest()) for address in brokers.values())
-    )
-    advertised = {
-        number: _server(*address, reply)
-        for (number, address), reply in zip(brokers.items(), versions, strict=True)
-    }
-    supported = next((each for each in versions if not isinstance(each, ConnectionFault)), None)
-    ranges = {} if supported is None else {k: (a, b) for k, a, b in supported.api_versions}
-    return Servers(bootstrap, advertised, ranges)
-
-
-def _server(host: str, port: int, reply: object) -> Server:
-    match reply:
-        case ConnectionFault(reason=reason, check=check):
-            return Server(f"{host}:{port}", reason, check)
-        case _:
-            return Server(f"{host}:{port}")
 
 
 @dataclass(frozen=True, slots=True)

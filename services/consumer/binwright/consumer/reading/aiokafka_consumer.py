@@ -10,16 +10,14 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as KafkaPartition
-from aiokafka.errors import KafkaError
 
 from binwright.kafka.aiokafka_patches import (
     fetcher_has_died,
     hasten_first_fetches,
-    keep_to_own_topics,
     known_topics,
 )
 from binwright.kafka.batches import Limits
-from binwright.kafka.client import client_options, stop_client, unreachable_error
+from binwright.kafka.client import client_options, start_client, stop_client
 from binwright.kafka.decoding import Watch, install_decoder, watch
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
@@ -75,11 +73,7 @@ class AssignedConsumer:
             fetch_min_bytes=MIN_FETCH_BYTES,
             client_rack=self._zone,
         )
-        keep_to_own_topics(self._consumer)
-        try:
-            await self._consumer.start()
-        except (KafkaError, OSError) as exc:
-            raise await unreachable_error(self._kafka, exc) from exc
+        await start_client(self._consumer, self._kafka)
         self._first = hasten_first_fetches(self._consumer)
 
     async def close(self) -> None:
