@@ -35,6 +35,7 @@ def test_a_consumer_reports_metrics_of_itself_and_of_the_tables_it_writes() -> N
         bad={(TYPED, "malformed"): 2, (TYPED, "incompatible"): 1},
         versions={TYPED: 4},
         requests={"failed": 3},
+        schema_faults={TYPED: 9},
     )
     samples = list(consumer_samples("eu", report, 12_000, totals, Timings()))
     found = {(s.name, s.labels.get("slot", s.labels.get("topic"))): s.value for s in samples}
@@ -45,6 +46,7 @@ def test_a_consumer_reports_metrics_of_itself_and_of_the_tables_it_writes() -> N
     assert found["binwright_consumer_registry_requests_total", "2"] == 3
     assert found["binwright_consumer_decoding_seconds_total", "2"] == 0.5
     assert found["binwright_consumer_schema_version", "2"] == 4
+    assert found["binwright_consumer_schema_faults_total", "2"] == 9
     bad = {s.labels["kind"]: s.value for s in samples if "kind" in s.labels}
     assert bad == {"malformed": 2, "incompatible": 1}
     assert found["binwright_table_age_seconds", "orders"] == 4.0

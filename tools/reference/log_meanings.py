@@ -267,6 +267,10 @@ MEANINGS = CONTROL_MEANINGS | {
         "A version of a subject has no columns, or gives one another type than an older version: "
         "values that do not fit are bad."
     ),
+    "schema.refused": (
+        "A schema of a table's subject cannot be used: the topic's records wait until it, or the "
+        "table's entry, is mended."
+    ),
     "spark.not_warmed_up": (
         "The warm-up of the embedded Spark failed or took too long; its first commits are slow."
     ),

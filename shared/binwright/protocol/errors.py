@@ -174,6 +174,14 @@ class RegistryUnavailable(ExternalError):
     """
 
 
+class SchemaAtFault(ExternalError):
+    """A schema of a table's subject cannot be used; the topic's records wait in Kafka.
+
+    Mend the schema in the registry, or `columns` of the table's entry; with `on_schema_fault =
+    "bad"` there, its records become bad ones.
+    """
+
+
 class ClusterUnavailable(ExternalError):
     """The Kubernetes API server does not answer.
 

@@ -178,6 +178,11 @@ METRICS: Mapping[str, Metric] = {
         (*SLOT, "outcome"),
         "consumer",
     ),
+    "binwright_consumer_schema_faults_total": Metric(
+        "How often records of a table had to wait since a schema of its subject cannot be used.",
+        (*SLOT, "topic", "table"),
+        "consumer",
+    ),
     "binwright_table_age_seconds": Metric(
         "Age of the oldest staged row that has not landed; 0: none.", TABLE, "consumer, group"
     ),

@@ -4,11 +4,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from structlog.testing import capture_logs
 from tests.consumer.decoding.json_schema import written
 
 from binwright.consumer.decoding.decoders import Decoders
 from binwright.consumer.decoding.registry import SchemaRegistry
 from binwright.protocol.columns import columns_text
+from binwright.protocol.errors import SchemaAtFault, SettingsError
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record, Records
 from binwright.runtime.settings import load_settings
@@ -55,3 +57,48 @@ async def test_json_without_columns_has_a_schema_of_the_registry(
     table = {"format": "json", "subject": "orders"}
     columns, row, bad = await decoded(table, written({"id": 1, "any": "x"}))
     assert (columns, row, bad) == ("id bigint, any string", {"id": 1, "any": '"x"'}, None)
+
+
+@pytest.mark.parametrize("setting", ["wait", "bad"])
+async def test_a_schema_at_fault_has_records_wait_or_makes_them_bad_by_the_entry(
+    monkeypatch: pytest.MonkeyPatch, setting: str
+) -> None:
+    reply = {"id": 7, "schema": "no JSON", "schemaType": "JSON"}
+    replies: dict[str, Any] = {
+        "schemas/ids/7?subject=a-value": reply,
+        "schemas/ids/7/versions?deleted=true": [{"subject": "a-value", "version": 1}],
+        "subjects/a-value/versions": [1],
+        "subjects/a-value/versions/1": reply,
+    }
+    monkeypatch.setattr(SchemaRegistry, "_get", lambda _, path: replies.get(path))
+    settings = load_settings(
+        tables=[{"topics": ["a"], "format": "json", "on_schema_fault": setting}],
+        registry={"url": "http://127.0.0.1:1"},
+    )
+    [target], value = settings.targets("a"), written({"id": 1})
+    rows = {TopicPartition("a", 0): [Records.of([Record(0, 0, None, value)])]}
+    async with Decoders(settings) as decoders:
+        if setting == "bad":
+            decoder = await decoders.of(target, rows)
+            assert decoder is not None
+            _, bad = decoder.decode(pa.array([value], pa.binary()))
+            assert bad.to_pylist()[0]["kind"] == "incompatible"
+            assert not decoders.totals().schema_faults
+            return
+        with capture_logs() as logs:
+            for _ in range(2):
+                with pytest.raises(SchemaAtFault, match="topic a wait: schema 7 of a-value: "):
+                    await decoders.of(target, rows)
+        assert [each["event"] for each in logs] == ["schema.refused"]
+        assert decoders.totals().schema_faults == {target: 2}
+    async with Decoders(settings, waits=False) as decoders:  # as an audit of values decodes
+        assert await decoders.of(target, rows) is not None
+
+
+def test_an_entry_without_schemas_has_none_at_fault() -> None:
+    entry = {"topics": ["a"], "format": "json", "columns": "id INT", "on_schema_fault": "bad"}
+    with pytest.raises(SettingsError, match="no schema of a registry is read"):
+        load_settings(tables=[entry])
+    load_settings(
+        tables=[{**entry, "key": {"format": "avro"}}], registry={"url": "https://registry"}
+    )

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.consumer.decoding import json_schema, protobuf
-from tests.consumer.decoding.avro import doubling, record, written
+from tests.consumer.decoding.avro import doubling, parsed, record, written
 from tests.consumer.decoding.fake_registry import SUBJECT, FakeRegistry
 
 from binwright.consumer.decoding import registry_decoders
@@ -18,7 +18,7 @@ from binwright.consumer.decoding.one_by_one import Bad
 from binwright.consumer.decoding.protobuf_values import ProtobufReading
 from binwright.consumer.decoding.registry_decoders import AT_ONCE, RegistryDecoders
 from binwright.protocol.columns import columns_text, parse_columns
-from binwright.protocol.errors import RegistryUnavailable
+from binwright.protocol.errors import RegistryUnavailable, SchemaAtFault
 from binwright.protocol.ports.kafka import Record, Records
 from binwright.protocol.schemas import SchemaRefused
 
@@ -183,6 +183,112 @@ async def test_a_schema_that_has_no_columns_is_bad_and_the_others_go_on(
         6: "incompatible: schema 6: is of JSON, not of Avro",
         7: f"incompatible: schema 7: has more than {MOST_PARTS} fields; `columns` can name some",
     }
+
+
+# --- schemas at fault -----------------------------------------------------------------------------
+
+
+async def waiting(
+    decoders: RegistryDecoders, *numbers: int, columns: str = "", reading: Any = None
+) -> str:
+    """Return for which schema, and why, records of these wait; "": they do not."""
+    try:
+        await decoders.decoder(
+            SUBJECT,
+            reading or AvroReading(),
+            parse_columns(columns) if columns else (),
+            rows(*numbers),
+            waits=True,
+        )
+    except SchemaAtFault as exc:
+        return str(exc)
+    return ""
+
+
+NO_COLUMN = record(("a", {"type": "map", "values": "null"}))
+GONE = SchemaRefused("uses version 1 of points, which is not there")
+NAMED = "id INT"
+
+
+@pytest.mark.parametrize(
+    ("schema", "columns", "why"),
+    [
+        (GONE, "", str(GONE)),
+        (GONE, NAMED, str(GONE)),
+        (record(("id", "string")), NAMED, "id needs int, has string"),
+        (protobuf.parsed(protobuf.proto("int32 id")), NAMED, "is not of Avro, as the table is"),
+        (json_schema.parsed(json_schema.objects(id="integer")), "", "is not of Avro, as the"),
+    ],
+)
+async def test_records_wait_for_a_schema_of_their_subject_that_cannot_be_used(
+    registry: FakeRegistry, schema: Any, columns: str, why: str
+) -> None:
+    registry.register(6, ONE)
+    registry.register(7, schema)
+    decoders = RegistryDecoders(registry)
+    found = await waiting(decoders, 6, 7, columns=columns)
+    assert found.startswith(f"schema 7 of {SUBJECT}: {why}")
+    assert not await waiting(decoders, 6, columns=columns), "a version that nobody names"
+
+
+async def test_records_wait_for_schemas_of_protobuf_and_json_alike(registry: FakeRegistry) -> None:
+    registry.register(7, protobuf.parsed(protobuf.proto("string id")))
+    registry.register(8, json_schema.parsed(json_schema.objects(id={"type": "object"})))
+    decoders = RegistryDecoders(registry)
+    for number, reading, wanted in (
+        (7, ProtobufReading("shop.Order"), NAMED),
+        (7, ProtobufReading("shop.Event"), ""),
+        (8, JsonReading(), "id STRUCT<a: INT>"),
+    ):
+        found = await waiting(decoders, number, columns=wanted, reading=reading)
+        assert found.startswith(f"schema {number} of {SUBJECT}: ")
+    of_any = ProtobufReading(None)  # each value names its message, so each is judged by itself
+    assert not await waiting(decoders, 7, columns=NAMED, reading=of_any)
+
+
+async def test_waiting_ends_once_the_schema_is_mended(registry: FakeRegistry) -> None:
+    registry.register(7, GONE)
+    decoders = RegistryDecoders(registry)
+    for _ in range(2):
+        assert await waiting(decoders, 7)
+    registry.schemas[7] = parsed(TWO)
+    assert not await waiting(decoders, 7)
+    assert await columns(decoders, 7) == "id int, item string"
+
+
+async def test_waiting_ends_once_a_version_gives_the_table_its_columns(
+    registry: FakeRegistry,
+) -> None:
+    registry.register(6, record(("id", "string")))
+    registry.register(7, ONE)
+    decoders = RegistryDecoders(registry)
+    assert await waiting(decoders, 7) == f"schema 7 of {SUBJECT}: id needs string, has int"
+    registry.deleted[SUBJECT] = {1}
+    assert not await waiting(decoders, 7)
+
+
+@pytest.mark.looptime
+async def test_a_schema_of_another_subject_stops_nothing(registry: FakeRegistry) -> None:
+    """Bytes of one record may look like any id: they are that record's fault."""
+    registry.register(6, ONE)
+    registry.register(7, GONE, "other-value")
+    registry.register(8, record(("id", "string"), ("more", "int")), "other-value")
+    decoders = RegistryDecoders(registry)
+    for wanted in ("", NAMED):
+        assert not await waiting(decoders, 6, 7, 8, 999, columns=wanted)
+    asked = registry.asked["subjects", 7]
+    assert not await waiting(decoders, 6, 7, 8)
+    assert registry.asked["subjects", 7] == asked == 1
+    registry.subjects[SUBJECT].append(7)
+    await asyncio.sleep(registry_decoders.FORGOTTEN_S + 1)
+    assert await waiting(decoders, 6, 7), "it has become a version of its own"
+
+
+async def test_of_a_topic_without_a_subject_any_schema_may_be_its_own(
+    registry: FakeRegistry,
+) -> None:
+    registry.register(7, GONE, "shop.Order")  # named by its record, as some serializers do
+    assert await waiting(RegistryDecoders(registry), 7, columns=NAMED)
 
 
 async def test_without_a_value_of_a_schema_there_is_nothing_to_ask(registry: FakeRegistry) -> None:

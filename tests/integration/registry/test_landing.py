@@ -21,7 +21,13 @@ V3 = record(("id", "string"), ("extra", "int"))  # another type of id
 
 
 def settings_of(  # noqa: PLR0917 - where everything is
-    broker: str, spark: str, lake: Path, url: str, topics: Sequence[str], kind: str = "avro"
+    broker: str,
+    spark: str,
+    lake: Path,
+    url: str,
+    topics: Sequence[str],
+    kind: str = "avro",
+    **entry: object,
 ) -> Settings:
     logs = lake.parent / "consumers"
     logs.mkdir(exist_ok=True)
@@ -32,7 +38,7 @@ def settings_of(  # noqa: PLR0917 - where everything is
         lake={"path": str(lake), "spark": spark, "freshness_s": 1.0},
         registry={"url": url},
         tables=[
-            {"topics": topics[:1], "format": kind},
+            {"topics": topics[:1], "format": kind, **entry},
             *({"topics": [topic], "format": "string"} for topic in topics[1:]),
         ],
         controller={"process_logs": str(logs)},
@@ -43,7 +49,7 @@ async def test_records_of_several_schemas_land_each_by_its_own(
     broker: str, spark_url: str, lake: Path, registry: RegistryServer
 ) -> None:
     topic = "avro-versions"
-    settings = settings_of(broker, spark_url, lake, registry.url, [topic])
+    settings = settings_of(broker, spark_url, lake, registry.url, [topic], on_schema_fault="bad")
     await create_topic(settings.kafka, topic, 1)
     one = registry.register(f"{topic}-value", V1)
     await produce(broker, topic, [written(V1, {"id": 1, "at": 5_000}, one)])
@@ -80,6 +86,31 @@ async def test_records_of_several_schemas_land_each_by_its_own(
     assert bad[2]["reason"] == f"schema {three}: id needs bigint, has string"
     assert result.clean
     assert "extra" in good[0]  # the table has the columns of all versions
+
+
+async def test_a_topic_waits_for_a_schema_at_fault_and_lands_whole_once_it_is_mended(
+    broker: str, spark_url: str, lake: Path, registry: RegistryServer
+) -> None:
+    topic, other = "avro-at-fault", "text-beside-a-fault"
+    settings = settings_of(broker, spark_url, lake, registry.url, [topic, other])
+    for name in (topic, other):
+        await create_topic(settings.kafka, name, 1)
+    wrong = registry.register(f"{topic}-value", record(("id", "string")))
+    one = registry.register(f"{topic}-value", V1)
+    await produce(broker, topic, [written(V1, {"id": 1, "at": 5_000}, one), b"\x00 no Avro"])
+    async with services(settings, lake.parent / "logs"):
+        await produce(broker, other, [b"text"])
+        logs = lake.parent / "consumers"
+        why = f"topic {topic} wait: schema {one} of {topic}-value: id needs string, has long"
+        await until(lambda: why in "".join(texts(logs)))
+        await until(lambda: len(rows(lake, other)) == 1)
+        assert rows(lake, topic) == []
+
+        registry.delete(f"{topic}-value", 1)
+        await until(lambda: len(rows(lake, topic)) == 1)
+    assert rows(lake, topic)[0]["id"] == 1
+    assert [each["kind"] for each in rows(lake, f"{topic}__bad")] == ["schema_unknown"]
+    assert wrong != one
 
 
 async def test_while_the_registry_is_away_its_topic_waits_and_others_land(

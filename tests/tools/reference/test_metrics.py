@@ -39,6 +39,7 @@ TOTALS = DecodingTotals(
     bad={(TARGET, "malformed"): 1},
     versions={TARGET: 1},
     requests={"failed": 1},
+    schema_faults={TARGET: 1},
 )
 
 STATUS = Status(

@@ -62,6 +62,9 @@ def _decoding(labels: Mapping[str, str], totals: DecodingTotals) -> Iterator[Sam
     for outcome, count in sorted(totals.requests.items()):
         name = "binwright_consumer_registry_requests_total"
         yield Sample(name, count, {**labels, "outcome": outcome})
+    for target, count in _by_name(totals.schema_faults):
+        name = "binwright_consumer_schema_faults_total"
+        yield Sample(name, count, {**labels, **_labels(target)})
     for target, seconds in _by_name(totals.seconds):
         name = "binwright_consumer_decoding_seconds_total"
         yield Sample(name, seconds, {**labels, **_labels(target)})

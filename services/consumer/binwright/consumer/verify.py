@@ -153,7 +153,7 @@ async def _decoded(
 ) -> tuple[Columns | None, list[Row]]:
     """Return the columns of a table, and these records as rows of it."""
     table = to_arrow(found)
-    async with Decoders(settings) as decoders:
+    async with Decoders(settings, waits=False) as decoders:  # what waits has not landed
         decoder = await decoders.of(target, found)
     if decoder is None:
         raw = table.to_pylist()

@@ -44,7 +44,7 @@ RAW = "raw"
 """The format of records that land as they are in Kafka."""
 OF_COLUMNS = (
     *("columns", "key", "tombstones", "widen"),
-    *("bad_share", "partition_by", "cluster_by", "statistics"),
+    *("bad_share", "on_schema_fault", "partition_by", "cluster_by", "statistics"),
 )
 """Settings that tables of raw records have not."""
 TOPIC = "topic"  # in a template of names, in braces
@@ -242,6 +242,11 @@ class TableSettings(DecodingSettings):
     """A table stops, and lands nothing more, where more than this share of its newest records
     cannot be decoded: of the last 1,000, or of one commit. 0: at the first; 1: never.
     """
+    on_schema_fault: Literal["wait", "bad"] = "wait"
+    """What becomes of records whose schema is one of the subject's and cannot be used: it is not
+    read, or no value of it fits the columns. They and all later ones of the topic wait, as for a
+    registry that is away, until the schema, or this entry, is mended; or they are bad records.
+    """
     partition_by: Literal["_kafka_date"] | None = None
     """A column of the record's day, UTC: each day has files of its own, and `keep_days` deletes
     whole days. Only for tables that this creates, and not together with `cluster_by`.
@@ -286,6 +291,12 @@ class TableSettings(DecodingSettings):
             raise ValueError(
                 f"names {', '.join(given)}, and raw records have no columns and none that are bad"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _has_schemas_that_may_be_at_fault(self) -> Self:
+        if self.on_schema_fault != "wait" and not any(part.by_schema for part in self.parts):
+            raise ValueError("names on_schema_fault, and no schema of a registry is read")
         return self
 
     @model_validator(mode="after")

@@ -41,6 +41,14 @@ class AvroReading:
         """Return the decoder of a table."""
         return AvroDecoder(columns, schemas)
 
+    def misfit(self, schema: AvroSchema, columns: Columns) -> str:
+        """Return why no value of a schema can be read into these columns, "" if some may be."""
+        try:
+            record_reader_of(schema, columns)
+        except SchemaRefused as exc:
+            return str(exc)
+        return ""
+
     def header_fault(self, rest: bytes) -> str:
         """Return what is wrong with a record's header; see `SchemaReading`."""
         return nothing_behind(rest)

@@ -4,16 +4,22 @@ What decodes is imported when it is needed, in a thread: that takes a while.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Self
 
+import structlog
+
+from binwright.protocol.errors import SchemaAtFault
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
 from binwright.protocol.ports.lake import ValueDecoder
-from binwright.runtime.settings import DecodingSettings, Settings, Target
+from binwright.runtime.settings import DecodingSettings, Settings, TableSettings, Target
+
+log = structlog.get_logger()
 
 DecoderOf = Callable[
     [Target, Mapping[TopicPartition, Sequence[Records]]], Awaitable[ValueDecoder | None]
@@ -34,13 +40,24 @@ class DecodingTotals:
     versions: Mapping[Target, int] = field(default_factory=dict)
     """Table -> the newest version of its subject, where its columns are those of the versions."""
     requests: Mapping[str, int] = field(default_factory=dict)  # to the registry, by outcome
+    schema_faults: Mapping[Target, int] = field(default_factory=dict)
+    """Table -> how often its records had to wait since a schema is at fault."""
 
 
 class Decoders:
     """Makes the decoders that the settings name."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, *, waits: bool = True) -> None:
+        """Decode by these settings.
+
+        Args:
+            settings: Their entries say what is decoded, and how.
+            waits: Whether an entry may have records wait whose schema is at fault; else all of
+                these are bad.
+        """
+        self._settings, self._waits = settings, waits
+        self._faults: dict[Target, str] = {}  # of schemas, by the tables that wait
+        self._fault_counts: Counter[Target] = Counter()
         self._stack = AsyncExitStack()
         self._modules: dict[str, Any] = {}
         self._registry: Any = None  # a `SchemaRegistry`, once it is needed
@@ -60,7 +77,7 @@ class Decoders:
         """Return what was decoded by now, and asked of the registry."""
         seconds, bad = ({}, {}) if self._counts is None else self._counts.snapshot()
         requests = {} if self._registry is None else self._registry.requests
-        return DecodingTotals(seconds, bad, self._versions, requests)
+        return DecodingTotals(seconds, bad, self._versions, requests, dict(self._fault_counts))
 
     async def of(
         self, target: Target, rows: Mapping[TopicPartition, Sequence[Records]]
@@ -69,12 +86,19 @@ class Decoders:
 
         Raises:
             RegistryUnavailable: Their schemas cannot be had now.
+            SchemaAtFault: One of them cannot be used, and the records are to wait.
         """
         if (table := target.decoded) is None:
             return None
-        decoder = await self._of_part(table, target, rows, widen=table.widen)
+        keys: ValueDecoder | None = None
+        try:
+            decoder = await self._of_part(table, target, rows, table)
+            if table.key is not None:
+                keys = await self._of_part(table.key, target, rows, table)
+        except SchemaAtFault as exc:
+            raise self._waiting(target, str(exc)) from exc
+        self._faults.pop(target, None)
         if table.key is not None or table.tombstones != "row":
-            keys = table.key and await self._of_part(table.key, target, rows, widen=table.widen)
             form = table.key and table.key.format
             decoder = (await self._module("record_decoder")).RecordDecoder(
                 decoder, keys, form, table.tombstones
@@ -85,37 +109,47 @@ class Decoders:
             self._counts = counts.DecodingCounts()
         return self._counts.counted(target, decoder)  # type: ignore[no-any-return]
 
+    def _waiting(self, target: Target, fault: str) -> SchemaAtFault:
+        """Count and log that a table waits; return why."""
+        reason = (
+            f"records of topic {target.topic} wait: {fault}; mend the schema or the table's entry, "
+            "or have them land as bad records (on_schema_fault)"
+        )
+        if self._faults.get(target) != fault:
+            log.error("schema.refused", topic=target.topic, table=target.name, reason=fault)
+        self._faults[target] = fault
+        self._fault_counts[target] += 1
+        return SchemaAtFault(reason)
+
     async def _of_part(
         self,
-        table: DecodingSettings,
+        part: DecodingSettings,
         target: Target,
         rows: Mapping[TopicPartition, Sequence[Records]],
-        *,
-        widen: bool,
+        table: TableSettings,
     ) -> ValueDecoder:
         """Return the decoder of a topic's values, or of its keys."""
         decoder: ValueDecoder
-        match table.format:
-            case _ if table.by_schema:
-                decoder = await self._of_registry(table, target, rows, widen=widen)
+        match part.format:
+            case _ if part.by_schema:
+                decoder = await self._of_registry(part, target, rows, table)
             case "json":
-                decoder = (await self._module("json_values")).JsonDecoder(table.as_read)
+                decoder = (await self._module("json_values")).JsonDecoder(part.as_read)
             case "string":
-                decoder = (await self._module("text_values")).TextDecoder(table.parsed)
+                decoder = (await self._module("text_values")).TextDecoder(part.parsed)
             case "variant":
-                decoder = (await self._module("variant_values")).VariantDecoder(table.parsed)
+                decoder = (await self._module("variant_values")).VariantDecoder(part.parsed)
             case "csv":
                 values = await self._module("csv_values")
-                decoder = values.CsvDecoder(table.parsed, table.delimiter)
+                decoder = values.CsvDecoder(part.parsed, part.delimiter)
         return decoder
 
     async def _of_registry(
         self,
-        table: DecodingSettings,
+        part: DecodingSettings,
         target: Target,
         rows: Mapping[TopicPartition, Sequence[Records]],
-        *,
-        widen: bool,
+        table: TableSettings,
     ) -> ValueDecoder:
         client, decoders = await self._module("registry"), await self._module("registry_decoders")
         if self._by_schema is None:
@@ -123,20 +157,26 @@ class Decoders:
             self._stack.push_async_exit(self._registry)
             self._by_schema = decoders.RegistryDecoders(self._registry)
         reading: Any
-        match table.format:
+        match part.format:
             case "avro":
                 reading = (await self._module("avro_values")).AvroReading()
             case "json":
                 reading = (await self._module("json_by_schema")).JsonReading()
             case _:
                 values = await self._module("protobuf_values")
-                reading = values.ProtobufReading(table.message_read)
-        subject = table.subject_of(target.topic)
+                reading = values.ProtobufReading(part.message_read)
+        subject = part.subject_of(target.topic)
         found: ValueDecoder = await self._by_schema.decoder(
-            subject, reading, table.parsed, rows.values(), table.part, widen=widen
+            subject,
+            reading,
+            part.parsed,
+            rows.values(),
+            part.part,
+            widen=table.widen,
+            waits=self._waits and table.on_schema_fault == "wait",
         )
-        version = self._by_schema.newest_version(subject, reading, widen=widen)
-        if table.part == "value" and version is not None:
+        version = self._by_schema.newest_version(subject, reading, widen=table.widen)
+        if part.part == "value" and version is not None:
             self._versions[target] = version
         return found
 

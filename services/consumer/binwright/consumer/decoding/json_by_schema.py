@@ -41,6 +41,13 @@ class JsonReading:
         """Return the decoder of a table."""
         return JsonSchemaDecoder(columns, schemas)
 
+    def misfit(self, schema: JsonSchema, columns: Columns) -> str:
+        """Return why no value of a schema can be read into these columns, "" if some may be."""
+        try:
+            return misfit(Struct(columns), Struct(schema.columns))
+        except SchemaRefused as exc:
+            return str(exc)
+
     def header_fault(self, rest: bytes) -> str:
         """Return what is wrong with a record's header; see `SchemaReading`."""
         return nothing_behind(rest)
@@ -103,10 +110,7 @@ def _fault(number: int, schema: JsonSchema | Bad, columns: Columns) -> Bad | Non
     """Return why values of a schema cannot be read into these columns, None if they can."""
     if isinstance(schema, Bad):
         return schema
-    try:
-        why = misfit(Struct(columns), Struct(schema.columns))
-    except SchemaRefused as exc:
-        why = str(exc)
+    why = JsonReading().misfit(schema, columns)
     return refused(number, why) if why else None
 
 

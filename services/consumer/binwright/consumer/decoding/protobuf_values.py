@@ -67,6 +67,19 @@ class ProtobufReading:
         """Return the decoder of a table."""
         return ProtobufDecoder(columns, schemas)
 
+    def misfit(self, schema: TableSchema, columns: Columns) -> str:
+        """Return why no value of a schema can be read into these columns, "" if some may be.
+
+        Where a table takes any message, each value names its own.
+        """
+        if schema.message is None:
+            return ""
+        try:
+            record_reader_of(schema.schema.message(schema.message), columns)
+        except SchemaRefused as exc:
+            return str(exc)
+        return ""
+
     def header_fault(self, rest: bytes) -> str:
         """Return what is wrong with a record's header; see `SchemaReading`."""
         try:

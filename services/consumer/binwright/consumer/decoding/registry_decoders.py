@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
+from uuid import UUID
 
 import structlog
 
@@ -14,7 +15,7 @@ from binwright.consumer.decoding.registry import Schema, Version
 from binwright.consumer.decoding.registry_schemas import SchemaName, refused
 from binwright.consumer.decoding.schema_names import NamesDecoder, Part, schema_names
 from binwright.protocol.columns import Columns
-from binwright.protocol.errors import RegistryUnavailable
+from binwright.protocol.errors import RegistryUnavailable, SchemaAtFault
 from binwright.protocol.ports.kafka import Records
 from binwright.protocol.ports.lake import ValueDecoder
 from binwright.protocol.schemas import SchemaRefused
@@ -54,6 +55,9 @@ class SchemaReading(Protocol[Read]):
     def decoder(self, columns: Columns, schemas: Mapping[int, Read | Bad]) -> ValueDecoder:
         """Return the decoder into these columns, by the schemas that values name."""
 
+    def misfit(self, schema: Read, columns: Columns) -> str:
+        """Return why no value of a schema can be read into these columns, "" if some may be."""
+
     def header_fault(self, rest: bytes) -> str:
         """Return why a record's header is wrong in which this follows the schema, "" if not."""
 
@@ -63,6 +67,9 @@ class Registry(Protocol):
 
     async def schema(self, name: SchemaName, subject: str) -> Schema | SchemaRefused | None:
         """Return the schema with this id or GUID, in the context of a subject."""
+
+    async def subjects_of(self, number: int, subject: str) -> Collection[str]:
+        """Return the subjects that have, or had, the schema of an id; none: it cannot be told."""
 
     async def versions(self, subject: str) -> tuple[int, ...]:
         """Return the numbers of a subject's versions."""
@@ -94,6 +101,7 @@ class RegistryDecoders:
         self._schemas: dict[_Key, Schema | Bad] = {}
         self._missing: dict[_Key, float] = {}  # not in the registry -> when it was asked
         self._subjects: dict[tuple[str, SchemaReading[Any], bool], _Subject] = {}
+        self._strangers: dict[_Key, float] = {}  # of other subjects -> when that was asked
         self._slots = asyncio.Semaphore(CONCURRENT)
 
     async def decoder(
@@ -105,6 +113,7 @@ class RegistryDecoders:
         part: Part = "value",
         *,
         widen: bool = False,
+        waits: bool = False,
     ) -> ValueDecoder:
         """Return the decoder of these records.
 
@@ -115,9 +124,11 @@ class RegistryDecoders:
             rows: The records of a file.
             part: Which part of them is decoded.
             widen: Whether a column has the widest type that it has in any version.
+            waits: Whether records wait whose schema is at fault; else they are bad.
 
         Raises:
             RegistryUnavailable: It does not answer, or has no such subject.
+            SchemaAtFault: Some records name a schema of the subject that cannot be used.
         """
         names = await asyncio.to_thread(schema_names, rows, part)
         named = await self._named(subject, names.counts)
@@ -127,6 +138,15 @@ class RegistryDecoders:
             known = self._subjects.setdefault((subject, reading, widen), _Subject(widen))
             columns = await self._subject_columns(subject, reading, known, frozenset(used))
             schemas |= _checked(used, columns, subject)
+        if waits:
+            faults = await asyncio.to_thread(_faults, reading, columns, schemas)
+            for name, why in faults.items():
+                if await self._is_own((subject, name)):
+                    # Both are asked for again, as they may be mended.
+                    self._subjects.pop((subject, reading, widen), None)
+                    if isinstance(named[name], Bad):
+                        self._schemas.pop((subject, name), None)
+                    raise SchemaAtFault(f"schema {name} of {subject}: {why}")
         ids = names.ids()
         decoder = reading.decoder(columns, {ids[name]: each for name, each in schemas.items()})
         if not names.elsewhere:
@@ -188,6 +208,26 @@ class RegistryDecoders:
             case schema:
                 self._schemas[key] = schema
 
+    async def _is_own(self, key: _Key) -> bool:
+        """Return whether a schema is one of the subject, as far as the registry can tell.
+
+        One of another subject is named by mistake, or by what only looks like an id: then a single
+        record would stop its topic. Of a topic without the subject any schema may be. No bytes are
+        a GUID by chance.
+        """
+        subject, name = key
+        if isinstance(name, UUID):
+            return True
+        now = loop_s()
+        self._strangers = {key: at for key, at in self._strangers.items() if now - at < FORGOTTEN_S}
+        if key in self._strangers:
+            return False
+        subjects = await self._registry.subjects_of(name, subject)
+        if not subjects or subject in subjects or not await self._registry.versions(subject):
+            return True
+        self._strangers[key] = now
+        return False
+
     async def _subject_columns(
         self,
         subject: str,
@@ -233,6 +273,21 @@ def _read(name: SchemaName, schema: Schema | Bad, reading: SchemaReading[Read]) 
         return reading.of(schema)
     except SchemaRefused as exc:
         return refused(name, str(exc))
+
+
+def _faults(
+    reading: SchemaReading[Read], columns: Columns, schemas: Mapping[SchemaName, Read | Bad]
+) -> dict[SchemaName, str]:
+    """Return the schemas that the registry has, and of which no value can be read, and why."""
+    found: dict[SchemaName, str] = {}
+    for name, schema in schemas.items():
+        if not isinstance(schema, Bad):
+            why = reading.misfit(schema, columns)
+        else:
+            why = "" if schema.kind == "schema_unknown" else schema.reason
+        if why:
+            found[name] = why.removeprefix(f"schema {name}: ")
+    return found
 
 
 def _columns_of(subject: str, reading: SchemaReading[Any], known: _Subject) -> Columns:
