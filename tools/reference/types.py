@@ -92,7 +92,10 @@ PROTOBUF: Sequence[tuple[str, str]] = (
     ("google.protobuf.Struct", "as JSON, as are `Value` and `ListValue`"),
     ("google.protobuf.Duration", "as are other messages of `google.protobuf`"),
     ("google.protobuf.Any", ""),
-    ("Empty", "a message without fields"),
+    (
+        "Empty",
+        "a message without fields: true, or NULL where absent. One of `columns` may be boolean",
+    ),
     ("repeated Empty", ""),
     ("Again", "a message within itself: name `columns` without that field"),
 )

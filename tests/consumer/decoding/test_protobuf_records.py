@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from tests.consumer.decoding.protobuf import body, parsed, proto
 
+from binwright.consumer.decide.columns import united
 from binwright.consumer.decoding import protobuf_records
 from binwright.consumer.decoding.arrow_types import row_type
 from binwright.consumer.decoding.one_by_one import Bad
@@ -325,6 +326,47 @@ def test_named_columns_are_found_whatever_their_case_and_others_are_left_out() -
         "id": 5,
         "more": None,
     }
+
+
+EMPTY = "message Ping {} message Fault { int32 code = 1; }"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "there"),
+    [
+        ("Ping a", {}, {"_present": True}),
+        ("oneof which { Ping a = 4; Fault b = 5; } int32 c", {}, {"_present": True}),
+        ("repeated Ping a", [{}, {}], [{"_present": True}] * 2),
+        ("map<string, Ping> a", {"k": {}}, [("k", {"_present": True})]),
+        ("map<int32, Ping> a", {"4": {}}, [{"key": 4, "value": {"_present": True}}]),
+    ],
+)
+def test_a_message_without_fields_that_is_there_differs_from_one_that_is_not(
+    field: str, value: Any, there: Any
+) -> None:
+    text = proto(field, rest=EMPTY)
+    assert read(text, {"a": value})["a"] == there
+    assert not read(text, {})["a"]
+
+
+def test_a_message_that_gets_fields_keeps_its_column() -> None:
+    before, after = (
+        proto("P a", rest="message P {}"),
+        proto("P a", rest="message P { int32 n = 1; }"),
+    )
+    columns = "a struct<_present: boolean, n: int>"
+    assert read(before, {"a": {}}, columns)["a"] == {"_present": True, "n": None}
+    assert read(after, {"a": {"n": 5}}, columns)["a"] == {"_present": None, "n": 5}
+    assert united(parsed(before).columns(""), parsed(after).columns("")) == parse_columns(columns)
+    assert read(before, {"a": {}}, "a struct<n: int>")["a"] == {"n": None}
+
+
+def test_a_named_column_may_be_whether_a_message_without_fields_is_there() -> None:
+    text = proto("Ping a", rest=EMPTY)
+    assert read(text, {"a": {}}, "a boolean") == {"a": True}
+    assert read(text, {}, "a boolean") == {"a": None}
+    with pytest.raises(SchemaRefused, match="needs boolean, has message"):
+        read(proto("Fault a", rest=EMPTY), {}, "a boolean")
 
 
 def test_few_bytes_do_not_become_many_fields(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,13 @@ from binwright.consumer.decoding.one_by_one import (
 )
 from binwright.consumer.decoding.protobuf_json import json_text
 from binwright.consumer.decoding.protobuf_memory import MOST_BYTES, MemoryOf
-from binwright.consumer.decoding.protobuf_schemas import Message, is_map, kind_of, messages_in
+from binwright.consumer.decoding.protobuf_schemas import (
+    PRESENT,
+    Message,
+    is_map,
+    kind_of,
+    messages_in,
+)
 from binwright.protocol.columns import Array, Columns, ColumnType, Decimal, Map, Simple, Struct
 from binwright.protocol.schemas import SchemaRefused
 
@@ -97,6 +103,8 @@ class _Fits:
             except SchemaRefused as exc:
                 raise SchemaRefused(f"{field.name}{exc}") from None
             fits.append((field.name, column.name, field.has_presence, fit))
+        if not message.fields and any(column.name == PRESENT for column in columns):
+            return lambda _: {PRESENT: True}
         # Fields may be named like methods: those of the class are meant.
         has: Any = message_factory.GetMessageClass(message).HasField
         budget, width = self._budget, len(fits)
@@ -158,6 +166,8 @@ class _Fits:
     def _value(self, field: Any, wanted: ColumnType) -> Fit | None:
         """Return the fit of one value of a field; raise as `_field` does."""
         match wanted, (kind := kind_of(field)):
+            case Simple("boolean"), "message" if not field.message_type.fields:
+                return lambda _: True
             case Struct(columns), "message" | "timestamp":
                 try:
                     return self.fields(field.message_type, columns)

@@ -58,6 +58,12 @@ _COLUMN_TYPES: dict[str, ColumnType] = {
     "bytes": Simple("binary"),
     "enum": Simple("string"),
 }
+_BOOLEAN = Simple("boolean")
+PRESENT = "_present"
+"""The field of a message without fields, which is true: Delta has no struct without any.
+
+A struct it is, since later versions may give the message fields.
+"""
 _WELL_KNOWN = {
     "google/protobuf/timestamp.proto": "timestamp",
     "google/protobuf/wrappers.proto": "wrapper",
@@ -146,37 +152,29 @@ class _Columns:
                 kind = self._field(field, (*inside, message.full_name))
             except SchemaRefused as exc:
                 raise SchemaRefused(f"{field.name}: {exc}") from None
-            if kind is not None:
-                found.append(Column(field.name, kind))
+            found.append(Column(field.name, kind))
         columns = tuple(found)
         check_names(columns)
         return columns
 
-    def _field(self, field: Any, inside: tuple[str, ...]) -> ColumnType | None:
+    def _field(self, field: Any, inside: tuple[str, ...]) -> ColumnType:
         if is_map(field):
             key, value = field.message_type.fields
-            kind = self._stored(value, inside)
+            kind = self._value(value, inside)
             if kind_of(key) == "string":
                 return Map(kind)
             return Array(
                 Struct((Column("key", _COLUMN_TYPES[kind_of(key)]), Column("value", kind)))
             )
         if field.is_repeated:
-            return Array(self._stored(field, inside))
+            return Array(self._value(field, inside))
         return self._value(field, inside)
 
-    def _stored(self, field: Any, inside: tuple[str, ...]) -> ColumnType:
-        kind = self._value(field, inside)
-        if kind is None:
-            raise SchemaRefused("a list of nothing has no column type")
-        return kind
-
-    def _value(self, field: Any, inside: tuple[str, ...]) -> ColumnType | None:
-        """Return the type of one value of a field; None if there is nothing to store."""
+    def _value(self, field: Any, inside: tuple[str, ...]) -> ColumnType:
+        """Return the type of one value of a field."""
         match kind := kind_of(field):
             case "message":
-                columns = self.of(field.message_type, inside)
-                return Struct(columns) if columns else None
+                return Struct(self.of(field.message_type, inside) or (Column(PRESENT, _BOOLEAN),))
             case "wrapper":
                 return self._value(field.message_type.fields_by_name["value"], inside)
             case "timestamp":
