@@ -246,6 +246,11 @@ MEANINGS = CONTROL_MEANINGS | {
     ),
     "records.skipped": "Retention deleted records of a control topic before they were read.",
     "request.failed": "An HTTP client went away before it had its response.",
+    "rows.passed_over": (
+        "Rows were announced from before the offset at which their partition begins in the table, "
+        "as the writer had decided before: they are not in it. Kafka's retention is shorter than "
+        "the time until the first claim."
+    ),
     "rows.missing": (
         "Nothing is staged for the offsets that come next in a table; they are read again."
     ),

@@ -271,6 +271,12 @@ def _stamps_no_begin(
     return replace(after, phase=replace(after.phase, stamp_due=False)), effects
 
 
+def _begins_at_kafkas_first_record(state: Landing) -> Landing:
+    new = state.undecided
+    chain = chains.open_partitions(state.chain, new)
+    return replace(state, chain=chain, undecided={}, stamp_due=state.stamp_due or bool(new))
+
+
 def _deletes_before_stamp(state: Landing, read: Any, now: float) -> landing.Step:
     announced = [Announcement(offset, staged, now) for offset, staged in read]
     _, over, _ = chains.add_announcements(state.chain, announced)
@@ -395,6 +401,9 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     "a short history is whole": ((machine, "resolve", _always_whole),),
     "landing topic ids are ignored": ((machine, "_landing_position", _any_landing_topic),),
     "applied cuts are forgotten": ((machine, "resolve", _forgets_cuts),),
+    "a partition begins at Kafka's first record, whatever is staged": (
+        (landing, "_decide_begins", _begins_at_kafkas_first_record),
+    ),
     "begins are not stamped": ((machine, "_begin", _stamps_no_begin),),
     "files are deleted before the stamp": (
         (landing, "apply_announcements", _deletes_before_stamp),

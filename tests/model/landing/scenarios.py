@@ -187,6 +187,17 @@ CORRECT_SCENARIOS: Mapping[str, Scenario] = {
     "histories cut": scenario(
         "crash,history cut,compact", faults=2, fetch_singly=True, full_stamp_every=2, logs=("rrr",)
     ),
+    "retention below what is staged": scenario(
+        "retention,crash,unclear,twice",
+        20_000,
+        20,
+        (*STARTED, *ANNOUNCED, *ANNOUNCED),
+        faults=3,
+        fetch_singly=True,
+        keeps_staged=True,
+        grants=3,
+        late_announcements=True,
+    ),
     "from the latest": scenario(
         "crash,twice,unclear,refused,history cut,compact", from_latest=True, produce=2
     ),
@@ -387,6 +398,13 @@ DETECTED_MUTATIONS: Mapping[str, Scenario] = {
         fetch_singly=True,
     ),
     "files are deleted before the stamp": broken("twice", TWO_BEGINS, from_latest=True, produce=2),
+    "a partition begins at Kafka's first record, whatever is staged": broken(
+        "retention",
+        (*STARTED, *ANNOUNCED, *ANNOUNCED),
+        keeps_staged=True,
+        fetch_singly=True,
+        late_announcements=True,
+    ),
     "a range begins at its first record": broken("", faults=0, logs=(".r.r.",), liveness_every=1),
     "a range begins too early": replace(small("file lost"), mutated_setup=True),
     "a range ends too late": broken("", faults=0, produce=1),

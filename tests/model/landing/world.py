@@ -47,6 +47,7 @@ class Bounds:
     targets: int = 1  # tables of the topic
     topics: int = 1
     topic_added: bool = False  # the first process takes the first topic only, the second both
+    keeps_staged: bool = False  # what was announced must land, though retention took it in Kafka
     rereads: int = 2  # how often partitions are read again for gaps; unbounded for liveness
 
 
@@ -222,4 +223,14 @@ def missing(world: World, target: int, partition: int, committed: int) -> frozen
     if world.bounds.from_latest:
         begin_offset = table.begin_offset.get((world.topic, partition), committed)
         first = max(first, begin_offset)
-    return rows_between(world, partition, first, committed) - table.landed
+    rows = rows_between(world, partition, first, committed)
+    if world.bounds.keeps_staged:
+        rows |= {
+            row
+            for staged in world.landing
+            if staged is not None and staged.file in world.files
+            for row in world.files[staged.file].rows
+            if (row.topic, row.partition) == (world.topic, partition)
+            and first <= row.offset < committed
+        }
+    return rows - table.landed

@@ -280,9 +280,10 @@ def test_a_recreated_topic_begins_a_new_chain() -> None:
         committed={0: 9},
     )
     chain, _ = after(chain)
-    chain, finished = begin_new_topic(chain, TOPIC, "id-2", at({0: 2}), before=3)
+    chain, finished = begin_new_topic(chain, TOPIC, "id-2", before=3)
     assert names(finished) == ("old",)
-    assert (chain.topic_ids, chain.committed, chain.cuts) == ({TOPIC: "id-2"}, at({0: 2}), {})
+    assert (chain.topic_ids, chain.committed, chain.cuts) == ({TOPIC: "id-2"}, {}, {})
+    chain = open_partitions(chain, at({0: 2}))
     assert taken(chain) == [("new", {0: (2, 3)})]
 
 

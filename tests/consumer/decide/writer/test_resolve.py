@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from binwright.consumer.decide.writer import machine
 from binwright.consumer.decide.writer.states import (
     Append,
     CommitOffsets,
@@ -70,6 +71,35 @@ def test_a_partition_without_a_stamp_begins_at_its_first_record() -> None:
     scene = resolved(stamp({0: 5}, full=True), state=topic_state({0: (0, 9), 1: (3, 9)}))
     assert scene.committed == {0: 5, 1: 3}
     assert scene.landing.stamp_due
+
+
+def test_what_was_staged_before_the_first_claim_counts_though_kafka_no_longer_has_it() -> None:
+    facts = topic_state({0: (20, 30), 1: (4, 9)}, landing_end=3)
+    scene = claimed()
+    scene.complete(facts)
+    scene.complete(HistoryRead(history(None, claim("me-1")), complete=True))
+    scene.complete(NOTHING_LANDED)
+    assert scene.committed == {}
+    assert scene.next_request() is None  # nothing is stamped before it is known
+    scene.announce(staged("a", {0: (0, 30)}), 1)
+    assert scene.committed == {0: 0}
+    scene.writer = machine.apply_read_up_to(scene.writer, 3)
+    assert scene.committed == {0: 0, 1: 4}
+    first = scene.next_request()
+    assert isinstance(first, Append)
+    assert first.batch.slices == ()
+    scene.complete(Committed())
+    assert scene.appends().batch.files == ("a",)
+
+
+def test_where_the_group_or_the_end_says_where_to_begin_no_announcement_does() -> None:
+    latest = claimed(replace(CONFIG, from_latest=True))
+    for scene, group in ((latest, {}), (claimed(), at({0: 25}))):
+        scene.complete(replace(topic_state({0: (20, 30)}, landing_end=3), group=group))
+        scene.complete(HistoryRead(history(None, claim("me-1")), complete=True))
+        scene.complete(NOTHING_LANDED)
+        scene.announce(staged("a", {0: (0, 30)}), 1)
+        assert scene.committed == {0: 25 if group else 30}
 
 
 def test_new_decisions_are_committed_to_kafka_once_a_stamp_has_them() -> None:

@@ -42,11 +42,69 @@ def test_a_file_before_a_begin_that_no_stamp_has_is_not_deleted() -> None:
     """Another writer may decide that the partition begins earlier."""
     scene = landing()
     with_query(scene).complete(topic_state({0: (0, 0), 1: (2, 3)}))
-    assert scene.announce(staged("a", {1: (0, 2)})) == []
+    assert effects_of(scene.announce(staged("a", {1: (0, 2)})), DeleteFiles) == []
     scene.next_request()
     scene.complete(Committed())
     b = staged("b", {1: (0, 2)})
-    assert scene.announce(b) == [DeleteFiles(("b",), (b,))]
+    assert effects_of(scene.announce(b), DeleteFiles) == [DeleteFiles(("b",), (b,))]
+
+
+def test_what_was_staged_of_a_new_partition_counts_though_kafka_no_longer_has_it() -> None:
+    scene = landing()
+    scene.announce(staged("a", {1: (2, 9)}))
+    with_query(scene, 1.0).complete(topic_state({0: (0, 0), 1: (7, 9)}, landing_end=1))
+    assert scene.committed == {0: 0, 1: 2}
+
+
+def test_a_new_partition_begins_once_all_that_may_be_announced_of_it_is_read() -> None:
+    scene = landing()
+    facts = topic_state({0: (0, 0), 1: (7, 9)}, landing_end=5)
+    with_query(scene).complete(facts)
+    assert scene.committed == {0: 0}
+    scene.announce(staged("other", {0: (0, 1)}))
+    assert scene.committed == {0: 0}
+    scene.announce(staged("a", {1: (2, 9)}), 3)
+    assert scene.committed == {0: 0, 1: 2}
+
+
+def test_a_partition_of_which_nothing_is_announced_begins_at_its_first_record() -> None:
+    scene = landing()
+    with_query(scene).complete(topic_state({0: (0, 0), 1: (7, 9)}, landing_end=5))
+    scene.writer = machine.apply_read_up_to(scene.writer, 4)
+    assert scene.committed == {0: 0}
+    scene.writer = machine.apply_read_up_to(scene.writer, 5)
+    assert scene.committed == {0: 0, 1: 7}
+    assert scene.landing.stamp_due
+
+
+def test_a_begin_that_is_decided_during_a_commit_is_stamped_after_it() -> None:
+    scene = landing()
+    with_query(scene).complete(topic_state({0: (0, 3), 1: (7, 9)}, landing_end=5))
+    scene.announce(staged("a", {0: (0, 3)}))
+    scene.appends()
+    scene.announce(staged("b", {1: (2, 9)}))
+    scene.complete(Committed())
+    stamp = scene.next_request()
+    assert isinstance(stamp, Append)
+    assert stamp.batch.slices == ()
+    scene.complete(Committed())
+    assert scene.appends().batch.files == ("b",)
+
+
+def test_what_is_announced_before_a_begin_that_was_decided_here_is_said() -> None:
+    scene = landing({0: (5, 9)})
+    effects = scene.announce(staged("a", {0: (2, 7)}))
+    assert [(log.event, log.facts) for log in effects_of(effects, Log)] == [
+        ("rows.passed_over", {"ranges": {"orders-0": (2, 5)}})
+    ]
+
+
+def test_what_was_staged_of_a_topic_recreated_counts_though_kafka_no_longer_has_it() -> None:
+    scene = landing()
+    scene.announce(staged("new", {0: (0, 5)}, topic_id="id-2"))
+    facts = topic_state({0: (3, 5)}, topic_id="id-2", landing_end=1)
+    with_query(scene, 1.0).complete(facts)
+    assert scene.committed == {0: 0}
 
 
 # --- rows that were not announced ----------------------------------------------------------------

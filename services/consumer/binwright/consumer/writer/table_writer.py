@@ -382,8 +382,9 @@ class TableWriter:
         return not isinstance(phase, Landing) or phase.has_room(MOST_PENDING)
 
     async def _apply_announcements(self, announced: Announced, read_up_to: int) -> None:
-        if not isinstance(self._writer.phase, Landing):
+        if not isinstance(phase := self._writer.phase, Landing):
             return  # they are read again once it lands; other tables do not wait for a history
+        undecided = phase.undecided
         async with self._parsing:
             again = None
             if announced:
@@ -392,7 +393,8 @@ class TableWriter:
                 self._advance(apply_read_up_to(self._writer, read_up_to))
             else:
                 self._subscribe(again)
-        if announced:
+        phase = self._writer.phase
+        if announced or (isinstance(phase, Landing) and phase.undecided != undecided):
             self._changed.set()
 
     def _landing_topic_lost(self, reason: str) -> None:

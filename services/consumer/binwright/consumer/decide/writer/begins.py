@@ -23,6 +23,18 @@ def begin_offsets(facts: KafkaState, written: Collection[str], *, latest: bool) 
     }
 
 
+def at_first_record(
+    facts: KafkaState, written: Collection[str], *, latest: bool
+) -> frozenset[TopicPartition]:
+    """Return the partitions that begin at their first record; see `begin_offsets`.
+
+    If more was staged of them before Kafka's retention took it, they begin with that.
+    """
+    return frozenset(
+        p for p in facts.bounds if p.topic in written or not (latest or p in facts.group)
+    )
+
+
 def begin_at_end(
     facts: KafkaState, written: Collection[str], *, latest: bool
 ) -> frozenset[TopicPartition]:

@@ -461,21 +461,20 @@ def without_old_topic(
 
 
 def begin_new_topic(
-    chain: Chain, topic: str, topic_id: str | None, begins: PartitionOffsets, before: int
+    chain: Chain, topic: str, topic_id: str | None, before: int
 ) -> tuple[Chain, tuple[Announcement, ...]]:
     """Begin anew for a topic that was recreated; return also the files of earlier ones.
 
     Args:
         chain: Of the previous topic of the name; other topics stay as they are (†).
         topic: The name.
-        topic_id: Of the new topic.
-        begins: Where each of its partitions begins.
+        topic_id: Of the new topic, whose partitions begin where `open_partitions` says.
         before: As for `without_old_topic`.
     """
     fresh = replace(
         chain,
         topic_ids={**chain.topic_ids, topic: topic_id},
-        committed={**_without_topic(chain.committed, topic), **begins},
+        committed=_without_topic(chain.committed, topic),
         cuts=_without_topic(chain.cuts, topic),
         cut_files={p: files for p, files in chain.cut_files.items() if p.topic != topic},
     )

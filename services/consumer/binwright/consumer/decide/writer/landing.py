@@ -5,7 +5,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from binwright.consumer.decide.writer import chain as chains
-from binwright.consumer.decide.writer.begins import begin_at_end, begin_offsets
+from binwright.consumer.decide.writer.begins import (
+    at_first_record,
+    begin_at_end,
+    begin_offsets,
+)
 from binwright.consumer.decide.writer.chain import Announcement, Chain
 from binwright.consumer.decide.writer.states import (
     Append,
@@ -26,7 +30,7 @@ from binwright.consumer.decide.writer.states import (
 )
 from binwright.protocol.fields import LATEST_MS
 from binwright.protocol.messages import Staged
-from binwright.protocol.model import newest
+from binwright.protocol.model import TopicPartition, newest
 from binwright.protocol.ports.lake import Batch
 from binwright.protocol.stamp import Stamp
 from binwright.protocol.table_orders import TableOrder
@@ -58,7 +62,56 @@ def apply_announcements(state: Landing, read: Sequence[tuple[int, Staged]], now:
     # Until a stamp fixes where partitions begin, another writer may decide differently (†).
     if not state.stamp_due:
         effects += _delete(finished)
-    return replace(state, chain=chain), tuple(effects)
+    if passed := _passed_over(state, announced):
+        effects.append(Log("rows.passed_over", {"ranges": passed}, fault=True))
+    return _decide_begins(replace(state, chain=chain)), tuple(effects)
+
+
+def read_up_to(state: Landing, offset: int) -> Landing:
+    """Apply that there is no further announcement before `offset`."""
+    return _decide_begins(replace(state, chain=chains.read_up_to(state.chain, offset)))
+
+
+def _decide_begins(state: Landing) -> Landing:
+    """Decide where partitions begin of which something is announced, or nothing was (†).
+
+    What was staged counts also if Kafka no longer has it. A reader announces in order, so its first
+    announcement says where it began.
+    """
+    if not state.undecided:
+        return state
+    chain = state.chain
+    firsts: dict[TopicPartition, int] = {}
+    for a in chain.pending:
+        if chain.is_of_chain(a):
+            for p, (first, _) in a.staged.ranges.items():
+                firsts[p] = min(first, firsts.get(p, first))
+    all_read = chain.next_announcement >= state.undecided_until
+    new = {
+        p: min(begin, firsts.get(p, begin))
+        for p, begin in state.undecided.items()
+        if all_read or p in firsts
+    }
+    if not new:
+        return state
+    return replace(
+        state,
+        chain=chains.open_partitions(chain, new),
+        undecided={p: begin for p, begin in state.undecided.items() if p not in new},
+        begins={**state.begins, **new},
+        stamp_due=True,
+    )
+
+
+def _passed_over(state: Landing, read: Sequence[Announcement]) -> dict[str, tuple[int, int]]:
+    """Return what was staged before its partition began: nobody lands it."""
+    return {
+        str(p): (found.first, min(found.next, state.begins[p]))
+        for a in read
+        if state.chain.is_of_chain(a)
+        for p, found in a.staged.ranges.items()
+        if found.first < state.begins.get(p, 0)
+    }
 
 
 def follow(state: Landing, order: TableOrder, read_at: float) -> Step:
@@ -228,7 +281,9 @@ def committed(state: Landing, config: WriterConfig, now: float, outcome: Committ
         state,
         chain=chain,
         flight=None,
-        stamp_due=state.paused != flight.stamp.paused,  # an order that came meanwhile
+        # An order that came meanwhile, or a begin.
+        stamp_due=state.paused != flight.stamp.paused
+        or not chain.committed.keys() <= flight.after.committed.keys(),
         since_full=1 if flight.stamp.full else state.since_full + 1,
         commit_s=commit_s if flight.batch.slices else state.commit_s,
         commit_spread_s=spread_s if flight.batch.slices else state.commit_spread_s,
@@ -311,17 +366,20 @@ def _follow_topic(state: Landing, topic: str, topic_id: str | None, facts: Kafka
     chain, before = state.chain, state.chain.topic_ids.get(topic)
     if not chains.same_topic(topic_id, before):
         begins = {p: begin for p, (begin, _) in facts.bounds.items() if p.topic == topic}
-        chain, finished = chains.begin_new_topic(chain, topic, topic_id, begins, state.asked_from)
+        chain, finished = chains.begin_new_topic(chain, topic, topic_id, state.asked_from)
         ids = {"topic": topic, "was": before, "topic_id": topic_id}
         log = Log("topic.recreated", ids, fault=True)
         state = replace(
             state,
             chain=chain,
             stamp_due=True,
+            undecided={p: at for p, at in state.undecided.items() if p.topic != topic} | begins,
+            undecided_until=facts.landing_end or 0,
+            begins={p: at for p, at in state.begins.items() if p.topic != topic},
             behind={p: at for p, at in state.behind.items() if p.topic != topic},
             reread_requests={p: at for p, at in state.reread_requests.items() if p.topic != topic},
         )
-        return state, (log, *_delete(finished))
+        return _decide_begins(state), (log, *_delete(finished))
     if topic not in chains.recreated_topics(chain):
         return state, ()
     chain, finished = chains.without_old_topic(chain, topic, state.asked_from)
@@ -334,15 +392,25 @@ def _open_partitions(state: Landing, config: WriterConfig, facts: KafkaState) ->
     written, latest = known.topic_ids.keys(), config.from_latest
     begins = begin_offsets(facts, written, latest=latest)
     at_end = {p: end for p, end in state.ends.items() if p in state.begin_at_end}
-    new = {p: at_end.get(p, begin) for p, begin in begins.items() if p not in known.committed}
+    new = {
+        p: at_end.get(p, begin)
+        for p, begin in begins.items()
+        if p not in known.committed and p not in state.undecided
+    }
     if not new and facts.topic_ids.keys() <= written:
         return state
-    return replace(
+    first = at_first_record(facts, written, latest=latest) - at_end.keys()
+    undecided = {p: begin for p, begin in new.items() if p in first}
+    fixed = {p: begin for p, begin in new.items() if p not in first}
+    state = replace(
         state,
-        chain=chains.open_partitions(known, new, facts.topic_ids),
+        chain=chains.open_partitions(known, fixed, facts.topic_ids),
         begin_at_end=state.begin_at_end | begin_at_end(facts, written, latest=latest),
-        stamp_due=True,
+        undecided={**state.undecided, **undecided},
+        undecided_until=facts.landing_end or 0 if undecided else state.undecided_until,
+        stamp_due=state.stamp_due or bool(fixed) or not facts.topic_ids.keys() <= written,
     )
+    return _decide_begins(state)
 
 
 def _refuse_ranges_beyond_ends(state: Landing) -> Step:

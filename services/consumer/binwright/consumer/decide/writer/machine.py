@@ -10,7 +10,11 @@ from dataclasses import replace
 
 from binwright.consumer.decide.writer import chain as chains
 from binwright.consumer.decide.writer import landing
-from binwright.consumer.decide.writer.begins import begin_at_end, begin_offsets
+from binwright.consumer.decide.writer.begins import (
+    at_first_record,
+    begin_at_end,
+    begin_offsets,
+)
 from binwright.consumer.decide.writer.chain import Chain
 from binwright.consumer.decide.writer.commits import Resolved, resolve
 from binwright.consumer.decide.writer.states import (
@@ -101,8 +105,7 @@ def apply_read_up_to(writer: Writer, offset: int) -> Writer:
     """Apply that the table has no further announcement before `offset` of the landing topic."""
     if not isinstance(writer.phase, Landing):
         return writer
-    chain = chains.read_up_to(writer.phase.chain, offset)
-    return replace(writer, phase=replace(writer.phase, chain=chain))
+    return replace(writer, phase=landing.read_up_to(writer.phase, offset))
 
 
 def with_topics(writer: Writer, topics: Collection[str]) -> Writer:
@@ -254,6 +257,12 @@ def _begin(writer: Writer, facts: KafkaState, resolved: Resolved, now: float) ->
     latest = writer.config.from_latest
     begins = begin_offsets(facts, resolved.written, latest=latest)
     needed_from, cuts = _landing_position(resolved, facts)
+    begins = {p: at for p, at in begins.items() if p not in resolved.committed}
+    until = facts.landing_end or 0
+    first = at_first_record(facts, resolved.written, latest=latest)
+    first_begins = {p: at for p, at in begins.items() if p in first}
+    undecided = first_begins if needed_from < until else {}
+    fixed = {p: at for p, at in begins.items() if p not in undecided}
     chain = chains.open_partitions(
         Chain(
             topic_ids={**resolved.topic_ids, **facts.topic_ids},
@@ -262,14 +271,17 @@ def _begin(writer: Writer, facts: KafkaState, resolved: Resolved, now: float) ->
             cut_files=resolved.cut_files,
             next_announcement=needed_from,
         ),
-        begins,
+        fixed,
     )
     phase = Landing(
         chain=chain,
         writer=writer.name,
         lease=writer.lease,
         landing_id=facts.landing_id,
-        stamp_due=not begins.keys() <= resolved.committed.keys() or not resolved.whole,
+        stamp_due=bool(fixed) or not (resolved.whole or undecided),
+        undecided=undecided,
+        undecided_until=until,
+        begins={p: at for p, at in first_begins.items() if p in fixed},
         paused=resolved.paused,
         resolved_at=now,
         begin_at_end=begin_at_end(facts, resolved.written, latest=latest),

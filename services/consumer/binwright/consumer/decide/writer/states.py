@@ -306,6 +306,11 @@ class Landing:
     since_full: int = 0  # commits since the last full stamp; 0: none under this claim
     begin_at_end: frozenset[TopicPartition] = frozenset()
     """Partitions without bounds, where `latest` counts."""
+    undecided: PartitionOffsets = field(default_factory=dict)
+    """Partition -> its first record, of those that begin there or with what is announced of them,
+    which is not read yet."""
+    undecided_until: int = 0  # the announcement before which there may be some of them
+    begins: PartitionOffsets = field(default_factory=dict)  # of those, as decided under this claim
     ends: PartitionOffsets = field(default_factory=dict)  # of the logs, when last asked
     reread_requests: Mapping[TopicPartition, tuple[int, float]] = field(default_factory=dict)
     """Partition -> (offset, when it was requested)."""
