@@ -119,6 +119,13 @@ def test_a_table_that_cannot_be_read_has_the_reason_in_its_line() -> None:
     assert listed(SETTINGS, target("orders"), REPORTED, away).reason == f"{AWAY}; {away}"
 
 
+def test_fields_that_are_left_out_are_named() -> None:
+    reported = replace(REPORTED, new_fields=("a", "by.b"))
+    line = listed(SETTINGS, target("orders"), reported, None)
+    page = text(drawn(Description(line, entry_of(SETTINGS, target("orders")), (), None), 100))
+    assert "left out: a, by.b" in page
+
+
 def test_columns_of_a_registry_are_those_of_its_subject() -> None:
     assert entry_of(SETTINGS, target("orders")).schema_source == (
         "all versions of orders-value, https://registry"

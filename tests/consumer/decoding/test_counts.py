@@ -4,11 +4,14 @@ import gzip
 import struct
 from typing import Any
 
+import orjson
 import pyarrow as pa
 import pytest
+from structlog.testing import capture_logs
 
 from binwright.consumer.decoding import registry_decoders
-from binwright.consumer.decoding.decoders import Decoders, DecodingTotals
+from binwright.consumer.decoding.decoders import NAMED, Decoders, DecodingTotals
+from binwright.consumer.decoding.new_fields import MOST_NAMES, OTHER_NAMES
 from binwright.consumer.decoding.one_by_one import REASON_LENGTH
 from binwright.consumer.decoding.record_decoder import OF_KEY
 from binwright.consumer.decoding.registry import SchemaRegistry
@@ -44,6 +47,37 @@ async def test_time_and_bad_records_are_counted_by_table_and_kind() -> None:
     assert min(found.seconds.values()) > 0
     assert found.bad == {(orders, "incompatible"): 2, (orders, "malformed"): 4}
     assert (found.versions, found.requests) == ({}, {})
+
+
+async def test_a_field_that_is_left_out_is_said_once_and_counted() -> None:
+    orders = settings().targets("orders")[0]
+    values = pa.array([b'{"id":1,"new":1}'] * 3 + [b'{"by":{"a":1},"new":2}'], pa.binary())
+    async with Decoders(settings()) as decoders:
+        with capture_logs() as logs:
+            for _ in range(2):
+                decoder = await decoders.of(orders, {})
+                assert decoder is not None
+                decoder.decode(values)
+                decoder.decode(values)
+        assert decoders.totals().new_fields == {orders: {"new": 16, "by": 4}}
+        assert decoders.new_fields() == {"orders": ("by", "new")}
+    said = [(each["event"], each["table"], each["field"]) for each in logs]
+    assert said == [("table.field_unknown", "orders", name) for name in ("new", "by")]
+
+
+async def test_names_of_fields_are_bounded_over_all_files() -> None:
+    orders = settings().targets("orders")[0]
+    async with Decoders(settings()) as decoders:
+        with capture_logs() as logs:
+            for number in range(3):
+                decoder = await decoders.of(orders, {})
+                assert decoder is not None
+                names = {f"n{number * 1_000 + i}": 1 for i in range(60)}
+                decoder.decode(pa.array([orjson.dumps(names)], pa.binary()))
+        (counts,) = decoders.totals().new_fields.values()
+        assert (len(counts), counts[OTHER_NAMES]) == (MOST_NAMES + 1, 180 - MOST_NAMES)
+        assert len(decoders.new_fields()["orders"]) == NAMED
+    assert len(logs) == MOST_NAMES
 
 
 async def test_a_decoder_has_the_columns_and_the_settings_of_its_table() -> None:

@@ -168,6 +168,7 @@ def _ingest_config(settings: Settings, decoders: Decoders, cluster: str) -> Inge
         ),
         targets=settings.targets,
         decoder_of=decoders.of,
+        new_fields=decoders.new_fields,
         from_latest=config.start == "latest",
         freshness_s=settings.lake.freshness_s,
         report_s=config.report_s,

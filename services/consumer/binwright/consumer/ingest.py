@@ -73,6 +73,8 @@ class IngestConfig:
     batch: BatchConfig = field(default_factory=BatchConfig)
     targets: Callable[[str], Collection[Target]] = one_raw_table
     decoder_of: DecoderOf = no_decoder
+    new_fields: Callable[[], Mapping[str, tuple[str, ...]]] = dict
+    """Returns fields that are left out, by table."""
     from_latest: bool = False
     freshness_s: float = 5.0  # age of rows when they land, as wanted
     report_s: float = 1.0
@@ -323,6 +325,7 @@ class Ingest:
             staged_bytes=self._backlog.bytes,
             lost_offsets=self._partitions.lost_offsets,
             faults={**self._partitions.faults, **self._stager.faults},
+            new_fields=self._config.new_fields(),
             leaving=consumer.leaving,
             zone=self._config.zone,
             splits=self._splits.report(),

@@ -37,6 +37,7 @@ class Listed:
     bad: int | None  # in its table of bad records
     version: int | None
     topics: tuple[str, ...] = ()  # whose records it takes
+    new_fields: tuple[str, ...] = ()  # of JSON, without a column: left out
 
 
 Targets = tuple[Target, ...]
@@ -103,6 +104,7 @@ def listed(
         rows=None if facts is None else facts.rows,
         bad=None if facts is None else facts.bad,
         version=None if facts is None else facts.version,
+        new_fields=() if reported is None else reported.new_fields,
     )
 
 

@@ -9,15 +9,19 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import structlog
 
 from binwright.consumer.decide.wire_forms import recognised
 from binwright.consumer.decoding.arrow_types import BAD
+from binwright.consumer.decoding.new_fields import MOST_NAMES, OTHER_NAMES
 from binwright.consumer.decoding.one_by_one import REASON_LENGTH
 from binwright.consumer.decoding.record_decoder import OF_KEY
 from binwright.consumer.decoding.schema_names import Part
 from binwright.protocol.columns import Columns
 from binwright.protocol.ports.lake import ValueDecoder
 from binwright.runtime.settings import Target
+
+log = structlog.get_logger()
 
 _OF_FORM = frozenset(["malformed", "schema_unknown"])
 """Kinds of bad records that may be of another form than the table's."""
@@ -29,27 +33,53 @@ class DecodingCounts:
     def __init__(self) -> None:
         self._seconds = defaultdict[Target, float](float)
         self._bad: Counter[tuple[Target, str]] = Counter()
+        self._new = defaultdict[Target, Counter[str]](Counter)
         self._lock = Lock()
 
-    def counted(self, target: Target, decoder: ValueDecoder) -> ValueDecoder:
-        """Return the decoder of a table's records, whose work is added to the sums."""
-        return _CountedDecoder(self, target, decoder)
+    def counted(self, target: Target, decoder: ValueDecoder, new: Counter[str]) -> ValueDecoder:
+        """Return the decoder of a table's records, whose work is added to the sums.
 
-    def add(self, target: Target, seconds: float, bad: Mapping[str, int]) -> None:
-        """Add one call: how long it took, and how many records are bad, by kind."""
+        Args:
+            target: The table.
+            decoder: Of its records.
+            new: In which that counts fields which it leaves out.
+        """
+        return _CountedDecoder(self, target, decoder, new)
+
+    def add(
+        self, target: Target, seconds: float, bad: Mapping[str, int], new: Mapping[str, int]
+    ) -> None:
+        """Add one call: how long it took, bad records by kind, fields that were left out."""
         with self._lock:
             self._seconds[target] += seconds
             self._bad.update({(target, kind): count for kind, count in bad.items()})
+            known = self._new[target] if new else Counter[str]()
+            for name, count in new.items():
+                if name not in known and len(known) >= MOST_NAMES:
+                    known[OTHER_NAMES] += count
+                    continue
+                if name not in known:
+                    log.warning("table.field_unknown", table=target.name, field=name)
+                known[name] += count
 
-    def snapshot(self) -> tuple[Mapping[Target, float], Mapping[tuple[Target, str], int]]:
-        """Return the sums by now: seconds by table, bad records by table and kind."""
+    def snapshot(
+        self,
+    ) -> tuple[
+        Mapping[Target, float],
+        Mapping[tuple[Target, str], int],
+        Mapping[Target, Mapping[str, int]],
+    ]:
+        """Return the sums by now: seconds, bad records by kind, fields left out by name."""
         with self._lock:
-            return dict(self._seconds), dict(self._bad)
+            new = {target: dict(names) for target, names in self._new.items()}
+            return dict(self._seconds), dict(self._bad), new
 
 
 class _CountedDecoder:
-    def __init__(self, counts: DecodingCounts, target: Target, decoder: ValueDecoder) -> None:
-        self._counts, self._target, self._decoder = counts, target, decoder
+    def __init__(
+        self, counts: DecodingCounts, target: Target, decoder: ValueDecoder, new: Counter[str]
+    ) -> None:
+        self._counts, self._target, self._decoder, self._new = counts, target, decoder, new
         self.columns: Columns = decoder.columns
         self.settings = decoder.settings
         parts = () if target.decoded is None else target.decoded.parts
@@ -59,7 +89,8 @@ class _CountedDecoder:
         began = time.perf_counter()
         rows, bad = self._decoder.decode(values, headers, keys)
         bad = self._explained(bad, values, headers, keys)
-        self._counts.add(self._target, time.perf_counter() - began, _kinds(bad))
+        self._counts.add(self._target, time.perf_counter() - began, _kinds(bad), self._new)
+        self._new.clear()
         return rows, bad
 
     def _explained(self, bad: Any, values: Any, headers: Any, keys: Any) -> Any:

@@ -53,6 +53,7 @@ TABLE = {
     "key": "key",
     "tombstones": "tombstones",
     "widen": "widen",
+    "newFields": "new_fields",
     "badShare": "bad_share",
     "partitionBy": "partition_by",
     "clusterBy": "cluster_by",
