@@ -95,7 +95,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
             reader=reader,
             staging=staging,
             config=_writer_config(settings, cluster),
-            maintenance=TableMaintenance(_maintenance_config(settings)),
+            maintenance=TableMaintenance(_maintenance_config(settings), settings.lake.server),
             timings=timings,
         )
         ingest = Ingest(
