@@ -137,6 +137,9 @@ class Ingest:
         self._backlog = Backlog(
             staging, config.staged_bytes, config.freshness_s, config.batch.wait_s
         )
+        self._helped = Backlog(  # of its own: what no owner announces lands never
+            staging, config.staged_bytes, config.freshness_s, config.batch.wait_s
+        )
         self._partitions = AssignedPartitions(
             reader=reader,
             config=config.batch,
@@ -173,6 +176,7 @@ class Ingest:
             reader=reader,
             partitions=self._partitions,
             stager=self._parts,
+            helped=self._helped,
             writer=writer,
             next_offset=self._next_offset,
             emit=self.apply_event,
@@ -195,6 +199,7 @@ class Ingest:
             self._stager.run,
             self._splits.run,
             self._backlog.run,
+            self._helped.run,
             self._collect,
             self._writers.run,
         )
