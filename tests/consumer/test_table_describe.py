@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
 
+from binwright.cli.terminal import Console
 from binwright.consumer.decide.table_facts import BadRecord, CommitFacts, Facts
 from binwright.consumer.lake.table_reading import Details
 from binwright.consumer.table_describe import Description, drawn, entry_of

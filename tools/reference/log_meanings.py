@@ -56,6 +56,10 @@ MEANINGS = CONTROL_MEANINGS | {
         "Files of kafka.ssl_* have changed and cannot be used, or do not fit together: those "
         "before are used until they do."
     ),
+    "token.in_cleartext": (
+        "A port that others reach wants a token, and has no TLS: whoever listens on the way reads "
+        "it. Give the listener a certificate, or put a proxy with TLS before it."
+    ),
     "token.delayed": (
         "No new token for Kafka could be had, so new connections use the one before, which is "
         "still valid."

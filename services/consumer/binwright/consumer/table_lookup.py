@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rich.console import Console
-
 from binwright.audit.lake_reader import LakeReader, reader_of
 from binwright.cli.embedded_spark import running_lake
+from binwright.cli.terminal import Console
 from binwright.consumer.decide.table_facts import Facts, listed_state
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.topics import selected_topics

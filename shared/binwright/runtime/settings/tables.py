@@ -30,7 +30,7 @@ from binwright.protocol.columns import (
 )
 from binwright.protocol.json_schemas import JsonSchema
 from binwright.protocol.names import TOPIC_LENGTH, TopicName
-from binwright.protocol.patterns import compile_patterns
+from binwright.protocol.patterns import Pattern, compile_patterns
 from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.settings.section import KeepDays, Section, TopicPatterns, check_distinct
 
@@ -369,13 +369,17 @@ class TableSettings(DecodingSettings):
     def _named(self) -> frozenset[str]:
         return frozenset(self.topics)
 
+    @cached_property
+    def _patterns(self) -> tuple[Pattern, ...]:
+        return compile_patterns(self.topic_patterns)
+
     def names(self, topic: str) -> bool:
         """Whether this topic is one of `topics`; cheap, however many there are."""
         return topic in self._named
 
     def matches(self, topic: str) -> bool:
         """Whether a pattern matches this topic."""
-        return any(pattern.matches(topic) for pattern in compile_patterns(self.topic_patterns))
+        return any(pattern.matches(topic) for pattern in self._patterns)
 
     def table_name(self, topic: str) -> str:
         """Return the template's name of a topic's table; it may not be a valid one.
@@ -385,7 +389,7 @@ class TableSettings(DecodingSettings):
         """
         places = {TOPIC: topic}
         if {*_PLACE.findall(self.name)} - {TOPIC}:
-            found = (p.groups(topic) for p in compile_patterns(self.topic_patterns))
+            found = (p.groups(topic) for p in self._patterns)
             places = {**next(groups for groups in found if groups is not None), **places}
         return _PLACE.sub(lambda place: places[place[1]], self.name)
 
