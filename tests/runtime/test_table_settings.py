@@ -106,6 +106,17 @@ def avro(kind: str = "avro", **registry: Any) -> Any:
     return load_settings(tables=tables, registry={"url": "https://registry/api/", **registry})
 
 
+def test_ids_of_eight_bytes_need_an_address_of_apicurio_s() -> None:
+    table, own = {"topics": ["a"], "format": "avro"}, {"eight_byte_ids": "globalId"}
+    url = "https://registry/apis/ccompat/v7"
+    assert load_settings(tables=[table], registry={"url": url, **own}).registry.is_apicurio
+    with pytest.raises(SettingsError, match="url is that of its registry"):
+        load_settings(tables=[table], registry={"url": "https://registry", **own})
+    assert not load_settings(
+        tables=[table], registry={"url": "https://registry"}
+    ).registry.is_apicurio
+
+
 def test_a_table_of_avro_has_the_columns_of_its_subject() -> None:
     (found,) = avro().tables
     assert (found.parsed, found.subject_of("a")) == ((), "a-value")

@@ -9,6 +9,7 @@ from tests.consumer.decoding.json_schema import written
 
 from binwright.consumer.decoding.decoders import Decoders
 from binwright.consumer.decoding.registry import SchemaRegistry
+from binwright.consumer.staging.parquet import to_arrow
 from binwright.protocol.columns import columns_text
 from binwright.protocol.errors import SchemaAtFault, SettingsError
 from binwright.protocol.model import TopicPartition
@@ -108,3 +109,36 @@ def test_an_entry_without_schemas_has_none_at_fault() -> None:
     load_settings(
         tables=[{**entry, "key": {"format": "avro"}}], registry={"url": "https://registry"}
     )
+
+
+@pytest.mark.parametrize("own_ids", [None, "globalId"])
+async def test_a_registry_of_apicurio_has_values_read_by_its_own_ids(
+    monkeypatch: pytest.MonkeyPatch, own_ids: str | None
+) -> None:
+    own = {
+        "ids/globalIds/9": SCHEMA,
+        "search/artifacts?globalId=9": '{"artifacts": [{"type": "JSON"}]}',
+    }
+    monkeypatch.setattr(SchemaRegistry, "_own", lambda _, path: own.get(path))
+    reply = {"id": 7, "schema": SCHEMA, "schemaType": "JSON"}
+    replies: dict[str, Any] = {
+        "subjects/a-value/versions": [1],
+        "subjects/a-value/versions/1": reply,
+    }
+    monkeypatch.setattr(SchemaRegistry, "_get", lambda _, path: replies.get(path))
+    settings = load_settings(
+        tables=[{"topics": ["a"], "format": "json"}],
+        registry={"url": "http://127.0.0.1:1/apis/ccompat/v7", "eight_byte_ids": own_ids},
+    )
+    name, body = (9).to_bytes(8, "big"), b'{"id": 1}'
+    value, headers = (
+        (b"\0" + name + body, ()) if own_ids else (body, (("apicurio.value.globalId", name),))
+    )
+    rows = {TopicPartition("a", 0): [Records.of([Record(0, 0, None, value, headers=headers)])]}
+    async with Decoders(settings) as decoders:
+        decoder = await decoders.of(settings.targets("a")[0], rows)
+        assert decoder is not None
+        row, _ = decoder.decode(
+            to_arrow(rows)["value"].chunk(0), to_arrow(rows)["headers"].chunk(0)
+        )
+    assert row.to_pylist() == [{"id": 1, "any": None}]

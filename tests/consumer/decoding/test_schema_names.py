@@ -14,8 +14,10 @@ from binwright.consumer.decoding.avro_values import AvroReading
 from binwright.consumer.decoding.json_by_schema import JsonReading
 from binwright.consumer.decoding.protobuf_values import ProtobufReading
 from binwright.consumer.decoding.registry_decoders import RegistryDecoders, SchemaReading
+from binwright.consumer.decoding.registry_schemas import ApicurioId, OwnIds
 from binwright.consumer.decoding.schema_names import (
     FIRST_LOCAL_ID,
+    Apicurio,
     NamesDecoder,
     header_of,
     schema_names,
@@ -76,13 +78,17 @@ def registry_of(kind: str) -> FakeRegistry:
 
 
 async def landed(
-    reading: SchemaReading[Any], registry: FakeRegistry, values: Sequence[Value]
+    reading: SchemaReading[Any],
+    registry: FakeRegistry,
+    values: Sequence[Value],
+    apicurio: Apicurio | None = None,
 ) -> list[Any]:
     """Return what each value becomes: its id, or the kind and the reason; it is kept as it came."""
     part = records(values)
     found = []
     for rows in ([part], [as_arrays(part)]):
-        decoder = await RegistryDecoders(registry).decoder(SUBJECT, reading, (), [rows])
+        decoders = RegistryDecoders(registry, apicurio)
+        decoder = await decoders.decoder(SUBJECT, reading, (), [rows])
         table = decoded(to_arrow({P: rows}), decoder).to_pylist()
         for row, value in zip(table, part.values, strict=True):
             assert (row["row"] is None) is (row["bad"] is not None)
@@ -270,3 +276,82 @@ def test_the_names_of_values_are_counted_whatever_holds_them() -> None:
     for rows in (part, as_arrays(part)):
         assert schema_names([[rows], []]).counts == wanted
     assert pa.array(part.values, pa.binary()).null_count == 1
+
+
+# --- ids of Apicurio's ----------------------------------------------------------------------------
+
+
+def apicurio_registry(kind: str) -> FakeRegistry:
+    """Return a registry whose schema has the global id 70 and the content id 7, as it often is."""
+    registry = registry_of(kind)
+    registry.schemas[ApicurioId("globalId", 70)] = registry.schemas[7]
+    registry.schemas[ApicurioId("contentId", 7)] = registry.schemas[7]
+    return registry
+
+
+def own(number: int) -> bytes:
+    return number.to_bytes(8, "big")
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("kind", ["avro", "json"])
+async def test_ids_of_apicurio_are_read_from_headers(kind: str) -> None:
+    reading, _, value, _ = FORMATS[kind]
+    body = value[5:]
+    found = await landed(
+        reading,
+        apicurio_registry(kind),
+        [
+            (body, [("apicurio.value.globalId", own(70)), ("apicurio.value.contentId", own(9))]),
+            (body, [("trace", b"1"), ("apicurio.value.contentId", own(7))]),
+            value,
+            (body, [("apicurio.value.globalId", own(7))]),
+            (body, [("apicurio.value.globalId", b"\0\0\0\7")]),
+            (body, [("apicurio.key.globalId", own(70))]),
+            (value, [("apicurio.value.globalId", None)]),
+            (body, [(VALUE_SCHEMA, value[:5]), ("apicurio.value.globalId", own(9))]),
+            (None, [("apicurio.value.globalId", own(70))]),
+        ],
+        Apicurio(),
+    )
+    assert found[:3] == [1, 1, 1]
+    assert found[3] == "schema_unknown: the registry has no schema globalId 7"
+    assert found[4] == (
+        "malformed: header apicurio.value.globalId needs an id of eight bytes, has 00 00 00 07"
+    )
+    assert str(found[5]).startswith("malformed: needs 0 and a schema's id in front")
+    assert found[6:] == [1, 1, None]
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("kind", ["avro", "json"])
+@pytest.mark.parametrize("in_front", ["globalId", "contentId"])
+async def test_ids_of_eight_bytes_are_read_in_front(kind: str, in_front: OwnIds) -> None:
+    reading, _, value, _ = FORMATS[kind]
+    body, number = value[5:], {"globalId": 70, "contentId": 7}[in_front]
+    found = await landed(
+        reading,
+        apicurio_registry(kind),
+        [
+            b"\0" + own(number) + body,
+            (body, [("apicurio.value.globalId", own(70))]),
+            b"\0" + own(999) + body,
+            b"\0\0\0\0\7",
+            b"\1" + own(number) + body,
+            b"",
+            None,
+            b"\0" + own(number) + body,
+        ],
+        Apicurio(in_front),
+    )
+    assert found[:3] == [1, 1, f"schema_unknown: the registry has no schema {in_front} 999"]
+    for each in found[3:6]:
+        assert str(each).startswith("malformed: needs 0 and an id of eight bytes in front, has ")
+    assert found[6:] == [None, 1]
+
+
+async def test_headers_of_apicurio_mean_nothing_to_another_registry() -> None:
+    """Programs pass headers on, and write values anew by another serializer."""
+    reading, _, value, _ = FORMATS["avro"]
+    header = [("apicurio.value.globalId", own(9))]
+    assert await landed(reading, registry_of("avro"), [(value, header)]) == [1]

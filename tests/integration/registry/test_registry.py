@@ -18,6 +18,7 @@ from tests.integration.security.certificates import Authority
 
 from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.registry import Schema, SchemaRegistry
+from binwright.consumer.decoding.registry_schemas import ApicurioId
 from binwright.protocol.columns import columns_text
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.protocol.schemas import SchemaRefused
@@ -60,6 +61,29 @@ async def test_versions_that_were_deleted_are_known_behind_the_others(
         assert columns(found.schema) == columns(await client.schema(ids[0], "tidied-value"))
         assert await client.subjects_of(ids[0], "tidied-value") >= {"tidied-value"}
         assert await client.subjects_of(999_999, "tidied-value") == frozenset()
+
+
+async def test_schemas_come_by_apicurio_s_own_ids(registry: RegistryServer) -> None:
+    registry.register("own.Point", POINT)
+    used = [{"name": "geo.Point", "subject": "own.Point", "version": 1}]
+    contents = {
+        registry.register("own-line-value", LINE, used): "a struct<x:int>, b struct<x:int>",
+        registry.register("own-value", TWO): "id int, item string",
+    }
+    message = 'syntax = "proto3"; message M { int32 id = 1; }'
+    of_protobuf = registry.register("own-protobuf-value", message, kind="PROTOBUF")
+    subjects = ["own-line-value", "own-value"]
+    own_ids = [registry.global_id(subject) for subject in subjects]
+    async with SchemaRegistry(RegistrySettings(url=registry.url)) as client:
+        for number, own, text in zip(contents, own_ids, contents.values(), strict=True):
+            assert columns(await client.schema(ApicurioId("contentId", number))) == text
+            assert columns(await client.schema(ApicurioId("globalId", own))) == text
+        assert await client.schema(ApicurioId("globalId", 999_999)) is None
+        refused = await client.schema(ApicurioId("contentId", of_protobuf))
+    assert isinstance(refused, SchemaRefused)
+    elsewhere = registry.url.replace("/apis/ccompat/v7", "/apis/nothing")
+    async with SchemaRegistry(RegistrySettings(url=elsewhere)) as client:
+        assert await client.schema(ApicurioId("globalId", own_ids[0])) is None
 
 
 async def test_a_schema_brings_those_that_it_uses(registry: RegistryServer) -> None:

@@ -1,13 +1,16 @@
 """The connection to the schema registry."""
 
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 from urllib.parse import urlparse
 
 from pydantic import Field, model_validator
 
 from binwright.runtime.addresses import is_loopback
 from binwright.runtime.settings.section import Section, WebAddress
+
+APICURIO = "/apis/ccompat/"
+"""In the address of Apicurio's registry, where it answers as Confluent's."""
 
 
 class RegistrySettings(Section):
@@ -16,6 +19,10 @@ class RegistrySettings(Section):
     url: Annotated[WebAddress | None, Field(repr=False)] = None
     """Its address, of https, or of http; required by tables of Avro and Protobuf, and by those of
     JSON without `columns`.
+    """
+    eight_byte_ids: Literal["globalId", "contentId"] | None = None
+    """Which ids of eight bytes values have in front, as Apicurio's own serializers write them;
+    `url` is then one of Apicurio's, with `/apis/ccompat/`. Unset: four bytes, as Confluent's.
     """
     username: str | None = None
     """User name, with password_file."""
@@ -32,6 +39,11 @@ class RegistrySettings(Section):
     allow_cleartext_password: bool = False
     """Whether http may send a password or token to another machine as it is."""
 
+    @property
+    def is_apicurio(self) -> bool:
+        """Return whether the registry is Apicurio's, by its address."""
+        return APICURIO in (self.url or "")
+
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
         if (self.username is None) != (self.password_file is None):
@@ -40,6 +52,14 @@ class RegistrySettings(Section):
             raise ValueError("username and token_file are set: leave one of them out")
         if (self.certificate_file is None) != (self.key_file is None):
             raise ValueError("certificate_file and key_file go together: set both")
+        return self
+
+    @model_validator(mode="after")
+    def _has_own_ids_of_apicurio(self) -> Self:
+        if self.eight_byte_ids is not None and not self.is_apicurio:
+            raise ValueError(
+                f"eight_byte_ids are Apicurio's: url is that of its registry, with {APICURIO}v7"
+            )
         return self
 
     @model_validator(mode="after")

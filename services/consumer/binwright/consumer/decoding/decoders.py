@@ -175,7 +175,9 @@ class Decoders:
         if self._by_schema is None:
             self._registry = client.SchemaRegistry(self._settings.registry)
             self._stack.push_async_exit(self._registry)
-            self._by_schema = decoders.RegistryDecoders(self._registry)
+            names, settings = await self._module("schema_names"), self._settings.registry
+            apicurio = names.Apicurio(settings.eight_byte_ids) if settings.is_apicurio else None
+            self._by_schema = decoders.RegistryDecoders(self._registry, apicurio)
         reading: Any
         match part.format:
             case "avro":

@@ -5,7 +5,7 @@ import json
 import re
 import ssl
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,12 +20,13 @@ from uuid import UUID
 from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.protobuf_compiler import compiled
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
-from binwright.consumer.decoding.registry_schemas import SchemaName
+from binwright.consumer.decoding.registry_schemas import ApicurioId, SchemaName
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.protocol.json_schemas import JsonSchema
 from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.secret_files import read_secret
 from binwright.runtime.settings import RegistrySettings
+from binwright.runtime.settings.registry import APICURIO
 from binwright.runtime.web import basic_login, opener
 
 T = TypeVar("T")
@@ -102,6 +103,8 @@ class SchemaRegistry:
         """
 
         def ask() -> Schema | SchemaRefused | None:
+            if isinstance(name, ApicurioId):
+                return self._by_own_id(name)
             if isinstance(name, UUID):
                 found = self._by_guid(name)
             else:
@@ -198,6 +201,46 @@ class SchemaRegistry:
                 return None
             raise
 
+    def _by_own_id(self, name: ApicurioId) -> Schema | SchemaRefused | None:
+        """Return the schema of an id of Apicurio's, by its own API; None: there is none."""
+        try:
+            if (text := self._own(f"ids/{name.kind}s/{name.number}")) is None:
+                return None
+            found = json.loads(self._own(f"search/artifacts?{name.kind}={name.number}") or "{}")
+            kind = str(found["artifacts"][0]["type"]) if found.get("artifacts") else "AVRO"
+            if kind == "PROTOBUF":
+                return SchemaRefused("is of Protobuf in Apicurio's own form, which is not read")
+            path = f"ids/{name.kind}s/{name.number}/references"
+            return self._schema(kind, text, tuple(self._own_references(path, [MOST_REFERENCES])))
+        except SchemaRefused as exc:
+            return exc
+
+    def _own_references(self, path: str, left: list[int]) -> Iterator[tuple[str, str]]:
+        """Yield as `_references` does, by Apicurio's own API."""
+        for each in json.loads(self._own(path) or "[]"):
+            left[0] -= 1
+            if left[0] < 0:
+                raise SchemaRefused(f"uses more than {MOST_REFERENCES} other schemas")
+            group, artifact = each.get("groupId") or "default", str(each["artifactId"])
+            of, version = f"groups/{quote(group, safe='')}/artifacts", str(each["version"])
+            place = f"{of}/{quote(artifact, safe='')}/versions/{quote(version, safe='')}"
+            if (meta := self._own(f"{place}/meta")) is None or (text := self._own(place)) is None:
+                raise SchemaRefused(f"uses version {version} of {artifact}, which is not there")
+            inside = f"ids/globalIds/{int(json.loads(meta)['globalId'])}/references"
+            yield from self._own_references(inside, left)
+            yield str(each.get("name", "")), text
+
+    def _own(self, path: str) -> str | None:
+        """Return what Apicurio's own API has; None: nothing, or the registry is another one."""
+        base, ours, _ = str(self._settings.url).partition(APICURIO)
+        if not ours:
+            return None
+        try:
+            return self._open(f"{base}/apis/registry/v2/{path}").decode()
+        except HTTPError as exc:
+            _none_or_raise(exc, _NOT_FOUND | {HTTPStatus.NOT_FOUND})
+            return None
+
     def _version(self, quoted: str, version: int) -> Any:
         """Return the reply of a version, also of a deleted one; None: there is none."""
         path = f"subjects/{quoted}/versions/{version}"
@@ -215,14 +258,17 @@ class SchemaRegistry:
 
     def _get(self, path: str) -> Any:
         """Return a reply; None if the registry has nothing of that name."""
-        url = f"{self._settings.url}/{path}"
-        request = Request(url, headers=self._headers())  # noqa: S310 - checked by the settings
         try:
-            with opener(*self._https()).open(request, timeout=REQUEST_S) as got:
-                return json.loads(got.read(LARGEST_REPLY))
+            return json.loads(self._open(f"{self._settings.url}/{path}"))
         except HTTPError as exc:
             _none_or_raise(exc)
             return None
+
+    def _open(self, url: str) -> bytes:
+        request = Request(url, headers=self._headers())  # noqa: S310 - checked by the settings
+        with opener(*self._https()).open(request, timeout=REQUEST_S) as got:
+            found: bytes = got.read(LARGEST_REPLY)
+            return found
 
     def _headers(self) -> dict[str, str]:
         headers = {"Accept": "application/vnd.schemaregistry.v1+json, application/json"}
@@ -320,13 +366,13 @@ def _files(references: Iterable[tuple[str, str]]) -> dict[str, str]:
     return files
 
 
-def _none_or_raise(error: HTTPError) -> None:
+def _none_or_raise(error: HTTPError, missing: Collection[int] = _NOT_FOUND) -> None:
     """Pass if a registry says that it has nothing of this name; any other refusal is an error."""
     try:
         code, words = _refusal(json.loads(error.read(LARGEST_REPLY)))
     except _MALFORMED:
         code, words = 0, ""
-    if code not in _NOT_FOUND:
+    if code not in missing:
         raise _Refused(error.code, words or error.reason)
 
 

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
-from uuid import UUID
 
 import structlog
 
@@ -13,7 +12,12 @@ from binwright.consumer.decide.columns import united
 from binwright.consumer.decoding.one_by_one import Bad
 from binwright.consumer.decoding.registry import Schema, Version
 from binwright.consumer.decoding.registry_schemas import SchemaName, refused
-from binwright.consumer.decoding.schema_names import NamesDecoder, Part, schema_names
+from binwright.consumer.decoding.schema_names import (
+    Apicurio,
+    NamesDecoder,
+    Part,
+    schema_names,
+)
 from binwright.protocol.columns import Columns
 from binwright.protocol.errors import RegistryUnavailable, SchemaAtFault
 from binwright.protocol.ports.kafka import Records
@@ -96,8 +100,14 @@ class RegistryDecoders:
     subject: then its columns do not depend on which records a consumer saw.
     """
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+    def __init__(self, registry: Registry, apicurio: Apicurio | None = None) -> None:
+        """Ask a registry.
+
+        Args:
+            registry: It has the schemas.
+            apicurio: Which of Apicurio's forms values may have, if it is Apicurio's.
+        """
+        self._registry, self._apicurio = registry, apicurio
         self._schemas: dict[_Key, Schema | Bad] = {}
         self._missing: dict[_Key, float] = {}  # not in the registry -> when it was asked
         self._subjects: dict[tuple[str, SchemaReading[Any], bool], _Subject] = {}
@@ -130,7 +140,7 @@ class RegistryDecoders:
             RegistryUnavailable: It does not answer, or has no such subject.
             SchemaAtFault: Some records name a schema of the subject that cannot be used.
         """
-        names = await asyncio.to_thread(schema_names, rows, part)
+        names = await asyncio.to_thread(schema_names, rows, part, self._apicurio)
         named = await self._named(subject, names.counts)
         schemas = {name: _read(name, each, reading) for name, each in named.items()}
         used = {n: each for n, each in schemas.items() if not isinstance(each, Bad)}
@@ -151,7 +161,7 @@ class RegistryDecoders:
         decoder = reading.decoder(columns, {ids[name]: each for name, each in schemas.items()})
         if not names.elsewhere:
             return decoder
-        return NamesDecoder(decoder, ids, reading.header_fault, part)
+        return NamesDecoder(decoder, ids, reading.header_fault, part, self._apicurio)
 
     def newest_version(
         self, subject: str, reading: SchemaReading[Any], *, widen: bool = False
@@ -213,10 +223,10 @@ class RegistryDecoders:
 
         One of another subject is named by mistake, or by what only looks like an id: then a single
         record would stop its topic. Of a topic without the subject any schema may be. No bytes are
-        a GUID by chance.
+        a GUID by chance, and an id of Apicurio's is one where the settings or a header say so.
         """
         subject, name = key
-        if isinstance(name, UUID):
+        if not isinstance(name, int):
             return True
         now = loop_s()
         self._strangers = {key: at for key, at in self._strangers.items() if now - at < FORGOTTEN_S}

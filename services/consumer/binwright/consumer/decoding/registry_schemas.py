@@ -4,11 +4,29 @@ A value has a header: a byte 0, and four of the schema's id, most significant fi
 that is not so get one before they are decoded (`schema_names`).
 """
 
+from dataclasses import dataclass
+from typing import Literal
 from uuid import UUID
 
 from binwright.consumer.decoding.one_by_one import REASON_LENGTH, Bad, described
 
-SchemaName = int | UUID
+OwnIds = Literal["globalId", "contentId"]
+"""The two kinds of ids that Apicurio's registry gives schemas."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApicurioId:
+    """An id of eight bytes, as Apicurio's own serializers write it."""
+
+    kind: OwnIds
+    number: int
+
+    def __str__(self) -> str:
+        """Return both, as reasons name it."""
+        return f"{self.kind} {self.number}"
+
+
+SchemaName = int | UUID | ApicurioId
 """How a value names its schema: by the id or the GUID that the registry gave it."""
 
 HEADER = 5
