@@ -59,7 +59,6 @@ def test_a_json_schema_uses_files_beside_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message", "reason"),
     [
-        (proto("Order next"), "", "next: has the type shop.Order within itself"),
         (proto("int32 id"), "shop.Nobody", "has no message shop.Nobody"),
         (
             proto("int32 id", head='\nimport "not/there.proto";\n'),

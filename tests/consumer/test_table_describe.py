@@ -3,15 +3,19 @@
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
+from tests.consumer.decoding.avro import record
+from tests.consumer.decoding.fake_registry import FakeRegistry
 
-from binwright.cli.terminal import Console
 from binwright.consumer.decide.table_facts import BadRecord, CommitFacts, Facts
 from binwright.consumer.lake.table_reading import Details
+from binwright.consumer.schema_notes import schema_notes, subject_notes
 from binwright.consumer.table_describe import Description, drawn, entry_of
 from binwright.consumer.table_list import drawn as drawn_list
 from binwright.consumer.table_lookup import Targets, known_targets, listed, targets_named
 from binwright.protocol.errors import LakeUnavailable, UserError
 from binwright.protocol.model import Slot
+from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.settings import Settings, load_settings
 from binwright.views.table_status import PartitionStatus, TableStatus
 
@@ -119,13 +123,6 @@ def test_a_table_that_cannot_be_read_has_the_reason_in_its_line() -> None:
     assert listed(SETTINGS, target("orders"), REPORTED, away).reason == f"{AWAY}; {away}"
 
 
-def test_fields_that_are_left_out_are_named() -> None:
-    reported = replace(REPORTED, new_fields=("a", "by.b"))
-    line = listed(SETTINGS, target("orders"), reported, None)
-    page = text(drawn(Description(line, entry_of(SETTINGS, target("orders")), (), None), 100))
-    assert "left out: a, by.b" in page
-
-
 def test_columns_of_a_registry_are_those_of_its_subject() -> None:
     assert entry_of(SETTINGS, target("orders")).schema_source == (
         "all versions of orders-value, https://registry"
@@ -165,3 +162,39 @@ def test_a_table_that_is_not_there_is_described_by_its_settings() -> None:
     assert "schema from: none: records land as they are" in lines
     assert not [line for line in lines if line.startswith("bad")]
     assert found.to_json()["table"] is None
+
+
+async def test_fields_that_have_another_name_or_no_column_are_named() -> None:
+    settings = load_settings(
+        topics=["orders"],
+        registry={"url": "http://127.0.0.1:1"},
+        tables=[
+            {"topics": ["orders"], "format": "json", "columns": "id INT, `Date Time` TIMESTAMP"}
+        ],
+    )
+    targets = settings.targets("orders")
+    notes = await schema_notes(settings.registry, targets)
+    assert notes == ("Date Time is in the column Date_Time",)
+    line = listed(settings, targets, None, None)
+    page = Description(line, entry_of(settings, targets), (), None, (*notes, "x is left out"))
+    lines = text(drawn(page, 200))
+    assert lines[(at := lines.index(f"fields: {notes[0]}")) + 1] == "x is left out"
+    assert at
+    assert page.to_json()["notes"] == [*notes, "x is left out"]
+    by_subject = await schema_notes(SETTINGS.registry, target("orders"))
+    assert by_subject[0].startswith("unknown: https://registry does not give subject orders-value")
+    assert await schema_notes(SETTINGS.registry, target("raw")) == ()
+
+
+async def test_notes_are_of_all_versions_of_a_subject() -> None:
+    registry, table = FakeRegistry(), target("orders")[0].decoded
+    assert table
+    registry.register(7, record(("Date Time", "string"), ("a", "null")))
+    registry.register(8, SchemaRefused("is of XML"))
+    registry.register(9, record(("a", "int"), ("b", ["int", "string"])))
+    assert await subject_notes(registry, "orders-value", table) == [
+        "Date Time is in the column Date_Time",
+        "a is left out: it has no value but null",
+        "version 2 of orders-value has no columns: it is of XML",
+        "b is JSON as text: it is a union of int, string",
+    ]

@@ -98,9 +98,7 @@ class Ground:
                 reader=FakeDataReader(self.scene.topics, GROUP),
                 staging=self.scene.staging,
                 config=self._rules,
-                maintenance=TableMaintenance(
-                    maintenance or MaintenanceConfig(), lambda _: "sc://spark"
-                ),
+                maintenance=TableMaintenance(maintenance or MaintenanceConfig()),
             )
             writers = Writers(context, self._record_event)
             running = asyncio.create_task(writers.run())

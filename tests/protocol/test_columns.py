@@ -22,6 +22,7 @@ from binwright.protocol.columns import (
     folded,
     has_order,
     in_table,
+    in_values,
     is_variant,
     parse_columns,
     parse_path,
@@ -70,6 +71,7 @@ def test_fields_of_any_names_have_columns_that_are_read_back(fields: Columns) ->
     assert parse_columns(columns_text(columns)) == columns
     assert names_in(columns) == names_in(fields)
     assert in_table(columns) == columns
+    assert in_values(columns) == fields
     assert names_in(stored(columns)) == names_in(columns)
 
 

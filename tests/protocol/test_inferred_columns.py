@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.protocol.columns import columns_text, parse_columns
+from binwright.protocol.columns import columns_text, in_values, parse_columns
 from binwright.protocol.inferred_columns import DEEPEST, MOST_FIELDS, LeftOut, infer_columns
 
 NAMES = st.sampled_from(["a", "A", "b", "_KAFKA", "a b", "", "\x00", "e.f", "`", '"', "\\", "é"])
@@ -88,7 +88,7 @@ def test_what_is_left_out_within_others_is_named_by_its_path() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["", "a b", "a\x00", "a=b", "x" * 129])
+@pytest.mark.parametrize("name", ["", "a\x00", "x" * 129])
 def test_a_name_that_no_column_can_have_is_left_out(name: str) -> None:
     assert left_out({name: 1}) == {name: "a column cannot have this name"}
 
@@ -123,4 +123,4 @@ def test_deep_values_are_left_out() -> None:
 def test_the_columns_can_be_written_and_read(documents: list[dict[str, Any]]) -> None:
     parsed = [orjson.loads(orjson.dumps(document)) for document in documents]
     if columns := infer_columns(parsed).columns:
-        assert parse_columns(columns_text(columns)) == columns
+        assert in_values(parse_columns(columns_text(columns))) == columns

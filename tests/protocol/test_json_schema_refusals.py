@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from tests.protocol.json_schema_parts import DECIMAL, POINT, TEXT, WHOLE, columns, objects
 
-from binwright.protocol.columns import columns_text, parse_columns
+from binwright.protocol.columns import JSON, columns_text, parse_columns, stored
 from binwright.protocol.json_documents import LONGEST_ADDRESS, address_of
 from binwright.protocol.json_schemas import LONGEST_PATH, MOST_PARTS, JsonSchema
-from binwright.protocol.schemas import SchemaRefused
+from binwright.protocol.schemas import SchemaRefused, renamed
 
 
 def nested(depth: int) -> dict[str, Any]:
@@ -29,56 +29,106 @@ def nested(depth: int) -> dict[str, Any]:
         ({"type": "object"}, "describes no object with properties"),
         ({"type": "object", "additionalProperties": TEXT}, "describes no object with properties"),
         ([POINT], "has no object where a schema must be"),
-        (objects(a=5), "a: has no object where a schema must be"),
-        (objects(a=objects(b={"type": "date"})), "a: b: has the type 'date', which no value has"),
-        (objects(a={"type": {}}), "a: has the type {}, which no value has"),
-        (objects(a={"type": None}), "a: has the type None, which no value has"),
         ({"properties": []}, "has properties, which is no object"),
-        (objects(a={"allOf": {}}), "a: has allOf, which is no array"),
-        (objects(a={"$ref": "#/$defs/b"}), "a: refers to #/$defs/b, which is not there"),
-        (objects(a={"$ref": "#b"}), "a: refers to #b, which is not there"),
-        (objects(a={"$ref": "b.json"}), "a: refers to b.json, which is not there"),
-        (
-            objects(a={"$ref": "http://[/b"}) | {"$id": "http://h/top.json"},
-            "a: refers to http://[/b, which is not there",
-        ),
-        (objects(a={"$ref": "#/properties/a/$ref/0"}), "a: refers to #/properties/a/$ref/0, w"),
-        (objects(a={"$ref": "#/allOf/9"}) | {"allOf": [{}]}, "a: refers to #/allOf/9, which is"),
-        (objects(a={"$ref": 5}), "a: refers to something by no text"),
-        (objects(a={"$ref": "#"}), "a: has # within itself"),
-        (objects(a={"$recursiveRef": "#"}), "a: has # within itself"),
-        (
-            objects(a={"$ref": "#/$defs/n"})
-            | {"$defs": {"n": objects(next={"$ref": "#/$defs/n"})}},
-            "a: next: has #/$defs/n within itself",
-        ),
         (
             {"$ref": "#/$defs/a",
              "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
             "has #/$defs/a within itself",
         ),
-        (objects(ab=TEXT, aB=TEXT), "has fields whose names differ in case only: ab"),
-        (
-            {"allOf": [objects(ab=TEXT), objects(aB=TEXT)]},
-            "has fields whose names differ in case only: ab",
-        ),
-        (objects(_Kafka=TEXT), "has a field _kafka, which is the record's place in Kafka"),
-        (objects(**{"first name": TEXT}), "has a field 'first name', which is no name of a column"),
-        (objects(**{1_001 * "a": TEXT}), "has a field 'aaa"),
-        (objects(**{"": TEXT}), "has a field '', which is no name of a column"),
-        (objects(**{"a\x00": TEXT}), "has a field 'a\\x00', which is no name of a column"),
-        (objects(a=DECIMAL | {"connect.parameters": {}}), "a: is a decimal without a scale"),
-        (
-            objects(a=DECIMAL | {"connect.parameters": {"scale": "39"}}),
-            "a: a decimal(38,39) has no column type",
-        ),
-        (nested(33), "a: is nested more than 32 deep"),
     ],
 )  # fmt: skip
-def test_what_has_no_columns_is_refused_with_the_field(schema: Any, reason: str) -> None:
+def test_what_has_no_columns_is_refused(schema: Any, reason: str) -> None:
     with pytest.raises(SchemaRefused) as refused:
         columns(schema)
     assert str(refused.value).startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("part", "more", "why"),
+    [
+        (5, {}, "has no object where a schema must be"),
+        ({"type": "date"}, {}, "has the type 'date', which no value has"),
+        ({"type": {}}, {}, "has the type {}, which no value has"),
+        ({"type": None}, {}, "has the type None, which no value has"),
+        ({"allOf": {}}, {}, "has allOf, which is no array"),
+        ({"$ref": "#/$defs/b"}, {}, "refers to #/$defs/b, which is not there"),
+        ({"$ref": "#b"}, {}, "refers to #b, which is not there"),
+        ({"$ref": "b.json"}, {}, "refers to b.json, which is not there"),
+        ({"$ref": "http://[/b"}, {"$id": "http://h/top.json"}, "refers to http://[/b, which is n"),
+        ({"$ref": "#/properties/a/$ref/0"}, {}, "refers to #/properties/a/$ref/0, which is not"),
+        ({"$ref": "#/allOf/9"}, {"allOf": [{}]}, "refers to #/allOf/9, which is not there"),
+        ({"$ref": 5}, {}, "refers to something by no text"),
+        ({"$ref": "#"}, {}, "has # within itself"),
+        ({"$recursiveRef": "#"}, {}, "has # within itself"),
+        ({"type": "array", "items": {"$ref": "#"}}, {}, "has # within itself"),
+        (DECIMAL | {"connect.parameters": {}}, {}, "is a decimal without a scale"),
+        (
+            DECIMAL | {"connect.parameters": {"scale": "39"}},
+            {},
+            "is a decimal(38,39), which no column has",
+        ),
+    ],
+)
+def test_a_property_without_a_column_type_is_json_and_costs_no_other(
+    part: Any, more: dict[str, Any], why: str
+) -> None:
+    schema = JsonSchema(json.dumps(objects(a=part, b=TEXT) | more))
+    assert columns_text(stored(schema.columns)) == "a string, b string"
+    assert schema.columns[0].type == JSON
+    (note,) = schema.notes
+    assert note.startswith(f"a is JSON as text: it {why}")
+
+
+def test_of_a_schema_that_a_person_wrote_each_part_must_be_one() -> None:
+    broken = objects(a=objects(b={"$ref": "#/$defs/b"}))
+    with pytest.raises(SchemaRefused, match="a: b: refers to"):
+        _ = JsonSchema(json.dumps(broken), is_whole=True).columns
+    tree = JsonSchema(json.dumps(objects(a={"$ref": "#"})), is_whole=True)
+    assert columns_text(stored(tree.columns)) == "a string"
+
+
+def test_a_schema_within_itself_is_json_where_it_begins_again() -> None:
+    tree = objects(id=WHOLE, next={"$ref": "#/$defs/n"})
+    top = objects(a={"$ref": "#/$defs/n"}) | {"$defs": {"n": tree}}
+    assert columns(top) == "a struct<id:bigint,next:json>"
+
+
+@pytest.mark.parametrize("precision", ["64", "38", "39"])
+def test_a_decimal_of_more_digits_than_a_column_has_is_as_wide_as_one(precision: str) -> None:
+    given = {"scale": "2", "connect.decimal.precision": precision}
+    assert columns(objects(a=DECIMAL | {"connect.parameters": given})) == "a decimal(38,2)"
+
+
+def test_properties_of_any_name_have_columns() -> None:
+    names = ["first name", "ab", "aB", "_Kafka", "", "a\x00", 1_001 * "a"]
+    schema = JsonSchema(json.dumps(objects(**dict.fromkeys(names, TEXT))))
+    assert [c.name for c in schema.columns] == [
+        "first_name", "ab", "aB_2", "_Kafka_2", "_", "a_", 1_000 * "a"
+    ]  # fmt: skip
+    assert [c.named for c in schema.columns] == names
+    notes = [*renamed(schema.columns)]
+    assert notes[0] == "first name is in the column first_name"
+    assert len(notes) == len(names) - 1
+    nested = JsonSchema(json.dumps(objects(a={"type": "array", "items": objects(**{"x y": TEXT})})))
+    assert [*renamed(nested.columns)] == ["a.x y is in the column a.x_y"]
+
+
+def test_names_that_differ_in_case_are_columns_of_their_own_where_schemas_are_merged() -> None:
+    assert columns({"allOf": [objects(ab=TEXT), objects(aB=WHOLE)]}) == "ab string, aB_2 bigint"
+
+
+def test_what_is_nested_too_deep_is_json_where_its_property_begins() -> None:
+    assert columns(nested(33)) == "a json"
+    inner: Any = objects(x=WHOLE)
+    for _ in range(32):
+        inner = {"type": "array", "items": inner}
+    assert columns(objects(a=inner)) == "a json"
+    deep: Any = WHOLE
+    for _ in range(40):
+        deep = objects(a=deep)
+    text = columns(deep).replace("json", "string")
+    assert text.count("struct<") == 32
+    assert columns_text(parse_columns(text)) == text
 
 
 def test_types_may_lie_as_deep_as_those_of_the_settings() -> None:

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from binwright.cli.terminal import Console
+from rich.console import Console
+
 from binwright.protocol.messages import Dead, Hello, Report
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.metrics import Distribution, exposition

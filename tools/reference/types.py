@@ -97,7 +97,7 @@ PROTOBUF: Sequence[tuple[str, str]] = (
         "a message without fields: true, or NULL where absent. One of `columns` may be boolean",
     ),
     ("repeated Empty", ""),
-    ("Again", "a message within itself: name `columns` without that field"),
+    ("Again", "a message within itself: as JSON"),
 )
 PROTOBUF_NOTES = {"enum": "its name; a number without one as text. One of `columns` may be int"}
 PROTOBUF_HEAD = """syntax = "proto3";
@@ -140,7 +140,7 @@ JSON_SCHEMA: Sequence[tuple[Any, str]] = (
     ({"oneOf": [OBJECT, {"properties": {"m": {"type": "string"}}}]}, "so `anyOf`, `if`"),
     ({"type": "null"}, ""),
     (False, ""),
-    ({"$ref": "#"}, "the schema itself, within itself"),
+    ({"$ref": "#"}, "the schema itself, within itself: as JSON"),
 )
 DDL = (
     *sorted(SIMPLE),

@@ -131,10 +131,6 @@ JSON = Simple("json")
 """The type of fields of JSON without one type: stored as text of JSON. No text names it."""
 
 
-REST = Column("_rest", Simple("string"))
-"""The column of the fields of a JSON object that no other column has, as JSON."""
-
-
 def stored(columns: Columns) -> Columns:
     """Return columns as a table has them: text for `JSON`."""
     return tuple(replace(column, type=_stored(column.type)) for column in columns)
@@ -194,6 +190,23 @@ def _cleaned(name: str) -> str:
 def in_table(columns: Columns, taken: Iterable[str] = OF_RECORD) -> Columns:
     """Return columns, and the fields of their structs, under names that a table can have."""
     return _renamed([replace(each, type=_in_table(each.type)) for each in columns], taken)
+
+
+def in_values(columns: Columns) -> Columns:
+    """Return columns under the names of their fields in values."""
+    return tuple(Column(column.named, _in_values(column.type)) for column in columns)
+
+
+def _in_values(kind: ColumnType) -> ColumnType:
+    match kind:
+        case Array(item):
+            return Array(_in_values(item))
+        case Map(value):
+            return Map(_in_values(value))
+        case Struct(fields):
+            return Struct(in_values(fields))
+        case _:
+            return kind
 
 
 def _renamed(columns: Sequence[Column], taken: Iterable[str]) -> Columns:

@@ -11,13 +11,13 @@ from typing import Any
 
 from binwright.protocol.columns import (
     OF_RECORD,
-    RESERVED,
     Array,
     Column,
     Columns,
     ColumnType,
     Simple,
     Struct,
+    folded,
 )
 
 MOST_FIELDS = 200
@@ -72,7 +72,7 @@ class _Inference:
             place = f"{path}.{name}" if path else name
             if not _can_be_named(name):
                 self._none(place, "a column cannot have this name")
-            elif (other := taken.setdefault(name.casefold(), name)) is not name:
+            elif (other := taken.setdefault(folded(name), name)) is not name:
                 self._none(place, f"the name of {other}, but for upper and lower case")
             elif kind := self._type(values, place, depth):
                 yield Column(name, kind)
@@ -135,4 +135,4 @@ def _kind(value: object) -> str:
 
 
 def _can_be_named(name: str) -> bool:
-    return name.isprintable() and 0 < len(name) <= LONGEST_NAME and not RESERVED.search(name)
+    return name.isprintable() and 0 < len(name) <= LONGEST_NAME

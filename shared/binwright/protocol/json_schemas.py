@@ -14,7 +14,6 @@ from binwright.protocol.columns import (
     DEEPEST,
     JSON,
     MOST_DIGITS,
-    RESERVED,
     Array,
     Column,
     Columns,
@@ -23,14 +22,14 @@ from binwright.protocol.columns import (
     Map,
     Simple,
     Struct,
+    in_table,
 )
 from binwright.protocol.json_documents import Documents, Node, Resource
 from binwright.protocol.json_unions import all_of, either, one_of
-from binwright.protocol.schemas import SchemaRefused, check_names, check_place
+from binwright.protocol.schemas import NoColumn, SchemaRefused, SchemaTooLarge
 
 MOST_PARTS = 10_000  # schemas within one, each as often as it is referred to
 MOST_WORK = 100_000  # fields that come from several schemas, tens of items, thousands of characters
-LONGEST_NAME = 1_000  # characters
 LONGEST_PATH = 100  # of schemas within each other
 _SHOWN = 60  # characters of a name
 TYPES = frozenset(["array", "boolean", "integer", "null", "number", "object", "string"])
@@ -42,27 +41,38 @@ _DIGITS = re.compile(r"[0-9]{1,2}")
 
 Within = tuple[int, ...]
 """The schemas around one, by their identities."""
-Part = Callable[[Node], ColumnType | None]
-"""Returns the type of values of a schema within one."""
+Part = Callable[..., ColumnType | None]
+"""Returns the type of values of a schema within one; of a property, if it has that name."""
 
 
 class JsonSchema:
-    """One schema: of the records that name its id."""
+    """One schema: of the records that name its id.
 
-    def __init__(self, text: str, references: Mapping[str, str] | None = None) -> None:
-        """Parse a schema; those that it uses are in `references`, by the names it has for them.
+    Attributes:
+        notes: Which properties are of any JSON because their own schema has no column, and why.
+    """
 
-        That takes up to a second.
+    def __init__(
+        self, text: str, references: Mapping[str, str] | None = None, *, is_whole: bool = False
+    ) -> None:
+        """Parse a schema; that takes up to a second.
+
+        Args:
+            text: The schema.
+            references: Those that it uses, by the names it has for them.
+            is_whole: Whether a part that is no schema refuses the whole: a person can mend it.
 
         Raises:
             SchemaRefused: It is no JSON.
         """
         documents = Documents(text, references or {})
         self._found: Columns | SchemaRefused
+        made = _Columns(documents, is_whole=is_whole)
         try:
-            self._found = _columns(documents)
+            self._found = made.table()
         except SchemaRefused as exc:
             self._found = exc
+        self.notes: tuple[str, ...] = tuple(made.notes)
 
     @property
     def columns(self) -> Columns:
@@ -72,23 +82,24 @@ class JsonSchema:
         return self._found
 
 
-def _columns(documents: Documents) -> Columns:
-    kind = _Columns(documents).kind(documents.top.root, documents.top, (), 0)
-    if not isinstance(kind, Struct):
-        raise SchemaRefused("describes no object with properties")
-    check_place(kind.fields)
-    return kind.fields
-
-
 class _Columns:
     """Makes the columns of one schema.
 
     A type is None where a schema allows no value but null, and `JSON` where it allows several.
     """
 
-    def __init__(self, documents: Documents) -> None:
+    def __init__(self, documents: Documents, *, is_whole: bool) -> None:
+        self.notes: list[str] = []
         self._documents, self._left = documents, MOST_PARTS
-        self._work_left = MOST_WORK
+        self._work_left, self._is_whole = MOST_WORK, is_whole
+
+    def table(self) -> Columns:
+        """Return the columns of all that the schema has; raise `SchemaRefused`."""
+        top = self._documents.top
+        kind = self.kind(top.root, top, (), 0)
+        if not isinstance(kind, Struct):
+            raise SchemaRefused("describes no object with properties")
+        return in_table(kind.fields)
 
     def kind(self, node: Node, around: Resource, within: Within, depth: int) -> ColumnType | None:
         """Return the type of values of a schema, which lies in others, and so deep in columns."""
@@ -112,8 +123,8 @@ class _Columns:
         self._spend(_work_of(node))
         place, inside = self._documents.entered(node, around), (*within, id(node))
 
-        def part(each: Node) -> ColumnType | None:
-            return self.kind(each, place, inside, depth + 1)
+        def part(each: Node, name: str | None = None) -> ColumnType | None:
+            return self._part(each, name, place, inside, depth + 1)
 
         def branch(each: Node) -> ColumnType | None:
             return self.kind(each, place, inside, depth)
@@ -130,6 +141,25 @@ class _Columns:
                 kind = one_of(kind, [*map(branch, branches)])
         return self._merged(kind) if any(key in node for key in _TOGETHER) else kind
 
+    def _part(
+        self, node: Node, name: str | None, around: Resource, within: Within, depth: int
+    ) -> ColumnType | None:
+        """Return the type of what is in an object or a list; of a property without one `JSON`."""
+        try:
+            kind = self.kind(node, around, within, depth)
+            if depth > DEEPEST and isinstance(kind, Array | Map | Struct):
+                raise NoColumn(f"is nested more than {DEEPEST} deep")
+        except SchemaTooLarge:
+            raise
+        except SchemaRefused as exc:
+            if name is None:
+                raise
+            if self._is_whole and not isinstance(exc, NoColumn):
+                raise SchemaRefused(f"{name[:_SHOWN]}: {exc}") from None
+            self.notes.append(f"{name[:_SHOWN]} is JSON as text: it {exc}")
+            return JSON
+        return kind
+
     def _merged(self, kind: ColumnType | None) -> ColumnType | None:
         """Return a type that several schemas made."""
         self._spend(_fields_in(kind))
@@ -138,21 +168,21 @@ class _Columns:
     def _spend(self, work: int) -> None:
         self._work_left -= work
         if self._work_left < 0:
-            raise SchemaRefused("takes too long to read: its parts are large, or often merged")
+            raise SchemaTooLarge("takes too long to read: its parts are large, or often merged")
 
     def _check_bounds(self, within: Within, depth: int) -> None:
         self._left -= 1
         if self._left < 0:
-            raise SchemaRefused(f"has more than {MOST_PARTS} parts")
+            raise SchemaTooLarge(f"has more than {MOST_PARTS} parts")
         if depth > DEEPEST + 1 or len(within) > LONGEST_PATH:
-            raise SchemaRefused(f"is nested more than {DEEPEST} deep")
+            raise NoColumn(f"is nested more than {DEEPEST} deep")
 
     def _referred(
         self, reference: Node, resource: Resource, within: Within, depth: int
     ) -> ColumnType | None:
         node, place = self._documents.find(reference, resource)
         if id(node) in within:
-            raise SchemaRefused(f"has {reference[:_SHOWN]} within itself")
+            raise NoColumn(f"has {reference[:_SHOWN]} within itself")
         return self.kind(node, place, within, depth)
 
 
@@ -180,14 +210,9 @@ def _object(node: dict[str, Node], part: Part) -> ColumnType | None:
     if properties := _object_of(node, "properties"):
         fields = []
         for name, each in properties.items():
-            _check_name(name)
-            try:
-                kind = part(each)
-            except SchemaRefused as exc:
-                raise SchemaRefused(f"{name[:_SHOWN]}: {exc}") from None
-            if kind is not None:
+            if (kind := part(each, name)) is not None:
                 fields.append(Column(name, kind))
-        return _struct(fields)
+        return Struct(tuple(fields)) if fields else None
     others = node.get("additionalProperties", True)
     values = [*_object_of(node, "patternProperties").values()]
     return _of_items([*values, *([] if others is False else [others])], part, Map, None)
@@ -282,11 +307,11 @@ def _number(node: dict[str, Node]) -> ColumnType:
     given = _object_of(node, "connect.parameters")
     digits = given.get("connect.decimal.precision", str(MOST_DIGITS)), given.get("scale")
     if not all(isinstance(each, str) and _DIGITS.fullmatch(each) for each in digits):
-        raise SchemaRefused("is a decimal without a scale")
+        raise NoColumn("is a decimal without a scale")
     precision, scale = map(int, digits)
-    if not 0 <= scale <= precision <= MOST_DIGITS or not precision:
-        raise SchemaRefused(f"a decimal({precision},{scale}) has no column type")
-    return Decimal(precision, scale)
+    if not 0 <= scale <= min(precision, MOST_DIGITS) or not precision:
+        raise NoColumn(f"is a decimal({precision},{scale}), which no column has")
+    return Decimal(min(precision, MOST_DIGITS), scale)
 
 
 def _may_be_object(node: dict[str, Node]) -> bool:
@@ -318,11 +343,6 @@ def _object_of(node: dict[str, Node], key: str) -> dict[str, Node]:
     return found
 
 
-def _check_name(name: str) -> None:
-    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or RESERVED.search(name):
-        raise SchemaRefused(f"has a field {name[:_SHOWN]!r}, which is no name of a column")
-
-
 def _work_of(node: dict[str, Node]) -> int:
     items = sum(len(each) for each in node.values() if isinstance(each, list | dict))
     characters = sum(len(each) for each in node.values() if isinstance(each, str))
@@ -337,9 +357,3 @@ def _fields_in(kind: ColumnType | None) -> int:
             return _fields_in(inner)
         case _:
             return 0
-
-
-def _struct(fields: Iterable[Column]) -> ColumnType | None:
-    columns = tuple(fields)
-    check_names(columns)
-    return Struct(columns) if columns else None

@@ -6,7 +6,6 @@ A type is None where a schema allows no value but null, and `JSON` where it allo
 from collections.abc import Callable, Sequence
 
 from binwright.protocol.columns import JSON, Array, Column, ColumnType, Map, Simple, Struct
-from binwright.protocol.schemas import check_names
 
 Kinds = Sequence[ColumnType]
 _TEXTS = frozenset(map(Simple, ("string", "timestamp", "date", "binary")))
@@ -68,9 +67,7 @@ def _merged(structs: Sequence[Struct], together: Callable[[Kinds], ColumnType]) 
     for struct in structs:
         for field in struct.fields:
             fields.setdefault(field.name, []).append(field.type)
-    columns = tuple(Column(name, together(kinds)) for name, kinds in fields.items())
-    check_names(columns)
-    return Struct(columns)
+    return Struct(tuple(Column(name, together(kinds)) for name, kinds in fields.items()))
 
 
 def _parts(kinds: Kinds) -> tuple[Callable[[ColumnType], ColumnType], list[ColumnType]] | None:

@@ -1,23 +1,39 @@
-"""What schemas of values have in common: that they can be refused, and the names of columns."""
+"""What schemas of values have in common: that they can be refused, and notes of fields."""
 
-from collections import Counter
+from collections.abc import Iterator
 
-from binwright.protocol.columns import OF_RECORD, Columns
+from binwright.protocol.columns import Array, Column, Columns, ColumnType, Map, Simple, Struct
+
+IS_PRESENT = Column("_present", Simple("boolean"))
+"""The field of what has no other, which is true: Delta has no struct without any.
+
+A struct it is, since later versions may give it fields.
+"""
 
 
 class SchemaRefused(Exception):
     """A schema cannot be read, or has no columns; says why."""
 
 
-def check_names(columns: Columns) -> None:
-    """Raise `SchemaRefused` if SQL would take two of these names for the same."""
-    names = Counter(column.name.casefold() for column in columns)
-    if doubled := sorted(name for name, count in names.items() if count > 1):
-        raise SchemaRefused(f"has fields whose names differ in case only: {doubled[0]}")
+class NoColumn(SchemaRefused):
+    """A schema is valid, and no column has its type."""
 
 
-def check_place(columns: Columns) -> None:
-    """Raise `SchemaRefused` if a table's column would have the name of one of the record."""
-    for name in (column.name.casefold() for column in columns):
-        if name in OF_RECORD:
-            raise SchemaRefused(f"has a field {name}, which is {OF_RECORD[name]}")
+class SchemaTooLarge(SchemaRefused):
+    """A schema is larger, or takes longer to read, than one may."""
+
+
+def renamed(columns: Columns, path: str = "") -> Iterator[str]:
+    """Yield which fields of values have columns of other names."""
+    for column in columns:
+        if column.named != column.name:
+            yield f"{path}{column.named} is in the column {path}{column.name}"
+        yield from renamed(_fields(column.type), f"{path}{column.name}.")
+
+
+def _fields(kind: ColumnType) -> Columns:
+    match kind:
+        case Array(inner) | Map(inner):
+            return _fields(inner)
+        case _:
+            return kind.fields if isinstance(kind, Struct) else ()

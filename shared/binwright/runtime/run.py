@@ -14,7 +14,6 @@ import structlog
 import uvloop
 
 from binwright.protocol.errors import BinwrightError, UserError
-from binwright.runtime.control_characters import visible
 
 log = structlog.get_logger()
 
@@ -125,13 +124,13 @@ def exit_code(error: type[BaseException]) -> int:
 
 def print_usage_error(error: UserError) -> int:
     """Print what has to be changed to standard error; return the exit code 2."""
-    print_error(error)
+    sys.stderr.write(f"binwright: {error}\n")
     return exit_code(type(error))
 
 
 def print_error(error: BinwrightError) -> None:
     """Print what failed to standard error, in one sentence."""
-    sys.stderr.write(f"binwright: {visible(str(error))}\n")
+    sys.stderr.write(f"binwright: {error}\n")
 
 
 def _logged(error: BinwrightError) -> None:

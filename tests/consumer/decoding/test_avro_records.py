@@ -291,7 +291,7 @@ def test_a_branch_that_does_not_fit_is_bad_by_itself() -> None:
 def test_a_union_of_records_has_a_struct_for_each() -> None:
     schema = record(("a", ["null", POINT, record(name="Empty")]))
     assert read(schema, {"a": ("P", {"x": 5})}) == {"a": {"P": {"x": 5}, "Empty": None}}
-    assert read(schema, {"a": ("Empty", {})}) == {"a": {"P": None, "Empty": True}}
+    assert read(schema, {"a": ("Empty", {})}) == {"a": {"P": None, "Empty": {"_present": True}}}
     assert read(schema, {"a": None}) == {"a": None}
     assert read([POINT, TEXT], ("T", {"s": "x"})) == {"P": None, "T": {"s": "x"}}
     assert read(["null", POINT, TEXT], None) == {"P": None, "T": None}
@@ -300,7 +300,8 @@ def test_a_union_of_records_has_a_struct_for_each() -> None:
 
 def test_an_empty_record_that_may_be_absent_says_whether_it_is_there() -> None:
     schema = record(("a", ["null", record(name="Empty")]))
-    assert read(schema, {"a": {}}) == {"a": True}
+    assert read(schema, {"a": {}}) == {"a": {"_present": True}}
+    assert read(schema, {"a": {}}, "a BOOLEAN") == {"a": True}
     assert read(schema, {"a": None}) == {"a": None}
 
 

@@ -70,13 +70,13 @@ FIXED = {**DECIMAL, "type": "fixed", "name": "F", "size": 4}
         ([record(("x", "int"), name="P"), "int"], "string"),
         (
             ["null", record(("x", "int"), name="a.P"), record(name="Q")],
-            "struct<P:struct<x:int>,Q:boolean>",
+            "struct<P:struct<x:int>,Q:struct<_present:boolean>>",
         ),
         (
             [record(("x", "int"), name="a.P"), record(("x", "int"), name="b.P")],
             "struct<`a.P`:struct<x:int>,`b.P`:struct<x:int>>",
         ),
-        (["null", record(name="Empty")], "boolean"),
+        (["null", record(name="Empty")], "struct<_present:boolean>"),
         ({"type": "map", "values": "null"}, "string"),
         ({"type": "array", "items": ["null"]}, "string"),
     ],

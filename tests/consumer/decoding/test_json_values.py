@@ -125,3 +125,20 @@ def test_a_slice_is_decoded_like_a_copy() -> None:
     values = pa.array(numbered(0, 100), pa.binary()).slice(10, 50)
     rows, _ = JsonDecoder(COLUMNS).decode(values)
     assert [row.as_py()["a"] for row in rows] == list(range(10, 60))
+
+
+@pytest.mark.parametrize("count", [1, 1_000])
+def test_fields_of_odd_names_are_read_into_cleaned_columns(count: int) -> None:
+    """In blocks and one by one."""
+    text = (
+        "`Date Time` BIGINT, `tick``s` BIGINT, by STRUCT<`Amount (EUR)`: DOUBLE>, "
+        "l ARRAY<STRUCT<`a b`: INT, `a,b`: INT>>"
+    )
+    value = b'{"Date Time":1,"tick`s":2,"by":{"Amount (EUR)":1.5},"l":[{"a b":1,"a,b":2}]}'
+    columns = parse_columns(text)
+    rows, bad = JsonDecoder(columns).decode(pa.array([value] * count, pa.binary()))
+    assert bad.null_count == count
+    assert rows[count - 1].as_py() == {
+        "Date_Time": 1, "tick`s": 2, "by": {"Amount__EUR_": 1.5}, "l": [{"a_b": 1, "a_b_2": 2}]
+    }  # fmt: skip
+    assert rows.type == row_type(columns)

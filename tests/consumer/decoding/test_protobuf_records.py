@@ -5,8 +5,10 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+import orjson
 import pyarrow as pa
 import pytest
+from google.protobuf import message_factory
 from tests.consumer.decoding.protobuf import body, parsed, proto
 
 from binwright.consumer.decide.columns import united
@@ -378,3 +380,39 @@ def test_few_bytes_do_not_become_many_fields(monkeypatch: pytest.MonkeyPatch) ->
     kind, reason = read_bytes(schema, b"\x0a\x00" * 200)
     assert kind == "incompatible"
     assert reason.startswith("a[12] needs fewer fields of messages, has the string 'more than its")
+
+
+TREE = """syntax = "proto3"; package shop; import "google/protobuf/timestamp.proto";
+import "google/protobuf/wrappers.proto"; import "google/protobuf/struct.proto";
+message Order { int64 id = 1; repeated Order next = 2; map<string, Order> by = 3; Order one = 4;
+  bytes b = 5; double x = 6; E e = 7; google.protobuf.Timestamp at = 8; uint64 u = 9;
+  google.protobuf.StringValue w = 10; google.protobuf.Value v = 11; map<bool, int32> f = 12; }
+enum E { Z = 0; ONE = 1; }"""
+
+
+def test_a_message_within_itself_is_text_of_json_and_may_be_left_out() -> None:
+    full: Any = {
+        "id": 2, "b": "YQ==", "x": "NaN", "e": "ONE", "at": "2026-01-01T00:00:00Z",
+        "u": (1 << 64) - 1, "w": "w", "v": {"a": [1, None]}, "f": {"true": 1}, "next": [{"id": 3}],
+    }  # fmt: skip
+    row = read(
+        TREE, {"id": 1, "one": full, "next": [{}, {"e": 7}], "by": {"k": {"x": "-Infinity"}}}
+    )
+    assert orjson.loads(row["one"]) == full
+    assert row["next"] == '[{},{"e":7}]'
+    assert row["by"] == '{"k":{"x":"-Infinity"}}'
+    assert read(TREE, {"id": 1, "one": full}, "id BIGINT") == {"id": 1}
+    late = {"one": {"at": "9999-12-31T23:59:59Z"}}
+    assert read(TREE, late, "one STRING")["one"].endswith('"9999-12-31T23:59:59Z"}')
+
+
+def test_a_time_beyond_all_years_in_text_of_json_is_one_bad_record() -> None:
+    schema = parsed(TREE)
+    message: Any = message_factory.GetMessageClass(schema.message(""))()
+    message.one.at.seconds = 1 << 50
+    assert read_bytes(schema, message.SerializeToString())[0] == "incompatible"
+
+
+def test_fields_are_found_by_the_names_of_their_columns() -> None:
+    text = proto("int32 id", "int32 ID", "int32 _kafka")
+    assert read(text, {"id": 1, "ID": 2, "Kafka": 3}) == {"id": 1, "ID_2": 2, "_kafka_2": 3}

@@ -3,7 +3,7 @@
 import pytest
 from tests.consumer.decoding.protobuf import parsed, proto
 
-from binwright.protocol.columns import columns_text
+from binwright.protocol.columns import DEEPEST, columns_text, parse_columns
 from binwright.protocol.schemas import SchemaRefused
 
 TIMES = 'import "google/protobuf/timestamp.proto"; import "google/protobuf/duration.proto";'
@@ -17,6 +17,12 @@ message First {
 }
 message Second { string name = 1; }
 """
+
+
+def lists(depth: int) -> str:
+    """Return messages of which each has a list of the next."""
+    levels = "".join(f"message L{n} {{ repeated L{n + 1} a = 1; }}" for n in range(depth))
+    return f"{levels} message L{depth} {{ int32 x = 1; }}"
 
 
 @pytest.mark.parametrize(
@@ -69,19 +75,37 @@ def test_a_oneof_is_its_fields_and_a_message_without_fields_says_whether_it_is_t
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("text", "columns", "note"),
     [
-        (proto("Order next"), "next: has the type shop.Order within itself"),
-        (proto("A a", rest="message A { repeated B b = 1; } message B { map<string, A> a = 1; }"),
-         "a: b: a: has the type shop.A within itself"),
-        (proto("int32 id", "int32 ID"), "has fields whose names differ in case only: id"),
-        (proto("int32 _Kafka"), "has a field _kafka, which is the record's place in Kafka"),
+        (
+            proto("Order a"),
+            "a string",
+            "a is JSON as text: it has the type shop.Order within itself",
+        ),
+        (
+            proto(
+                "A a", rest="message A { repeated B b = 1; } message B { map<string, A> a = 1; }"
+            ),
+            "a struct<b:array<struct<a:string>>>",
+            "a is JSON as text: it has the type shop.A within itself",
+        ),
+        (proto("int32 id", "int32 ID"), "id int, ID_2 int", ""),
+        (proto("int32 _Kafka"), "_Kafka_2 int", ""),
+        (
+            proto(*(f"repeated L{n} a" for n in [0]), rest=lists(40)),
+            None,
+            "a is JSON as text: it is nested more than 32 deep",
+        ),
     ],
-)  # fmt: skip
-def test_a_message_without_columns_is_refused_by_its_place(text: str, reason: str) -> None:
-    with pytest.raises(SchemaRefused) as refused:
-        parsed(text).columns("")
-    assert str(refused.value).startswith(reason)
+)
+def test_a_field_without_a_column_type_is_json_and_costs_no_other(
+    text: str, columns: str | None, note: str
+) -> None:
+    schema = parsed(text)
+    there = columns_text(schema.columns(""))
+    assert columns is None or there == columns
+    assert columns_text(parse_columns(there)) == there, "a file's footer reads it back"
+    assert schema.notes("") == ((note,) if note else ())
 
 
 def test_messages_that_contain_each_other_many_times_over_are_refused() -> None:
@@ -92,8 +116,7 @@ def test_messages_that_contain_each_other_many_times_over_are_refused() -> None:
         parsed(text).columns("")
     levels = "".join(f"message L{n} {{ L{n + 1} a = 1; }}" for n in range(1, 40))
     text = proto("L1 a", rest=f"{levels} message L40 {{ int32 x = 1; }}")
-    with pytest.raises(SchemaRefused, match="is nested more than 32 deep"):
-        parsed(text).columns("")
+    assert columns_text(parsed(text).columns("")).count("struct<") == DEEPEST
 
 
 def test_a_message_is_found_by_its_name_and_by_its_place() -> None:

@@ -40,7 +40,6 @@ TOTALS = DecodingTotals(
     versions={TARGET: 1},
     requests={"failed": 1},
     schema_faults={TARGET: 1},
-    new_fields={TARGET: {"new": 1}},
 )
 
 STATUS = Status(

@@ -23,6 +23,7 @@ from binwright.cli.terminal import (
 )
 from binwright.consumer.decide.table_facts import Facts, reader_features, shut_out
 from binwright.consumer.lake.table_reading import Details, read_details
+from binwright.consumer.schema_notes import schema_notes
 from binwright.consumer.table_list import age, number
 from binwright.consumer.table_lookup import (
     Listed,
@@ -64,6 +65,7 @@ class Description:
     settings: Entry
     partitions: tuple[PartitionStatus, ...]
     details: Details | None  # None: there is no table
+    notes: tuple[str, ...] = ()  # which fields have no column of their own, and why
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -76,6 +78,7 @@ class Description:
             }
         return asdict(self.listed) | {
             "settings": asdict(self.settings),
+            "notes": [*self.notes],
             "partitions": [asdict(each) for each in self.partitions],
             "table": table,
         }
@@ -118,7 +121,7 @@ def _subjects(of: DecodingSettings, topics: Sequence[str]) -> str:
 
 def drawn(of: Description, width: int) -> RenderableType:
     """Return a page of `width` characters."""
-    facts = "\n".join(f"{name + ':':<15} {text}" for name, text in _facts(of) if text)
+    facts = "\n".join(f"{name and name + ':':<15} {text}" for name, text in _facts(of) if text)
     parts: list[RenderableType] = [Text(facts)]
     if of.partitions:
         parts += [Text(), _partitions(of.partitions, width)]
@@ -138,13 +141,14 @@ def _facts(of: Description) -> Iterator[tuple[str, str]]:
     yield "format", table.format + (f", delimiter {entry.delimiter!r}" if entry.delimiter else "")
     yield "schema from", entry.schema_source
     yield "message", entry.message or ""
+    for place, note in enumerate(of.notes):
+        yield "" if place else "fields", note
     yield "key", entry.key
     yield "tombstones", "" if entry.tombstones == "row" else entry.tombstones
     yield "partition by", entry.partition_by or ""
     yield "cluster by", ", ".join(entry.cluster_by)
     yield "statistics", ", ".join(entry.statistics)
     yield "bad records", _policy(table, entry)
-    yield "left out", ", ".join(table.new_fields)
     yield "rows kept", f"{entry.keep_days:g} days" if entry.keep_days else ""
     yield "newest row", age(table.freshness_s)
     lag = sum(each.lag for each in of.partitions)
@@ -269,7 +273,8 @@ def command(
         reported = tables.get(table)
         partitions = () if reported is None else reported.partitions
         line = listed(settings, targets[table], reported, facts)
-        return Description(line, entry_of(settings, targets[table]), partitions, details)
+        notes = await schema_notes(settings.registry, targets[table])
+        return Description(line, entry_of(settings, targets[table]), partitions, details, notes)
 
     with working_directory(None) as directory:
         found = run_for_result(work)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from binwright.balancer import plan_file
 from binwright.balancer.admin_client import AdminClient
@@ -20,7 +21,6 @@ from binwright.balancer.probe import producer_probe
 from binwright.balancer.settings import BalancerProgramSettings
 from binwright.cli.options import Bootstrap, program_settings_at
 from binwright.cli.runner import run_for_result
-from binwright.cli.terminal import Console
 from binwright.protocol.model import TopicPartition
 
 DEFAULTS = CopyLimits()

@@ -47,7 +47,7 @@ from binwright.consumer.decoding.one_by_one import (
 )
 from binwright.consumer.decoding.registry_schemas import HEADER
 from binwright.protocol.columns import Array, Columns, ColumnType, Decimal, Map, Simple, Struct
-from binwright.protocol.schemas import SchemaRefused
+from binwright.protocol.schemas import IS_PRESENT, SchemaRefused
 
 Reader = Callable[[bytes, int], tuple[Any, int]]
 Passing = Callable[[bytes, int], int]
@@ -112,8 +112,10 @@ class _Readers:
             except SchemaRefused as exc:
                 raise SchemaRefused(f"{name}{exc}") from None
 
+        is_empty = IS_PRESENT in columns and not wanted
+
         def read(data: bytes, at: int) -> tuple[Fields, int]:
-            found: Fields = {}
+            found: Fields = {IS_PRESENT.name: True} if is_empty else {}
             for name, to, read_field in parts:
                 if not to:
                     at = read_field(data, at)

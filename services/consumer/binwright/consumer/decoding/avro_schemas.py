@@ -27,7 +27,7 @@ from binwright.protocol.columns import (
     Struct,
     in_table,
 )
-from binwright.protocol.schemas import SchemaRefused
+from binwright.protocol.schemas import IS_PRESENT, SchemaRefused
 
 SIMPLE = {
     "boolean": "boolean",
@@ -306,7 +306,7 @@ class _Columns:
                 raise SchemaRefused(f"has more than {MOST_PARTS} fields; `columns` can name some")
             kind, why = self._kind(each, within, depth)
             if kind is None and node.kind == "union":  # which record it was is something
-                kind = Simple("boolean")
+                kind = Struct((IS_PRESENT,))
             elif why:
                 what = "is left out" if kind is None else "is JSON as text"
                 self.notes.append(f"{name} {what}: {why}")
@@ -335,7 +335,8 @@ class _Columns:
             return self._list(node, inside, depth)
         if fields := self.row(node, inside, depth + 1):
             return Struct(fields), ""
-        return (Simple("boolean"), "") if may_be_null else (None, "it is a record without fields")
+        present = Struct((IS_PRESENT,))
+        return (present, "") if may_be_null else (None, "it is a record without fields")
 
     def _list(
         self, node: Node, inside: tuple[Node, ...], depth: int

@@ -1,8 +1,7 @@
 """Decodes JSON values that name a schema: the header is cut off, the rest read in blocks."""
 
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import pyarrow.compute as pc
 
 from binwright.consumer.decoding.arrow_types import BAD, row_type
 from binwright.consumer.decoding.json_values import JsonDecoder
-from binwright.consumer.decoding.new_fields import CountedFields
 from binwright.consumer.decoding.one_by_one import Bad, Decoded
 from binwright.consumer.decoding.registry_schemas import (
     HEADER,
@@ -21,7 +19,7 @@ from binwright.consumer.decoding.registry_schemas import (
     schema_id,
     without_header,
 )
-from binwright.protocol.columns import Array, Columns, ColumnType, Map, Simple, Struct
+from binwright.protocol.columns import Array, Columns, ColumnType, Map, Simple, Struct, folded
 from binwright.protocol.json_schemas import JsonSchema
 from binwright.protocol.schemas import SchemaRefused
 
@@ -33,10 +31,6 @@ Schemas = Mapping[int, JsonSchema | Bad]
 class JsonReading:
     """How a table of JSON reads schemas."""
 
-    new: Counter[str] = field(default_factory=Counter, compare=False)
-    """In which fields are counted that no column has."""
-    within: str = field(default="", compare=False)  # which column they are of, if one is meant
-
     def of(self, schema: object) -> JsonSchema:
         """Return the schema; raise `SchemaRefused` if it is no JSON Schema."""
         if not isinstance(schema, JsonSchema):
@@ -45,7 +39,7 @@ class JsonReading:
 
     def decoder(self, columns: Columns, schemas: Schemas) -> "JsonSchemaDecoder":
         """Return the decoder of a table."""
-        return JsonSchemaDecoder(columns, schemas, CountedFields(columns, self.new, self.within))
+        return JsonSchemaDecoder(columns, schemas)
 
     def misfit(self, schema: JsonSchema, columns: Columns) -> str:
         """Return why no value of a schema can be read into these columns, "" if some may be."""
@@ -66,11 +60,9 @@ class JsonSchemaDecoder:
         columns: Of the rows.
     """
 
-    def __init__(
-        self, columns: Columns, schemas: Schemas, beyond: CountedFields | None = None
-    ) -> None:
-        """Read values that name one of these schemas; see `JsonDecoder`."""
-        self._bodies = JsonDecoder(columns, beyond)
+    def __init__(self, columns: Columns, schemas: Schemas) -> None:
+        """Read values that name one of these schemas."""
+        self._bodies = JsonDecoder(columns)
         self.columns, self.settings = self._bodies.columns, ""
         self._faults = {number: _fault(number, each, columns) for number, each in schemas.items()}
 
@@ -141,13 +133,13 @@ def misfit(wanted: ColumnType, there: ColumnType, path: str = "") -> str:
 
 
 def _misfit_of_fields(fields: Columns, others: Columns, path: str) -> str:
-    known = {field.name.lower(): field for field in fields}
+    known = {folded(field.name): field for field in fields}
     for other in others:
-        if (field := known.get(other.name.lower())) is None:
+        if (field := known.get(folded(other.name))) is None:
             continue  # its schema is refused elsewhere
-        within = f"{path}.{other.name}"
-        if field.name != other.name:
-            return f"{within.removeprefix('.')} is {field.name} in the table: names match exactly"
+        within = f"{path}.{other.named}"
+        if field.named != other.named:
+            return f"{within.removeprefix('.')} is {field.named} in the table: names match exactly"
         if why := misfit(field.type, other.type, within):
             return why
     return ""

@@ -1,19 +1,21 @@
 """Reads one Protobuf message into the fields of columns, by the schema that it was written with.
 
 Values fit columns of their own type, and of wider ones: an `int32` fits BIGINT and DOUBLE, a
-`float` DOUBLE. An `int64` fits INT where its number does, and so does any integer a DECIMAL. Fields
+`float` DOUBLE. An `int64` fits INT where its number does, and so does any integer a DECIMAL. What
+has parts fits STRING as JSON. Fields
 that have presence and are absent are NULL; others have their default value.
 """
 
 from collections.abc import Callable
 from decimal import Decimal as Number
+from functools import partial
 from threading import local
 from typing import Any
 
 from google.protobuf import message_factory
 from google.protobuf.message import DecodeError
 
-from binwright.consumer.decoding.fits import Fit, as_it_is, integer_fit, moment
+from binwright.consumer.decoding.fits import Fit, as_it_is, fields_of, integer_fit, moment
 from binwright.consumer.decoding.one_by_one import (
     REASON_LENGTH,
     Bad,
@@ -24,17 +26,17 @@ from binwright.consumer.decoding.one_by_one import (
     read_items,
     read_pairs,
 )
-from binwright.consumer.decoding.protobuf_json import json_text
+from binwright.consumer.decoding.protobuf_json import field_text, json_text
 from binwright.consumer.decoding.protobuf_memory import MOST_BYTES, MemoryOf
 from binwright.consumer.decoding.protobuf_schemas import (
-    PRESENT,
+    JSON_TEXT,
     Message,
     is_map,
     kind_of,
     messages_in,
 )
 from binwright.protocol.columns import Array, Columns, ColumnType, Decimal, Map, Simple, Struct
-from binwright.protocol.schemas import SchemaRefused
+from binwright.protocol.schemas import IS_PRESENT, SchemaRefused
 
 NANOS = 1_000_000_000
 MOST_FIELDS, FIELDS_PER_BYTE = 100_000, 4
@@ -53,7 +55,7 @@ def record_reader(message: Message, columns: Columns) -> "Callable[[bytes], Fiel
         SchemaRefused: No value of this message fits the columns; says which field.
     """
     budget = _Budget()
-    fit = _Fits(budget).fields(message, columns)
+    fit = _Fits(budget).fields(message, columns, is_top=True)
     made: Any = message_factory.GetMessageClass(message)
     memory = MemoryOf(message)
     requires = any(f.is_required for each in messages_in(message).values() for f in each.fields)
@@ -90,21 +92,19 @@ class _Fits:
     def __init__(self, budget: _Budget) -> None:
         self._budget = budget
 
-    def fields(self, message: Message, columns: Columns) -> Fit:
+    def fields(self, message: Message, columns: Columns, *, is_top: bool = False) -> Fit:
         """Return the fit of a message."""
-        by_name = {field.name.lower(): field for field in message.fields}
         fits: list[tuple[str, str, bool, Fit | None]] = []
-        for column in columns:
-            field = message.fields_by_name.get(column.name) or by_name.get(column.name.lower())
-            if field is None:
-                continue
+        names = [field.name for field in message.fields]
+        for name, column in fields_of(columns, names, is_top=is_top).items():
+            field = message.fields_by_name[name]
             try:
                 fit = self._field(field, column.type)
             except SchemaRefused as exc:
                 raise SchemaRefused(f"{field.name}{exc}") from None
             fits.append((field.name, column.name, field.has_presence, fit))
-        if not message.fields and any(column.name == PRESENT for column in columns):
-            return lambda _: {PRESENT: True}
+        if not message.fields and IS_PRESENT in columns:
+            return lambda _: {IS_PRESENT.name: True}
         # Fields may be named like methods: those of the class are meant.
         has: Any = message_factory.GetMessageClass(message).HasField
         budget, width = self._budget, len(fits)
@@ -129,6 +129,8 @@ class _Fits:
 
     def _field(self, field: Any, wanted: ColumnType) -> Fit | None:
         """Return the fit of a field; raise `SchemaRefused`, with the rest of its path in front."""
+        if wanted == JSON_TEXT and (field.is_repeated or kind_of(field) == "message"):
+            return partial(field_text, field)
         if is_map(field):
             return self._map(field, wanted)
         if not field.is_repeated:

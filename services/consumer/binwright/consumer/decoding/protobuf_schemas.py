@@ -19,8 +19,9 @@ from binwright.protocol.columns import (
     Map,
     Simple,
     Struct,
+    in_table,
 )
-from binwright.protocol.schemas import SchemaRefused, check_names, check_place
+from binwright.protocol.schemas import IS_PRESENT, SchemaRefused
 
 Message = Any
 """The descriptor of a message's type, as `google.protobuf` has it."""
@@ -46,6 +47,8 @@ KINDS = {
 }
 """What a value without parts is, by the type of its field."""
 
+JSON_TEXT = Simple("string")
+"""The type of a column of JSON, as text."""
 _COLUMN_TYPES: dict[str, ColumnType] = {
     "double": Simple("double"),
     "float": Simple("float"),
@@ -58,12 +61,6 @@ _COLUMN_TYPES: dict[str, ColumnType] = {
     "bytes": Simple("binary"),
     "enum": Simple("string"),
 }
-_BOOLEAN = Simple("boolean")
-PRESENT = "_present"
-"""The field of a message without fields, which is true: Delta has no struct without any.
-
-A struct it is, since later versions may give the message fields.
-"""
 _WELL_KNOWN = {
     "google/protobuf/timestamp.proto": "timestamp",
     "google/protobuf/wrappers.proto": "wrapper",
@@ -91,7 +88,7 @@ class ProtobufSchema:
         self._top: list[Message] = [*self._file.message_types_by_name.values()]
         if not self._top:
             raise SchemaRefused("has no message")
-        self._columns: dict[str, Columns] = {}
+        self._columns: dict[str, tuple[Columns, tuple[str, ...]]] = {}
 
     def message(self, name: str) -> Message:
         """Return a message by its full name, "": the first; raise `SchemaRefused`."""
@@ -123,60 +120,80 @@ class ProtobufSchema:
 
     def columns(self, name: str) -> Columns:
         """Return the columns of all that a message has; raise `SchemaRefused`."""
+        return self._made(name)[0]
+
+    def notes(self, name: str) -> tuple[str, ...]:
+        """Return which fields of a message have no column, or one of JSON, and why."""
+        return self._made(name)[1]
+
+    def _made(self, name: str) -> tuple[Columns, tuple[str, ...]]:
         message = self.message(name)
         if name not in self._columns:
-            columns = _Columns().of(message, ())
-            check_place(columns)
-            self._columns[name] = columns
+            made = _Columns()
+            self._columns[name] = in_table(made.of(message, (), 0)), tuple(made.notes)
         return self._columns[name]
 
 
+class _OnlyAsJson(Exception):
+    """A field has no type of a column; says why."""
+
+
 class _Columns:
-    """Makes the columns of one message."""
+    """Makes the columns of one message.
+
+    Attributes:
+        notes: Which fields have no column, or one of JSON, and why.
+    """
 
     def __init__(self) -> None:
+        self.notes: list[str] = []
         self._left = MOST_FIELDS
 
-    def of(self, message: Message, inside: tuple[str, ...]) -> Columns:
-        """Return the columns of a message within others of these names."""
-        if message.full_name in inside:
-            raise SchemaRefused(f"has the type {message.full_name} within itself")
-        if len(inside) > DEEPEST:
-            raise SchemaRefused(f"is nested more than {DEEPEST} deep")
+    def of(self, message: Message, inside: tuple[str, ...], depth: int) -> Columns:
+        """Return the columns of a message within others of these names, so deep in types."""
         found = []
         for field in message.fields:
             self._left -= 1
             if self._left < 0:
                 raise SchemaRefused(f"has more than {MOST_FIELDS} fields")
             try:
-                kind = self._field(field, (*inside, message.full_name))
-            except SchemaRefused as exc:
-                raise SchemaRefused(f"{field.name}: {exc}") from None
+                kind = self._field(field, (*inside, message.full_name), depth)
+            except _OnlyAsJson as exc:
+                kind = JSON_TEXT
+                self.notes.append(f"{field.name} is JSON as text: it {exc}")
             found.append(Column(field.name, kind))
-        columns = tuple(found)
-        check_names(columns)
-        return columns
+        return tuple(found)
 
-    def _field(self, field: Any, inside: tuple[str, ...]) -> ColumnType:
+    def _field(self, field: Any, inside: tuple[str, ...], depth: int) -> ColumnType:
         if is_map(field):
             key, value = field.message_type.fields
-            kind = self._value(value, inside)
             if kind_of(key) == "string":
-                return Map(kind)
+                return Map(self._stored(value, inside, depth + 1))
+            kind = self._stored(value, inside, depth + 2)
             return Array(
                 Struct((Column("key", _COLUMN_TYPES[kind_of(key)]), Column("value", kind)))
             )
         if field.is_repeated:
-            return Array(self._value(field, inside))
-        return self._value(field, inside)
+            return Array(self._stored(field, inside, depth + 1))
+        return self._value(field, inside, depth)
 
-    def _value(self, field: Any, inside: tuple[str, ...]) -> ColumnType:
+    def _stored(self, field: Any, inside: tuple[str, ...], depth: int) -> ColumnType:
+        if depth > DEEPEST:
+            raise _OnlyAsJson(f"is nested more than {DEEPEST} deep")
+        return self._value(field, inside, depth)
+
+    def _value(self, field: Any, inside: tuple[str, ...], depth: int) -> ColumnType:
         """Return the type of one value of a field."""
         match kind := kind_of(field):
             case "message":
-                return Struct(self.of(field.message_type, inside) or (Column(PRESENT, _BOOLEAN),))
+                message = field.message_type
+                if message.full_name in inside:
+                    raise _OnlyAsJson(f"has the type {message.full_name} within itself")
+                if depth >= DEEPEST:
+                    raise _OnlyAsJson(f"is nested more than {DEEPEST} deep")
+                return Struct(self.of(message, inside, depth + 1) or (IS_PRESENT,))
             case "wrapper":
-                return self._value(field.message_type.fields_by_name["value"], inside)
+                return self._value(field.message_type.fields_by_name["value"], inside, depth)
             case "timestamp":
                 return Simple("timestamp")
             case "json":

@@ -45,6 +45,11 @@ class TableSchema:
         """Return the columns of the table's message; raise `SchemaRefused`."""
         return self.schema.columns(self.message or "")
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return which fields have no column, or one of JSON; raise `SchemaRefused`."""
+        return self.schema.notes(self.message or "")
+
 
 Schemas = Mapping[int, TableSchema | Bad]
 """Schemas by id; why values are bad that name one which cannot be used."""

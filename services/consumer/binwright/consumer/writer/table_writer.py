@@ -32,6 +32,7 @@ from binwright.consumer.decide.writer.states import (
     Outcome,
     Phase,
     QueryKafka,
+    ReadHistory,
     Refused,
     Request,
     Resolving,
@@ -277,9 +278,7 @@ class TableWriter:
         self.committing = isinstance(request, Append | ClaimTable)
         began_at = loop_s()
         try:
-            chain = self._writer.chain
-            committed = chain.committed if chain else {}
-            outcome = await runner.run(request, state.topic_ids if state else {}, committed)
+            outcome = await runner.run(request, state.topic_ids if state else {})
         finally:
             self.committing = False
         if isinstance(request, Append) and isinstance(outcome, Committed):
@@ -357,7 +356,7 @@ class TableWriter:
                 raise RestartNeeded(reason, REFUSED_S)
             case Refused() if landing:
                 # If the table was deleted or recreated, the state of this attempt is void.
-                if await runner.is_gone():
+                if isinstance(await runner.run(ReadHistory(1), {}), Refused):
                     raise RestartNeeded("the table no longer exists", REFUSED_S)
             case _:
                 self._set_fault("")

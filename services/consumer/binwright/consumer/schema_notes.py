@@ -1,0 +1,56 @@
+"""Which fields of values have no column of their own, or one of another name, and why."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from binwright.consumer.decoding.avro_values import AvroReading
+from binwright.consumer.decoding.json_by_schema import JsonReading
+from binwright.consumer.decoding.protobuf_values import ProtobufReading
+from binwright.consumer.decoding.registry import SchemaRegistry
+from binwright.consumer.decoding.registry_decoders import Registry
+from binwright.protocol.errors import RegistryUnavailable
+from binwright.protocol.schemas import SchemaRefused, renamed
+from binwright.runtime.settings import DecodingSettings, RegistrySettings, Target
+
+
+async def schema_notes(registry: RegistrySettings, targets: Sequence[Target]) -> tuple[str, ...]:
+    """Return the notes of a table's settings, or of all versions of its topics' subjects."""
+    if (table := targets[0].decoded) is None:
+        return ()
+    if not table.by_subject:
+        return tuple(renamed(table.as_read))
+    try:
+        async with SchemaRegistry(registry) as client:
+            subjects = dict.fromkeys(table.subject_of(target.topic) for target in targets)
+            found = [await subject_notes(client, subject, table) for subject in subjects]
+    except RegistryUnavailable as exc:
+        return (f"unknown: {exc}",)
+    return tuple(dict.fromkeys(note for notes in found for note in notes))
+
+
+async def subject_notes(registry: Registry, subject: str, table: DecodingSettings) -> list[str]:
+    """Return the notes of all versions of a subject; raise `RegistryUnavailable`."""
+    reading, found = _reading(table), list[str]()
+    for number in await registry.versions(subject):
+        if (version := await registry.version(subject, number)) is None:
+            continue
+        try:
+            if isinstance(version.schema, SchemaRefused):
+                raise version.schema
+            schema = reading.of(version.schema)
+            columns = await asyncio.to_thread(getattr, schema, "columns")
+            found += [*renamed(columns), *schema.notes]
+        except SchemaRefused as exc:
+            found.append(f"version {number} of {subject} has no columns: it {exc}")
+    return found
+
+
+def _reading(table: DecodingSettings) -> Any:
+    match table.format:
+        case "avro":
+            return AvroReading()
+        case "json":
+            return JsonReading()
+        case _:
+            return ProtobufReading(table.message_read)
