@@ -201,3 +201,13 @@ def test_status_imports_messages_and_views_only_once_kafka_answers() -> None:
         "binwright.views.follower",
     )
     assert [module for module in sorted(imported) if module.startswith(late)] == []
+
+
+@pytest.mark.parametrize("form", [("--spark", "{}"), ("--spark={}",)])
+def test_a_token_on_the_command_line_is_warned_of_and_not_shown(form: tuple[str, ...]) -> None:
+    url = "sc://127.0.0.1:9/;use_ssl=true;token=s3cret"
+    done = binwright("table", "describe", "t", *(each.format(url) for each in form), *AWAY)
+    assert "list of processes" in done.stderr
+    assert "s3cret" not in done.stderr + done.stdout
+    plain = binwright("table", "describe", "t", "--spark", "sc://127.0.0.1:9", *AWAY)
+    assert "list of processes" not in plain.stderr

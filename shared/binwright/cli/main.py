@@ -13,6 +13,7 @@ from binwright.cli.lazy_group import lazy_app
 from binwright.protocol.errors import ExternalError, SettingsError, UserError
 from binwright.runtime.environment import keep_loopback_direct
 from binwright.runtime.run import EXIT_FAILED, print_error, print_usage_error
+from binwright.runtime.spark_url import has_token
 
 PANELS: Mapping[str, Mapping[str, str]] = {
     "Try it": {
@@ -121,6 +122,13 @@ def take_settings(arguments: Sequence[str]) -> list[str]:
 def main() -> None:
     """Run the command line; faults of the user or of a server are printed without a traceback."""
     keep_loopback_direct()
+    if any(map(has_token, sys.argv[1:])):
+        typer.echo(
+            "warning: the command line has a Spark token, which each user of this machine reads "
+            "in the list of processes. Put it into a file (lake.token_file), or into "
+            "SPARK_CONNECT_AUTHENTICATE_TOKEN",
+            err=True,
+        )
     try:
         app(take_settings(sys.argv[1:]))
     except UserError as exc:
