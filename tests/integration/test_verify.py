@@ -71,8 +71,8 @@ async def test_values_are_those_of_kafka_until_one_is_changed(
         code, out, errors = await binwright("table", "verify", *arguments, environment=environment)
         return code, out + errors
 
-    async def verify_json(topic: str) -> dict[str, Any]:
-        code, out = await verify(topic, "--json")
+    async def verify_json(topic: str, *arguments: str) -> dict[str, Any]:
+        code, out = await verify(topic, "--json", *arguments)
         found: dict[str, Any] = json.loads(out)
         assert code == bool(found["differences"]), out
         return found
@@ -101,7 +101,9 @@ async def test_values_are_those_of_kafka_until_one_is_changed(
         "mended": 0,
         "differences": [],
     }
-    assert (await verify_json(RAW))["compared"] == 3
+    assert await verify_json(ITEMS, "--reader", "deltalake") == found
+    for reader in ("spark", "deltalake"):
+        assert (await verify_json(RAW, "--reader", reader))["compared"] == 3
     for topic in (LINES, EVENTS):
         found = await verify_json(topic)
         assert (found["compared"], found["bad"], found["differences"]) == (4, 1, []), found
@@ -119,6 +121,7 @@ async def test_values_are_those_of_kafka_until_one_is_changed(
     finally:
         session.stop()
     differences = (await verify_json(ITEMS))["differences"]
+    assert (await verify_json(ITEMS, "--reader", "deltalake"))["differences"] == differences
     changed = {(each["offset"], each["column"], each["kafka"]) for each in differences}
     assert changed == {
         (7, "price", "Decimal('12.30')"),

@@ -11,11 +11,16 @@ import sys
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import reduce
+from importlib import import_module
 from itertools import chain
+from operator import or_
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
 import typer
 from rich.console import Console, Group, RenderableType
 from rich.table import Table as RichTable
@@ -24,7 +29,6 @@ from rich.text import Text
 from binwright.audit.lake_reader import (
     LakeReader,
     delta_table,
-    is_of_columns,
     reader_of,
     records_of,
 )
@@ -38,8 +42,8 @@ from binwright.consumer.decoding.decoders import Decoders
 from binwright.consumer.lake.staged_rows import condition
 from binwright.consumer.staging.parquet import decoded, to_arrow
 from binwright.consumer.table_lookup import targets_named
-from binwright.protocol.columns import Columns, is_variant, quoted
-from binwright.protocol.errors import UserError
+from binwright.protocol.columns import KAFKA, Columns, is_variant, quoted
+from binwright.protocol.errors import LakeUnavailable, SettingsError, UserError
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.kafka import Records
@@ -52,6 +56,7 @@ LISTED = 20  # differences
 RAW = "value"
 
 Sample = Mapping[int, Sequence[Range]]
+Reader = Literal["spark", "deltalake"]
 
 
 def sample(bounds: Mapping[int, tuple[int, int]], wanted: int, chance: random.Random) -> Sample:
@@ -88,13 +93,15 @@ class Verification:
     bootstrap_servers: str | None
     spark: str | None
     lake: str | None
+    reader: Reader
 
     async def run(self) -> Mapping[str, Comparison]:
         """Compare a sample of each topic's records with their rows.
 
         Raises:
             UserError: There is no table, or it is of another kind than the settings make it.
-            ExternalError: Kafka, the registry or Spark does not answer.
+            SettingsError: The reader is not installed.
+            ExternalError: Kafka, the registry or Spark does not answer; or the table is not read.
         """
         settings = settings_at(self.bootstrap_servers, lake=self.lake, spark=self.spark)
         targets = await targets_named(settings, self.table)
@@ -102,6 +109,11 @@ class Verification:
         async with open_topic_extents(settings.kafka, settings.consumer.isolation) as extents:
             samples = [await _sampled(settings, target, extents, share) for target in targets]
         path = settings.lake.table_path(self.table)
+        if self.reader == "deltalake":
+            return {
+                each.topic: compare(each.rows, *await asyncio.to_thread(each.by_deltalake, path))
+                for each in samples
+            }
         async with (
             running_lake(self.directory, self.console.log, settings) as lake,
             reader_of(lake, self.table) as reader,
@@ -125,6 +137,10 @@ class _Sampled:
             lambda spark: _landed(spark, path, self.topic, self.columns, self.wanted),
         )
         return compare(self.rows, rows, bad)
+
+    def by_deltalake(self, path: str) -> tuple["Landed", "Landed"]:
+        """Return what deltalake reads of it in the table at `path`; blocks."""
+        return landed_by_deltalake(path, self.topic, self.columns, self.wanted)
 
 
 async def _sampled(
@@ -185,15 +201,7 @@ def _landed(
     """Return a topic's rows and bad records with these offsets. Raises what pyspark raises."""
     if (table := delta_table(spark, path)) is None:
         raise UserError(f"there is no table at {path}")
-    if is_of_columns(table) is (columns is None):
-        kind, by_settings = (
-            ("columns", "raw records") if columns is None else ("raw records", "columns")
-        )
-        raise UserError(
-            f"the table at {path} is one of {kind}, and by the settings of {by_settings}"
-        )
-    there = {name.casefold() for name in table.columns}
-    names = [RAW] if columns is None else [c.name for c in columns if c.name.casefold() in there]
+    names = _names(path, table.columns, columns)
     variants = _variants(columns)
     row = ", ".join(_selected(quoted(name), as_json=name in variants) for name in names)
     row = f"struct({row}) AS row" if names else "NULL AS row"
@@ -204,6 +212,81 @@ def _landed(
     if bad_table is None:
         return rows, {}
     return rows, _by_place(records_of(bad_table, topic, "value"), wanted)
+
+
+def _names(path: str, there: Collection[str], columns: Columns | None) -> list[str]:
+    """Return which of the table's columns are compared; raise `UserError` if it is another kind."""
+    if (KAFKA in there) is (columns is None):
+        kind, by_settings = (
+            ("columns", "raw records") if columns is None else ("raw records", "columns")
+        )
+        raise UserError(
+            f"the table at {path} is one of {kind}, and by the settings of {by_settings}"
+        )
+    folded = {name.casefold() for name in there}
+    return [RAW] if columns is None else [c.name for c in columns if c.name.casefold() in folded]
+
+
+def landed_by_deltalake(
+    path: str, topic: str, columns: Columns | None, wanted: Sample
+) -> tuple[Landed, Landed]:
+    """Return rows and bad records as `_landed` does, as deltalake reads them.
+
+    Raises:
+        SettingsError: It is not installed.
+        UserError: There is no table, or one that it cannot read.
+        LakeUnavailable: It fails.
+    """
+    try:
+        delta, delta_error = import_module("deltalake"), import_module("deltalake.exceptions")
+    except ModuleNotFoundError as exc:
+        raise SettingsError("--reader deltalake: it is missing, pip install deltalake") from exc
+    location = f"s3://{path.removeprefix('s3a://')}" if path.startswith("s3a://") else path
+    if _variants(columns):
+        raise UserError(f"the table at {path} has a VARIANT, which deltalake does not decode")
+
+    def rows(place: str, names: Sequence[str]) -> Landed:
+        dataset = delta.DeltaTable(place).to_pyarrow_dataset()
+        exact = {name.casefold(): name for name in dataset.schema.names}
+        values = {name: exact[name.casefold()] for name in names}
+        nested = KAFKA in exact
+        chosen = dict.fromkeys((*([KAFKA] if nested else exact.values()), *values.values()))
+        found = defaultdict[Place, list[dict[str, Any]]](list)
+        if not (runs := _within(topic, wanted, nested=nested)):
+            return found
+        for row in dataset.to_table([*chosen], filter=reduce(or_, runs)).to_pylist():
+            record = row[KAFKA] if nested else row
+            own = {name: row[there] for name, there in values.items()}
+            found[record["partition"], record["offset"]].append({**record, **own, "row": own})
+        return found
+
+    try:
+        if not delta.DeltaTable.is_deltatable(location):
+            raise UserError(f"there is no table at {path}")
+        there = [field.name for field in delta.DeltaTable(location).schema().fields]
+        landed = rows(location, _names(path, there, columns))
+        bad = location + BAD_SUFFIX
+        if columns is None or not delta.DeltaTable.is_deltatable(bad):
+            return landed, {}
+        return landed, rows(bad, [RAW])
+    except (delta_error.DeltaError, pa.ArrowException, OSError) as exc:
+        raise LakeUnavailable(f"deltalake does not read the table at {path}: {exc}") from exc
+
+
+def _within(topic: str, wanted: Sample, *, nested: bool) -> list[pc.Expression]:
+    """Return conditions of the rows of each run."""
+
+    def field(name: str) -> pc.Expression:
+        return pc.field(KAFKA, name) if nested else pc.field(name)
+
+    return [
+        (field("topic") == topic)
+        & (field("partition") == partition)
+        & (field("offset") >= run.first)
+        & (field("offset") <= run.last)
+        for partition, runs in wanted.items()
+        for run in runs
+    ]
 
 
 def _selected(name: str, *, as_json: bool) -> str:
@@ -246,6 +329,10 @@ def command(
     bootstrap_servers: Bootstrap = None,
     spark: Spark = None,
     lake: Lake = None,
+    reader: Annotated[
+        Reader,
+        typer.Option(help="What reads the table; deltalake needs no Spark."),
+    ] = "spark",
     json_: Json = False,
 ) -> None:
     """Decode records of a table's topics again, and compare each column with its rows.
@@ -254,7 +341,9 @@ def command(
     """
     console = progress_console(json_=json_)
     with working_directory(None) as directory:
-        options = Verification(console, directory, table, wanted, bootstrap_servers, spark, lake)
+        options = Verification(
+            console, directory, table, wanted, bootstrap_servers, spark, lake, reader
+        )
         found = run_for_result(options.run)
     together = total(found.values())
     if json_:
