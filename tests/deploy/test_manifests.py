@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from binwright.controller.fleets.kubernetes.template import check_template, parse_template
-from binwright.local.spark import ENCRYPTED, TOKEN_VARIABLE
+from binwright.local.spark import TOKEN_VARIABLE, authentication, shipped_settings
 from binwright.protocol.errors import TemplateRefused
 from binwright.runtime.settings import LakeSettings
 from binwright.scaler.objects.spec import field_name
@@ -132,9 +132,25 @@ def test_what_warms_spark_up_has_the_token() -> None:
     ]
 
 
-def test_spark_s_driver_and_executors_know_each_other_in_production() -> None:
-    args = spark_pod("overlays/production/spark-driver.yaml")["containers"]["spark"]["args"]
-    assert {f"{key}={value}" for key, value in ENCRYPTED.items()} <= set(args)
+def spark_arguments() -> dict[str, list[str]]:
+    """Return the arguments of each Spark server that is shipped."""
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    pods = ("spark/spark.yaml", "overlays/production/spark-driver.yaml")
+    found = {file: spark_pod(file)["containers"]["spark"]["args"] for file in pods}
+    return found | {"compose": services["spark"]["command"]}
+
+
+def test_none_of_spark_s_ports_takes_anybody() -> None:
+    """The token guards Connect's; the others need a secret, or are the loopback's as well."""
+    assert set(authentication().values()) == {"true"}
+    assert authentication().items() <= shipped_settings().items()
+    for place, args in spark_arguments().items():
+        assert "/opt/binwright/spark-defaults.conf" in args, place
+        assert not [each for each in args if each.startswith(tuple(authentication()))]
+        loopback = {"spark.driver.bindAddress=127.0.0.1", "spark.driver.host=127.0.0.1"}
+        in_pods = [each for each in args if each.startswith("spark.master=")]
+        assert in_pods or loopback <= {*args}, place
+        assert in_pods in ([], ["spark.master=k8s://https://kubernetes.default.svc"])
 
 
 def test_compose_makes_spark_s_token_where_its_clients_read_it() -> None:

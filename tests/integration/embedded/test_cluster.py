@@ -1,12 +1,14 @@
 """Tables are written by executors of a standalone cluster, and nothing of it is left behind."""
 
 import asyncio
+import re
 import stat
 from pathlib import Path
 
 import psutil
 import pytest
 from pyspark.sql import SparkSession
+from tests.integration.embedded.spark_requests import KILL, ask_page, kinds_of, listening
 
 from binwright.local.spark import Master, run_spark
 from binwright.local.spark_cluster import run_spark_cluster
@@ -61,6 +63,25 @@ async def both(home: Path) -> dict[str, psutil.Process]:
     return found
 
 
+def check_no_port_acts(directory: Path, connect: int) -> None:
+    """Check that ports refuse whoever lacks the secret, and that status pages end nothing.
+
+    The executors that write afterwards show that nothing has ended.
+    """
+    every = psutil.process_iter(["cwd"])
+    ports = listening(p for p in every if Path(p.info["cwd"] or "/").is_relative_to(directory))
+    assert {*ports.values()} <= {"127.0.0.1", "::ffff:127.0.0.1"}
+    kinds = kinds_of(ports.keys() - {connect})
+    assert {*kinds.values()} == {"refuses", "HTTP"}
+    assert [*kinds.values()].count("HTTP") == 3  # master, two workers
+    pages = [port for port, kind in kinds.items() if kind == "HTTP"]
+    shown = b"".join(ask_page(port, "GET", "/json/")[1] for port in pages)
+    (application,) = {*re.findall(rb"app-[0-9]{14}-[0-9]{4}", shown)}
+    for port in pages:
+        for path in KILL:
+            ask_page(port, "POST", path.format(application.decode()))
+
+
 async def check_an_outsider_gets_no_executor(place: Path, home: Path, master: Master) -> None:
     async with asyncio.timeout(SOON_S):
         while executors(home):  # noqa: ASYNC110 - of the driver before: processes send no events
@@ -79,6 +100,8 @@ async def test_executors_of_both_workers_write_for_a_driver_that_has_the_secret(
         async with run_spark(tmp_path / "server", master=master) as server:
             running = await both(home)
             assert not command_lines_with(master.secret)
+            connect = int(server.address.rpartition(":")[2])
+            await asyncio.to_thread(check_no_port_acts, tmp_path, connect)
             ids, homes = await asyncio.to_thread(write, server.url, tmp_path / "table")
             assert ids == set(range(ROWS))
             assert {where.relative_to(home).parts[0] for where in homes} == set(running)
