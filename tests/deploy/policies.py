@@ -52,8 +52,11 @@ def consumer_of(namespace: str) -> Place:
 
 def executor() -> Place:
     """Return the pod of an executor."""
-    (configmap,) = (each for each in objects("overlays/production/spark.yaml") if "data" in each)
-    return Place("binwright", yaml.safe_load(configmap["data"]["pod.yaml"])["metadata"]["labels"])
+    found = objects("overlays/production/spark/executors.yaml")
+    (configmap,) = (each for each in found if "data" in each)
+    return Place(
+        "binwright-spark", yaml.safe_load(configmap["data"]["pod.yaml"])["metadata"]["labels"]
+    )
 
 
 # --- network policies -----------------------------------------------------------------------------

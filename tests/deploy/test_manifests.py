@@ -53,7 +53,7 @@ def test_what_warms_spark_up_stages_as_sparks_user_on_a_disk_that_both_have() ->
 
 
 def test_what_warms_executors_up_stages_in_the_store_of_the_tables() -> None:
-    warm_up = spark_pod("overlays/production/spark-driver.yaml")["containers"]["warm-up"]
+    warm_up = spark_pod("overlays/production/spark/driver.yaml")["containers"]["warm-up"]
     text = yaml.safe_load((DEPLOY / "overlays/production/settings.yaml").read_text())
     lake = tomllib.loads(text["data"]["binwright.toml"])["lake"]["path"]
     assert staging_path(warm_up).startswith(f"{lake}/_staging/")
@@ -94,9 +94,16 @@ def secret_at(file: PurePosixPath, consumers: str) -> str:
 def test_a_token_crosses_the_network_in_clear_text_only_where_no_proxy_has_tls(place: str) -> None:
     """And consumers trust the authority that its Secret names."""
     directory = DEPLOY / place
-    components = yaml.safe_load((directory / "kustomization.yaml").read_text()).get("components")
+    # In production Spark is in a part of its own.
+    parts = [directory / "kustomization.yaml", directory / "spark" / "kustomization.yaml"]
+    components = [
+        component
+        for part in parts
+        if part.exists()
+        for component in yaml.safe_load(part.read_text()).get("components", ())
+    ]
     lake = settings_in(f"{place}/settings.yaml")["lake"]
-    if "../../spark-tls" not in (components or ()):
+    if not any(component.endswith("/spark-tls") for component in components):
         assert lake["allow_cleartext_token"]
         return
     assert "allow_cleartext_token" not in lake
@@ -113,7 +120,7 @@ def test_behind_the_proxy_spark_listens_on_the_loopback_alone() -> None:
     own = {each["name"]: each.get("value") for each in spark["env"]}
     assert changed["spark"]["env"] == [{"name": "CONNECT_ADDRESS", "value": "127.0.0.1"}]
     assert own["CONNECT_ADDRESS"] == "0.0.0.0"  # noqa: S104 - without it
-    driver = spark_pod("overlays/production/spark-driver.yaml")["containers"]["spark"]
+    driver = spark_pod("overlays/production/spark/driver.yaml")["containers"]["spark"]
     for args in (spark["args"], driver["args"]):
         assert "spark.connect.grpc.binding.address=$(CONNECT_ADDRESS)" in args
     (proxy,) = yaml.safe_load_all((DEPLOY / "spark-tls/proxy.yaml").read_text())
@@ -135,7 +142,7 @@ def test_what_warms_spark_up_has_the_token() -> None:
 def spark_arguments() -> dict[str, list[str]]:
     """Return the arguments of each Spark server that is shipped."""
     services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
-    pods = ("spark/spark.yaml", "overlays/production/spark-driver.yaml")
+    pods = ("spark/spark.yaml", "overlays/production/spark/driver.yaml")
     found = {file: spark_pod(file)["containers"]["spark"]["args"] for file in pods}
     return found | {"compose": services["spark"]["command"]}
 

@@ -9,6 +9,7 @@ from tests.deploy.policies import (
     DEPLOY,
     OUTSIDE,
     Network,
+    Obj,
     Place,
     Right,
     consumer_of,
@@ -23,6 +24,7 @@ PODS = {
     "monitor": pod_of("base/monitor.yaml", "binwright-monitor"),
     "controller": pod_of("base/controller.yaml", "binwright-controller"),
     "spark": pod_of("spark/spark.yaml", "binwright-spark"),
+    "production's spark": pod_of("spark/spark.yaml", "binwright-spark", "binwright-spark"),
     "scaler": pod_of("scaler/scaler.yaml", "binwright-scaler"),
     "balancer": pod_of("balancer/balancer.yaml", "binwright-balancer"),
     "executor": executor(),
@@ -38,9 +40,11 @@ PODS = {
 }
 TEAM = ["namespace/network.yaml"]
 OWN_SPARK = ["namespace-spark/consumer-network.yaml", "namespace-spark/network.yaml"]
+PRODUCTION = "overlays/production/spark"
 BASE = ["base/network.yaml", "scaler/network.yaml", "balancer/network.yaml"]
 NAMESPACES = {
     "binwright": {},
+    "binwright-spark": {},
     "team-a": {"binwright.dev/consumers": "allowed"},
     "team-b": {},
     "team-c": {},
@@ -55,7 +59,9 @@ FREE = ("team's pod", "guest's pod", "outside")  # their own egress is nothing o
 def network(*files: str) -> Network:
     own = objects(*BASE, *files)
     team, apart = objects(*TEAM), objects(*OWN_SPARK)
-    return Network(NAMESPACES, {"binwright": own, "team-a": team, "team-b": team, "team-c": apart})
+    policies = {"binwright": own, "team-a": team, "team-b": team, "team-c": apart}
+    spark = objects(f"{PRODUCTION}/network.yaml")
+    return Network(NAMESPACES, policies | {"binwright-spark": spark})
 
 
 def reached(made: Network) -> set[tuple[str, str, int]]:
@@ -85,12 +91,15 @@ EXPECTED = {
     *edges(FREE, ("monitor", "controller", "consumer", "scaler", "balancer"), HEALTH),
     *edges(FREE, ("team's consumer", "stranger's consumer", "guest"), HEALTH),
     *edges(FREE, ("scaler",), KEDA),
+    *edges(("team's consumer",), ("production's spark",), SPARK),
+    *edges(("production's spark",), UNGUARDED, HTTPS, API),
+    *edges(("executor",), UNGUARDED, HTTPS),
+    *edges(("executor",), ("production's spark",), DRIVER, BLOCKS),
+    *edges(("production's spark",), ("executor",), BLOCKS),
 }
 IN_PRODUCTION = {
-    *edges(("consumer", "executor"), UNGUARDED, HTTPS),
-    *edges(("spark",), UNGUARDED, API),
-    *edges(("executor",), ("spark",), DRIVER, BLOCKS),
-    *edges(("spark",), ("executor",), BLOCKS),
+    *edges(("consumer",), UNGUARDED, HTTPS),
+    *edges(("consumer",), ("production's spark",), SPARK),
 }
 
 
@@ -98,7 +107,7 @@ def test_pods_reach_what_they_need_and_nothing_else() -> None:
     assert reached(network()) == EXPECTED
 
 
-def test_in_production_executors_and_the_store_are_reached_as_well() -> None:
+def test_in_production_spark_elsewhere_and_the_store_are_reached_as_well() -> None:
     assert reached(network("overlays/production/network.yaml")) == EXPECTED | IN_PRODUCTION
 
 
@@ -173,7 +182,7 @@ SPARK_DRIVER = {
         ("binwright-controller", ["node-drains/rights.yaml"], NODES),
         ("binwright-scaler", ["scaler/rbac.yaml"], SCALER),
         ("binwright-scaler", ["scaler/all-namespaces/rights.yaml"], SCALER),
-        ("binwright-spark", ["overlays/production/spark.yaml"], SPARK_DRIVER),
+        ("binwright-spark", [f"{PRODUCTION}/executors.yaml"], SPARK_DRIVER),
         ("binwright-consumer", ROLES, set()),
         ("binwright-monitor", ROLES, set()),
         ("binwright-balancer", ROLES, set()),
@@ -214,8 +223,81 @@ def test_only_these_bindings_are_shipped() -> None:
         ("node-drains/rights.yaml", "binwright-controller"),
         ("scaler/rbac.yaml", "binwright-scaler"),
         ("scaler/all-namespaces/rights.yaml", "binwright-scaler"),
-        ("overlays/production/spark.yaml", "binwright-spark"),
+        (f"{PRODUCTION}/executors.yaml", "binwright-spark"),
     }
+
+
+def kustomization(place: str) -> Obj:
+    (found,) = objects(f"{place}/kustomization.yaml")
+    return found
+
+
+def secrets_in(value: object) -> set[str]:
+    """Return the Secrets that an object names, wherever it does."""
+    if isinstance(value, list):
+        return {name for each in value for name in secrets_in(each)}
+    if not isinstance(value, dict):
+        return set()
+    own = [value[key] for key in ("secretRef", "secretKeyRef", "secret") if key in value]
+    names = {each.get("name") or each.get("secretName") for each in own}
+    return names | {name for each in value.values() for name in secrets_in(each)}
+
+
+def test_no_account_that_runs_others_code_makes_pods_beside_an_account_with_rights() -> None:
+    """Whoever has Spark's token runs code with its account, and a pod may name any account and
+    Secret of its namespace. The controller, which makes Deployments, runs no code of others.
+    """
+    makers = {
+        (file, subject["name"])
+        for file in ROLES
+        for each in objects(file)
+        if each["kind"].endswith("Binding")
+        for subject in each["subjects"]
+        if Right("pods", "create") in rights_of(subject["name"], objects(file))
+    }
+    assert makers == {(f"{PRODUCTION}/executors.yaml", "binwright-spark")}
+    own = kustomization(PRODUCTION)
+    elsewhere = {
+        each.get("namespace")
+        for file in DEPLOY.rglob("kustomization.yaml")
+        for each in objects(str(file.relative_to(DEPLOY)))
+        if file.parent != DEPLOY / PRODUCTION
+    }
+    assert own["namespace"] not in elsewhere
+    parts = ["spark/spark.yaml", "spark-tls/deployment.yaml", "spark-tls/proxy.yaml"]
+    parts += [
+        f"{PRODUCTION}/{name}.yaml" for name in ("namespace", "executors", "network", "driver")
+    ]
+    assert {*own["resources"]} == {
+        "namespace.yaml",
+        "../../../spark",
+        "executors.yaml",
+        "network.yaml",
+    }
+    assert (own["components"], own["patches"]) == (
+        ["../../../spark-tls"],
+        [{"path": "driver.yaml"}],
+    )
+    made = objects(*parts)
+    accounts = {each["metadata"]["name"] for each in made if each["kind"] == "ServiceAccount"}
+    assert accounts == {"binwright-spark", "binwright-spark-executor"}
+    inside = [
+        yaml.safe_load(each["data"]["pod.yaml"])
+        for each in made
+        if "pod.yaml" in each.get("data", {})
+    ]
+    assert secrets_in([*made, *inside]) == {
+        "binwright-lake",
+        "binwright-spark-token",
+        "binwright-spark-tls",
+    }
+    args = objects(f"{PRODUCTION}/driver.yaml")[0]["spec"]["template"]["spec"]["containers"][0][
+        "args"
+    ]
+    assert f"spark.kubernetes.namespace={own['namespace']}" in args
+    deleted = kustomization("overlays/production")["patches"][-1]
+    assert deleted["target"] == {"namespace": "binwright", "name": "binwright-spark.*"}
+    assert yaml.safe_load(deleted["patch"])["$patch"] == "delete"
 
 
 # --- admission policies ---------------------------------------------------------------------------
