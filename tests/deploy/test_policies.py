@@ -132,6 +132,55 @@ def test_the_table_is_of_all_of_our_pods() -> None:
     assert components <= known
 
 
+# --- ports ---------------------------------------------------------------------------------------
+
+SHOWS = "shows only: no path changes anything"  # tests/runtime/test_http.py
+GUARDS = {
+    "monitor 8080": SHOWS,
+    "controller 8080": SHOWS,
+    "consumer 8080": SHOWS,
+    "scaler 8080": SHOWS,
+    "balancer 8080": SHOWS,
+    "scaler 6000": "TLS with client certificates",
+    "spark 15002": "token",
+    "spark 7078": "spark.authenticate",  # test_manifests.py: in every server
+    "spark 7079": "spark.authenticate",
+    "compose kafka 127.0.0.1:29092": "nothing: docs/security.md",
+    "compose spark 127.0.0.1:15002": "token",
+    "compose page 127.0.0.1:8088": SHOWS,
+}
+"""What a port wants of whoever reaches it."""
+
+
+def test_each_port_that_is_shipped_wants_a_secret_or_only_shows() -> None:
+    """A new port needs a row above."""
+    found = set()
+    for file in MANIFESTS:
+        for each in filter(None, objects(str(file.relative_to(DEPLOY)))):
+            spec = each.get("spec", {})
+            if "pod.yaml" in each.get("data", {}):
+                spec = {"template": yaml.safe_load(each["data"]["pod.yaml"])}
+            component = "app.kubernetes.io/component"
+            if each.get("kind") == "Service":
+                name = spec["selector"][component]
+                found |= {f"{name} {port['port']}" for port in spec["ports"]}
+            for container in spec.get("template", {}).get("spec", {}).get("containers", ()):
+                labels = spec["template"].get("metadata", {}).get("labels", {})
+                ports = container.get("ports", ())
+                found |= {
+                    f"{labels.get(component, 'consumer')} {port['containerPort']}" for port in ports
+                }
+    services = yaml.safe_load((DEPLOY.parent / "docker-compose.yml").read_text())["services"]
+    for name, service in services.items():
+        for text in service.get("ports", ()):
+            address, default = re.findall(r"^(.*):\$\{[A-Z_]+:-([0-9]+)\}:[0-9]+$", text)[0]
+            found.add(f"compose {name} {address}:{default}")
+    assert found == GUARDS.keys()
+    page = (DEPLOY.parent / "docs/security.md").read_text()
+    (row,) = (line for line in page.splitlines() if "the embedded broker of" in line)
+    assert "compose" in row
+
+
 # --- rights ---------------------------------------------------------------------------------------
 
 ROLES = [

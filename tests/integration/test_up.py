@@ -19,6 +19,7 @@ import psutil
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
+from tests.integration.embedded.spark_requests import ask_page, kinds_of, listening
 from tests.integration.topics import create_topic
 
 from binwright.cli.options import settings_at
@@ -168,6 +169,22 @@ def check_the_token_stays_in_its_file(home: Path, file: Path) -> None:
     assert [path for path in home.rglob("*") if holds(path, token)] == [file]
 
 
+def check_no_port_acts_without_a_secret(home: Path, at: Running) -> None:
+    """Ports want a secret, or only show; the broker alone has no users (docs/security.md)."""
+    address = {each: int(each.rpartition(":")[2]) for each in (at.kafka, at.spark)}
+    processes = processes_in(home)
+    broker = [each for each in processes if address[at.kafka] in listening([each])]
+    assert len(broker) == 1
+    ports = listening(each for each in processes if each not in broker)
+    assert {*ports.values()} <= {"127.0.0.1", "::ffff:127.0.0.1"}
+    assert address[at.spark] in ports  # it wants the token: embedded/test_spark_token.py
+    kinds = kinds_of(ports.keys() - {address[at.spark]})
+    assert {*kinds.values()} == {"refuses", "HTTP"}, kinds
+    pages = [port for port, kind in kinds.items() if kind == "HTTP"]
+    refused = {ask_page(port, "POST", path)[0] for port in pages for path in ("/", "/orders")}
+    assert refused <= {400, 403, 404, 405}
+
+
 def holds(path: Path, text: str) -> bool:
     """Return whether a file has this text; not if it is gone by now."""
     with contextlib.suppress(FileNotFoundError, IsADirectoryError, ProcessLookupError):
@@ -183,6 +200,7 @@ async def test_own_records_land_and_the_same_command_goes_on_with_the_table(
         await produce(at.kafka, RECORDS)
         assert (await audited(at, lambda report: bool(report["clean"])))["rows"] == RECORDS
         await asyncio.to_thread(check_the_token_stays_in_its_file, tmp_path, Path(at.token_file))
+        await asyncio.to_thread(check_no_port_acts_without_a_secret, tmp_path, at)
         await check_a_recreated_topic_lands_beside_the_old_one(at)
     assert not processes_in(tmp_path)
     async with system(tmp_path, monkeypatch) as at:
