@@ -54,6 +54,7 @@ TABLE = {
     "tombstones": "tombstones",
     "widen": "widen",
     "badShare": "bad_share",
+    "onSchemaFault": "on_schema_fault",
     "partitionBy": "partition_by",
     "clusterBy": "cluster_by",
     "statistics": "statistics",
