@@ -13,10 +13,10 @@ from typing import Any
 
 import psutil
 from immutables import Map
-from rich.console import Console
 from rich.table import Table
 
 from bench import figures
+from binwright.cli.terminal import Console
 from binwright.controller.decide.events import Measured, RecordRead, Tick
 from binwright.controller.decide.group import ControllerConfig, Group, Member
 from binwright.controller.decide.machine import transition

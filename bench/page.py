@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from tests.chromium import chromium, tab
 
+from binwright.cli.terminal import Console
 from binwright.local.server import reserve_port
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.messages import Claim, Hello, Report, TableReport

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import typer
 from rich._export_format import CONSOLE_SVG_FORMAT
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 
 from binwright.cli.options import settings_at
+from binwright.cli.terminal import Console
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings

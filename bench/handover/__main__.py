@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from bench import figures
@@ -24,6 +23,7 @@ from bench.handover.binwright_group import run_binwright_group
 from bench.handover.member import KINDS
 from bench.handover.peers import Peer
 from bench.handover.scenario import MEMBERS, PARTITIONS, BenchTopic, measure
+from binwright.cli.terminal import Console
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.kafka import run_broker
 from binwright.local.spark import run_spark

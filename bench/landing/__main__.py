@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from bench import figures
@@ -22,6 +21,7 @@ from bench.landing.backlog import backlog, backlog_in_columns, backlog_of_avro
 from bench.landing.bench_broker import BenchBroker
 from bench.landing.growth import growth
 from bench.landing.live import live, live_in_columns, tables
+from binwright.cli.terminal import Console
 from binwright.local.kafka import run_broker
 from binwright.protocol.errors import BinwrightError
 from binwright.runtime.logs import configure_logging

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 from tests.chaos.fault_schedule import LASTING_S, LONG_LASTING_S, Kind
 from tests.chaos.landed_values import Comparison
 from tests.chaos.scenario import RECOVERY_S, Scenario, ScenarioOptions
 from tests.chaos.system_settings import COMPACT_FILES, FEWEST_TABLES, FRESHNESS_S, SystemShape
 
+from binwright.cli.terminal import Console
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK, run
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import pairwise
+from math import inf
 
 import pytest
 from tests.consumer.harness import (
@@ -18,9 +19,10 @@ from tests.consumer.harness import (
     until,
 )
 
+from binwright.consumer.decide.split import MOST_AHEAD, PATIENCE_S
 from binwright.protocol import wire
 from binwright.protocol.messages import OffsetRange, Report, Staged, StartReading
-from binwright.protocol.model import Slot
+from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.splits import SplitReading
 from binwright.protocol.stage_ranges import RangeMessage, RangeStaged, StageRange
 from binwright.testing.data_topics import FakePace
@@ -246,9 +248,9 @@ def replies(b: ConsumerHarness) -> list[RangeStaged]:
 
 
 @asynccontextmanager
-async def helper() -> AsyncIterator[ConsumerHarness]:
+async def helper(max_bytes: int = CONFIG.staged_bytes) -> AsyncIterator[ConsumerHarness]:
     """Run a helper of a partition with 50 records, behind 20 offsets without one."""
-    async with harness({"orders": 1}) as b:
+    async with harness({"orders": 1}, replace(CONFIG, staged_bytes=max_bytes)) as b:
         b.topics.skip(P, 20)
         b.topics.produce(P, *[b"%d" % n for n in range(50)])
         await split(b, Slot(3), Slot(0))
@@ -301,6 +303,59 @@ async def test_a_request_that_is_read_again_is_staged_once() -> None:
         await until(lambda: len(replies(b)) == 2)
         await asyncio.sleep(5)
         assert [m.number for m in replies(b)] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"slot": Slot(2)},  # not its owner
+        {"partition": TopicPartition("orders", 1)},  # not split
+        {"partition": TopicPartition("payroll", 0)},  # not the group's
+    ],
+)
+async def test_a_helper_stages_for_the_owner_of_a_split_partition_alone(
+    forged: dict[str, object],
+) -> None:
+    async with helper() as b:
+        b.topics.create("payroll", 1)
+        await ask(b, replace(request(20, 30), **forged))  # type: ignore[arg-type]
+        await ask(b, request(30, 40, number=2))
+        await until(lambda: replies(b))
+        await asyncio.sleep(5)
+        assert [(m.partition, m.number) for m in replies(b)] == [(P, 2)]
+
+
+async def test_an_owner_stages_for_nobody() -> None:
+    async with harness({"orders": 1}) as b:
+        b.topics.produce(P, *[b"x"] * 50)
+        await split(b, Slot(0), HELPER)
+        await until(lambda: b.sent(Report) and b.report().splits)
+        await ask(b, replace(request(0, 10), slot=Slot(0)))
+        await asyncio.sleep(5)
+        assert replies(b) == []
+
+
+async def test_a_helper_takes_a_few_ranges_at_a_time() -> None:
+    async with helper() as b:
+        b.part_reader.pace = FakePace(0.001)  # none of them ends
+        for number in range(3 * MOST_AHEAD):
+            await ask(b, request(20, 30, number=number + 1))
+        await asyncio.sleep(12 * PATIENCE_S)
+        assert len(replies(b)) == MOST_AHEAD
+        b.part_reader.pace = FakePace(inf)
+        await ask(b, request(20, 30, number=99))
+        await until(lambda: replies(b)[-1].number == 99)
+
+
+async def test_what_is_staged_for_others_is_limited_though_nobody_announces_it() -> None:
+    async with helper(max_bytes=2_000) as b:
+        b.topics.produce(P, *[bytes(1_000)] * 30)
+        for number in range(10):
+            await ask(b, request(70, 80, number=number + 1))
+            await asyncio.sleep(2)
+        assert b.staging.bytes < 12_000  # one range
+        assert [len(m.files) for m in replies(b)] == [1] + [0] * 9
+        assert b.report().staged_bytes == 0
 
 
 @pytest.mark.parametrize("fault", ["retention", "end", "broker", "storage"])

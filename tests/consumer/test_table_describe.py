@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
 from tests.consumer.decoding.avro import record
 from tests.consumer.decoding.fake_registry import FakeRegistry
 
+from binwright.cli.terminal import Console
 from binwright.consumer.decide.table_facts import BadRecord, CommitFacts, Facts
 from binwright.consumer.lake.table_reading import Details
 from binwright.consumer.schema_notes import schema_notes, subject_notes
@@ -121,6 +121,13 @@ def test_a_table_that_cannot_be_read_has_the_reason_in_its_line() -> None:
     assert (known.state, known.rows, known.reason) == ("landing", None, str(away))
     assert (new.state, new.reason) == ("unwritten", str(away))
     assert listed(SETTINGS, target("orders"), REPORTED, away).reason == f"{AWAY}; {away}"
+
+
+def test_fields_that_are_left_out_are_named() -> None:
+    reported = replace(REPORTED, new_fields=("a", "by.b"))
+    line = listed(SETTINGS, target("orders"), reported, None)
+    page = text(drawn(Description(line, entry_of(SETTINGS, target("orders")), (), None), 100))
+    assert "left out: a, by.b" in page
 
 
 def test_columns_of_a_registry_are_those_of_its_subject() -> None:

@@ -366,7 +366,7 @@ TARGETS: Mapping[str, Target] = {
         _frame(name, decode)
         for name, decode in (
             ("metadata", partial(_response, Metadata(None), (0, 4))),
-            ("offsets", partial(_response, ListOffsets([]), (1, 2))),
+            ("offsets", partial(_response, ListOffsets([]), (2, 2))),
             *((f"coordinators {newest}", partial(_coordinators, newest)) for newest in (1, 4)),
             *((f"group offsets {newest}", partial(_group_offsets, newest)) for newest in (3, 8)),
             *((f"log dirs {newest}", partial(_log_dirs, newest)) for newest in (1, 4)),

@@ -146,7 +146,7 @@ class Bucket:
             reader=FakeDataReader(self.scene.topics, GROUP),
             staging=self.staging,
             config=config,
-            maintenance=TableMaintenance(MaintenanceConfig()),
+            maintenance=TableMaintenance(MaintenanceConfig(), lambda _: "sc://spark"),
         )
         writers = Writers(context, record)
         async with tables:

@@ -98,7 +98,9 @@ class Ground:
                 reader=FakeDataReader(self.scene.topics, GROUP),
                 staging=self.scene.staging,
                 config=self._rules,
-                maintenance=TableMaintenance(maintenance or MaintenanceConfig()),
+                maintenance=TableMaintenance(
+                    maintenance or MaintenanceConfig(), lambda _: "sc://spark"
+                ),
             )
             writers = Writers(context, self._record_event)
             running = asyncio.create_task(writers.run())

@@ -5,9 +5,13 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as some
+from structlog.testing import capture_logs
 
-from binwright.kafka.control_records import HistoryFilter
+from binwright.kafka.control_records import MOST_REASONS, Decoder, HistoryFilter
+from binwright.protocol import wire
 from binwright.protocol.ports.kafka import Record
+
+LONG = "y" * 900_000
 
 KEYS = some.sampled_from([b"report/0", b"report/1", b"hello/0", b"dead/1", b"claim", None])
 
@@ -50,3 +54,26 @@ def test_the_last_records_of_each_slot_are_passed_on(
         assert set(own) - set(kept) == set(reports)
     others = [n for n, key in enumerate(keys) if key is None or b"/" not in key]
     assert [n for n in found if n in others] == others
+
+
+def test_of_unknown_kinds_some_are_kept_and_logged_and_none_whole() -> None:
+    """Whoever may write one topic would fill the memory of what reads it, and the log."""
+    decoder = Decoder(wire.decode_inbound)
+    kinds = [f"x{n}" for n in range(3 * MOST_REASONS)] + [f"{LONG}{n}" for n in range(3)]
+    records = [Record(n, 0, b"x", b'{"kind":"%s/1"}' % k.encode()) for n, k in enumerate(kinds)]
+    with capture_logs() as logs:
+        assert list(decoder.decode(records)) == []
+    assert len(logs) == MOST_REASONS
+    with capture_logs() as logs:
+        long = Decoder(wire.decode_inbound)
+        list(long.decode(records[-1:]))
+    assert [len(line["reason"]) for line in logs] == [wire.REASON_LENGTH]
+    assert {len(reason) for reason in long._logged} == {wire.REASON_LENGTH}
+
+
+def test_of_what_is_wrong_with_a_record_a_line_is_logged() -> None:
+    value = b'{"kind":"report/3","reading":{"%s":1}}' % LONG.encode()
+    with capture_logs() as logs:
+        list(Decoder(wire.decode_inbound).decode([Record(0, 0, b"x", value)]))
+    assert [line["event"] for line in logs] == ["message.malformed"]
+    assert len(logs[0]["reason"]) <= wire.REASON_LENGTH

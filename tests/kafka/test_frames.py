@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from aiokafka.protocol.offset import OffsetRequest_v1, OffsetResponse_v1
+from aiokafka.protocol.offset import OffsetRequest_v2, OffsetResponse_v2
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -63,16 +63,17 @@ def test_sizes_that_no_response_can_have_are_not_believed() -> None:
 
 def test_questions_are_written_as_aiokafka_writes_them() -> None:
     topics = [("orders", [(0, -1), (1, -2)]), ("clicks", [(7, 5)])]
-    ours = ListOffsets(topics).prepare({2: (1, 11)})
-    assert ours.encode() == OffsetRequest_v1(-1, topics).encode()
+    for stable in (False, True):
+        ours = ListOffsets(topics, stable=stable).prepare({2: (1, 11)})
+        assert ours.encode() == OffsetRequest_v2(-1, int(stable), topics).encode()
     everything = Metadata(None).prepare({3: (0, 13)}).encode()
     assert everything == b"\xff\xff\xff\xff\0"
 
 
 def test_offsets_are_read_as_aiokafka_reads_them() -> None:
     topics = [("orders", [(0, 0, -1, 2**40), (1, 6, -1, -1)])]
-    answer = OffsetResponse_v1(topics).encode()
-    read = ListOffsets([]).prepare({2: (1, 1)}).RESPONSE_TYPE.decode(answer)
+    answer = OffsetResponse_v2(0, topics).encode()
+    read = ListOffsets([]).prepare({2: (1, 2)}).RESPONSE_TYPE.decode(answer)
     assert read.topics == topics
 
 

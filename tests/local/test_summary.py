@@ -3,10 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-
 from binwright.audit.audit import AuditResult, TableAudit
 from binwright.audit.row_ages import Freshness
+from binwright.cli.terminal import Console
 from binwright.local.summary import DemoResult, explain, next_steps, show
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.recordings.load import LoadResult

@@ -1,8 +1,9 @@
 """Topics selected by name, and by patterns that match whole names."""
 
+from functools import partial
+
 import pytest
 
-from binwright.protocol import selection
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import PatternMatcher, Selection
 
@@ -92,10 +93,17 @@ def test_what_is_excluded_by_a_pattern_may_still_be_named() -> None:
     ]
 
 
-def test_the_cache_of_matched_topics_is_bounded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(selection, "REMEMBERED", 10)
+def test_of_however_many_topics_each_is_matched_at_last() -> None:
+    """What was matched before is kept while time runs out, pass after pass."""
+    matcher, names = PatternMatcher(), [f"clicks-{n:06}" for n in range(150_000)]
+    for _ in range(3):
+        tried = iter([True] * 60_000)
+        matched = matcher.matching(CLICKS, names, partial(next, tried, False))  # noqa: FBT003
+    assert matcher.complete
+    assert matched == {*names}
+
+
+def test_the_cache_of_matched_topics_is_bounded() -> None:
     matcher = PatternMatcher()
     for day in range(100):
         assert matcher.matching(CLICKS, [f"clicks-{day}", "orders"], lambda: True) == {

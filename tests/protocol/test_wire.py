@@ -119,6 +119,7 @@ FIELDS: dict[str, some.SearchStrategy[Any]] = {
     "zone": some.none() | TEXT,
     "zones": some.dictionaries(TEXT, some_tuple(NUMBERS), max_size=2),
     "faults": some.dictionaries(NAMES, TEXT, max_size=2),
+    "new_fields": some.dictionaries(NAMES, some.lists(TEXT, max_size=2).map(tuple), max_size=2),
     "topic_id": some.none() | TEXT,
     "ranges": some_map(RANGES),
     "cut": some_tuple(PARTITIONS),

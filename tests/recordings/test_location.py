@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
+from binwright.cli.terminal import Console
 from binwright.protocol import wire
 from binwright.protocol.errors import SettingsError, StreamError
 from binwright.protocol.model import BytesPerSecond, TopicPartition

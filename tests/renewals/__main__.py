@@ -6,10 +6,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 from tests.renewals.scenario import Lives, Renewals
 
+from binwright.cli.terminal import Console
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK, run
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import psutil
 import pytest
 import trustme
 
@@ -180,4 +181,21 @@ async def test_slow_clients_keep_no_other_out(monkeypatch: pytest.MonkeyPatch) -
         closed = [await reader.read() for reader, _ in slow[: -CONNECTIONS * 2]]
         assert set(closed) == {b""}, "the oldest are closed"
         for _, writer in slow:
+            writer.close()
+
+
+async def test_those_who_never_shake_hands_take_no_descriptors_from_others(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    ca, trusted = trustme.CA(), ssl.create_default_context()
+    issued = ca.issue_cert(HOST)
+    issued.cert_chain_pems[0].write_to_path(certificate)
+    issued.private_key_pem.write_to_path(key)
+    ca.configure_trust(trusted)
+    async with serving(certificate_file=certificate, key_file=key) as port:
+        before = psutil.Process().num_fds()
+        idle = [await asyncio.open_connection(HOST, port) for _ in range(5 * CONNECTIONS)]
+        assert await status(port, ssl=trusted) == 200
+        ours = psutil.Process().num_fds() - before - len(idle)  # the server's ends
+        assert ours <= CONNECTIONS + 1
+        for _, writer in idle:
             writer.close()

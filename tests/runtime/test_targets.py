@@ -8,6 +8,7 @@ from binwright.protocol.errors import SettingsError, TableRefused
 from binwright.runtime.settings import (
     Settings,
     TableNames,
+    Targets,
     check_forms,
     forms_differ,
     load_settings,
@@ -145,10 +146,14 @@ def test_a_table_of_two_forms_that_only_patterns_name_is_refused() -> None:
 
 
 def test_names_of_tables_are_known_for_each_topic() -> None:
-    names = TableNames(load_settings(tables=[entry(topic_patterns=["x.*"], name="{topic}")]).tables)
+    names = TableNames(
+        Targets(load_settings(tables=[entry(topic_patterns=["x.*"], name="{topic}")]).tables)
+    )
     assert [names("x1"), names("x1"), names("other")] == [("x1",), ("x1",), ("other",)]
     refused = TableNames(
-        load_settings(tables=[entry(topic_patterns=["x(?P<a>.*)"], name="{a}__bad")]).tables
+        Targets(
+            load_settings(tables=[entry(topic_patterns=["x(?P<a>.*)"], name="{a}__bad")]).tables
+        )
     )
     assert refused("x1") == ()
     assert names != refused

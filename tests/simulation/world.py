@@ -136,7 +136,7 @@ class Process:
             reader=reader,
             staging=staging,
             config=self._writer_config,
-            maintenance=TableMaintenance(MaintenanceConfig()),
+            maintenance=TableMaintenance(MaintenanceConfig(), lambda _: "sc://spark"),
         )
         self.ingest = Ingest(
             mailbox=mailbox,

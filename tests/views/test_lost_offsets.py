@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from rich.console import Console
-
+from binwright.cli.terminal import Console
 from binwright.protocol.messages import Dead, Hello, Report
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.metrics import Distribution, exposition

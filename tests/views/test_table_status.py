@@ -104,6 +104,15 @@ def test_what_is_not_staged_for_a_table_is_its_fault() -> None:
     assert [t.fault for t in now(view).tables] == ["the registry is away", "a constraint"]
 
 
+def test_a_table_has_the_fields_that_any_consumer_leaves_out() -> None:
+    view = two_consumers()
+    view.apply(
+        5, NOW, report(A, reading={P: 45, Q: 25}, new_fields={"raw": ("b", "a"), "gone": ("x",)})
+    )
+    view.apply(6, NOW, report(B, writing=two_tables(), new_fields={"raw": ("b", "c.d")}))
+    assert [t.new_fields for t in now(view).tables] == [("a", "b", "c.d"), ()]
+
+
 def test_of_a_partition_that_is_gone_no_table_has_an_offset() -> None:
     view = two_consumers()
     view.apply(5, NOW, report(B, writing=two_tables()))

@@ -56,6 +56,10 @@ MEANINGS = CONTROL_MEANINGS | {
         "Files of kafka.ssl_* have changed and cannot be used, or do not fit together: those "
         "before are used until they do."
     ),
+    "token.in_cleartext": (
+        "A port that others reach wants a token, and has no TLS: whoever listens on the way reads "
+        "it. Give the listener a certificate, or put a proxy with TLS before it."
+    ),
     "token.delayed": (
         "No new token for Kafka could be had, so new connections use the one before, which is "
         "still valid."
@@ -333,6 +337,10 @@ MEANINGS = CONTROL_MEANINGS | {
     "table.resumed": "A person has a paused table land again.",
     "table.restarted": "A table's writer starts over: its session or the landing topic failed.",
     "table.vacuumed": "Files that no kept version of a table needs were deleted.",
+    "table.field_unknown": (
+        "Records have a field that no column of the table has: it is left out. Said once for each "
+        "name and process; `new_fields` of the table's entry keeps such fields."
+    ),
     "table.widened": "Columns of a table became wider; some readers no longer read it.",
     "target.failed": (
         "An unexpected error in one scaled group; the others go on, and it is tried again."

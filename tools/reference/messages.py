@@ -94,6 +94,7 @@ TYPES = {
     "KnownOffsets": "partition → offset or null",
     "Moment": "integer ≥ 0",
     "None": "null",
+    "FieldName": "text, 200 characters at most",
     "FileName": "string",
     "Number": "integer ≥ 0",
     "Offset": "integer ≥ 0",

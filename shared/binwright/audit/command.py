@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -17,7 +17,7 @@ from binwright.audit.topic_extents import open_topic_extents
 from binwright.cli.embedded_spark import running_lake
 from binwright.cli.options import Bootstrap, Json, Lake, Spark, Topics, settings_at
 from binwright.cli.runner import progress_console, run_for_result, split, working_directory
-from binwright.cli.terminal import print_page
+from binwright.cli.terminal import Console, print_page
 from binwright.kafka.topics import selected_topics
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK

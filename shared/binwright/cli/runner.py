@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
+from binwright.cli.terminal import Console
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import EXIT_FAILED, EXIT_INTERRUPTED, print_error
 from binwright.runtime.run import run as run_logged

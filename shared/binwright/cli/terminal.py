@@ -1,12 +1,16 @@
 """Sizes, short charts and tables as text for a terminal of any width, a file or a pipe."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rich.console import Console, RenderableType
+from rich import console as rich_console
+from rich.console import ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
+
+from binwright.runtime.control_characters import visible
 
 BARS = "▁▂▃▄▅▆▇█"
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
@@ -25,6 +29,21 @@ def data_size(size: float) -> str:
 def count(number: int, what: str) -> str:
     """Return `1 record`, `2 records`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+class Console(rich_console.Console):  # noqa: TID251 - the one in its place
+    """A console on which texts of strangers are text: it writes no control character of theirs.
+
+    Group, topic and reason come from messages, registries and records. rich itself lets ESC pass.
+    """
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """Yield what is written, with control characters in texts as escapes."""
+        for segment in super().render(renderable, options):
+            text, style, control = segment
+            yield segment if control or text.isprintable() else Segment(visible(text), style)
 
 
 @dataclass(frozen=True, slots=True)

@@ -449,15 +449,43 @@ class ClusterClient:
             raise BrokerUnavailable(f"Kafka does not describe topic {topic}: {error.__name__}")
         return topic_id(answer)
 
+    async def topic_ids(self, topics: Collection[str], broker: int) -> dict[str, str | None]:
+        """Return the ids of those of these topics that a broker describes, in one request.
+
+        Raises:
+            BrokerUnavailable: It does not answer.
+        """
+        if len(topics) == 1:  # a smaller response, whose partitions are not decoded
+            (topic,) = topics
+            try:
+                return {topic: await self.topic_id(topic, broker)}
+            except TopicMissing:
+                return {}
+        answer = await self.send_request(broker, MetadataWithIds(sorted(topics)))
+        ids = take_ids(answer)
+        described = (NoError.errno, LeaderNotAvailableError.errno)
+        return {topic: ids.get(topic) for code, topic, *_ in answer.topics if code in described}
+
     async def offsets(
-        self, broker: int, partitions: Mapping[str, Collection[int]], when: int
+        self,
+        broker: int,
+        partitions: Mapping[str, Collection[int]],
+        when: int,
+        *,
+        stable: bool = False,
     ) -> dict[tuple[str, int], int]:
         """Return the `LATEST` or `EARLIEST` offsets of partitions that `broker` leads.
 
         Partitions that it does not lead are left out. Raises `BrokerUnavailable`.
+
+        Args:
+            broker: Who is asked.
+            partitions: Topic -> numbers of partitions.
+            when: Which offsets.
+            stable: Whether the latest one is where the first open transaction begins.
         """
         wanted = [(topic, [(p, when) for p in numbers]) for topic, numbers in partitions.items()]
-        answer = await self.send_request(broker, ListOffsets(wanted))
+        answer = await self.send_request(broker, ListOffsets(wanted, stable=stable))
         return {
             (topic, partition): offset
             for topic, rows in answer.topics

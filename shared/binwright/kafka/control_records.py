@@ -64,6 +64,7 @@ NEEDS_CONFIG = {
 
 
 READ_S, RETRY_S = 5.0, 1.0
+MOST_REASONS = 100  # unknown kinds that are logged, each once
 
 _REPORT = b"report"  # the kind of a report, in the record's key
 
@@ -151,9 +152,9 @@ class Decoder(Generic[T]):
                         continue
                 message = self._decode(value)
             except UnknownKind as exc:
-                if exc.reason not in self._logged:
+                if exc.reason not in self._logged and len(self._logged) < MOST_REASONS:
                     log.warning("message.unknown", offset=record.offset, reason=exc.reason)
-                self._logged.add(exc.reason)
+                    self._logged.add(exc.reason)
             except MalformedMessage as exc:
                 log.warning("message.malformed", offset=record.offset, reason=exc.reason)
             else:

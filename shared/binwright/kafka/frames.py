@@ -17,6 +17,7 @@ from aiokafka.protocol.types import (
     Boolean,
     CompactArray,
     CompactString,
+    Int8,
     Int16,
     Int32,
     Schema,
@@ -405,15 +406,24 @@ class ListOffsets(VersionedRequest):
     VERSIONS = (
         version(
             LIST_OFFSETS,
-            1,
-            [("replica_id", Int32), ("topics", Array(*_ASKED))],
-            [("topics", Array(*_FOUND))],
+            2,
+            [("replica_id", Int32), ("isolation_level", Int8), ("topics", Array(*_ASKED))],
+            [("throttle_time_ms", Int32), ("topics", Array(*_FOUND))],
         ),
     )
 
-    def __init__(self, topics: Sequence[tuple[str, Sequence[tuple[int, int]]]]) -> None:
-        self._topics = topics
+    def __init__(
+        self, topics: Sequence[tuple[str, Sequence[tuple[int, int]]]], *, stable: bool = False
+    ) -> None:
+        """Ask about topics.
+
+        Args:
+            topics: As of the class.
+            stable: Whether the latest offset is where the first open transaction begins, as for
+                readers of committed records.
+        """
+        self._topics, self._stable = topics, stable
 
     def build(self, request_struct_class: Any) -> Any:
         """Return the request; replica -1 is a client."""
-        return request_struct_class(-1, self._topics)
+        return request_struct_class(-1, int(self._stable), self._topics)

@@ -11,12 +11,14 @@ from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.ports.kafka import ControlTopics, Record
-from binwright.protocol.selection import REMEMBERED, Selection
+from binwright.protocol.selection import Selection
 from binwright.protocol.wire import message_key
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.run import background_tasks, must_not_end
 
 log = structlog.get_logger()
+
+REMEMBERED = 100_000  # topics; with more of them some are matched again
 
 RETRY_S, LONGEST_RETRY_S = 1.0, 10.0
 

@@ -131,6 +131,10 @@ JSON = Simple("json")
 """The type of fields of JSON without one type: stored as text of JSON. No text names it."""
 
 
+REST = Column("_rest", Simple("string"))
+"""The column of the fields of a JSON object that no other column has, as JSON."""
+
+
 def stored(columns: Columns) -> Columns:
     """Return columns as a table has them: text for `JSON`."""
     return tuple(replace(column, type=_stored(column.type)) for column in columns)

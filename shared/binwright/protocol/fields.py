@@ -37,6 +37,9 @@ Partition = Annotated[TopicPartition, BeforeValidator(_partition)]
 Rate = Annotated[BytesPerSecond, Field(ge=0, allow_inf_nan=False)]
 
 
+FieldName = Annotated[str, Field(max_length=200)]
+"""Of a field in a record, with those that it lies in: `by.items[].price`."""
+
 LATEST_MS = 253_402_300_799_999
 """The last millisecond of the year 9999: what is above it is no time."""
 

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, Protocol
 from binwright.protocol.fields import (
     Amount,
     Epoch,
+    FieldName,
     KnownOffsets,
     Number,
     Offset,
@@ -207,6 +208,9 @@ class Report:
     staged_bytes: Number = 0  # in its staged files that have not landed
     lost_offsets: Number = 0  # that retention deleted unread, or that could not be decoded
     faults: Mapping[TopicName, str] = field(default_factory=dict)  # topics that stand, and why
+    new_fields: Mapping[TopicName, tuple[FieldName, ...]] = field(  # table -> fields left out
+        default_factory=dict
+    )
     leaving: bool = False  # asked to end: it works until its partitions and tables have moved
     zone: str | None = None  # where it runs; null: not known
     splits: Mapping[Partition, tuple[StagedShare, ...]] = field(default_factory=dict)  # owner first

@@ -12,8 +12,6 @@ ORDERS_SUFFIX = ".group-orders"  # data topics are often named as SHOP.orders
 CONTROLLERS_SUFFIX, SCALERS_SUFFIX, BALANCERS_SUFFIX = ".controllers", ".scalers", ".balancers"
 """Behind the name of what is led: the consumer group in which its leader is elected."""
 
-REMEMBERED = 100_000  # topics; more than most clusters have
-
 
 def is_of_a_system(topic: str) -> bool:
     """Whether a topic is Kafka's own, or has a name like those of binwright's groups."""
@@ -75,8 +73,10 @@ class PatternMatcher:
         """
         before, self._selection = self._selection, selection
         changed = replace(selection, topics=before.topics) != before
-        if changed or len(self._known) > REMEMBERED:
+        if changed:
             self._known.clear()
+        elif len(self._known) > 2 * len(topics):  # most of these are gone
+            self._known = {topic: self._known[topic] for topic in topics if topic in self._known}
         known = self._known
         self.complete = True
         for topic in topics:

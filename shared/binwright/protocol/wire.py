@@ -54,6 +54,9 @@ RECORD_BYTES = 900_000
 PENDING_BYTES = 64 << 20
 """The bound on what a reader keeps of incomplete messages; the oldest are dropped first."""
 
+REASON_LENGTH = 200
+"""Characters of what is wrong with a record, which whoever wrote it may have chosen."""
+
 _PREFIX = b"part/"
 _OVERHEAD = 200  # bytes of a part besides its slice, at most
 _ENTRY = 500  # bytes of a pending part besides its text and key
@@ -148,7 +151,8 @@ def _decode(adapter: TypeAdapter[Any], payload: bytes | None) -> Any:
         first = (unknown or faults)[0]
         where = ".".join(map(str, first["loc"])) or "message"
         error = UnknownKind if unknown else MalformedMessage
-        raise error(_retired(first) or f"{where}: {first['msg']}", payload) from exc
+        said = f"{where}: {first['msg']}"[:REASON_LENGTH]  # it may have parts of the message
+        raise error(_retired(first) or said, payload) from exc
 
 
 RETIRED = {

@@ -17,11 +17,11 @@ from typing import IO, TYPE_CHECKING, Annotated, TypeVar
 from urllib.parse import urlparse
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from binwright.cli.embedded_spark import spark_connect
 from binwright.cli.options import settings_at
+from binwright.cli.terminal import Console
 from binwright.protocol.errors import SettingsError, StreamError
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.model import BytesPerSecond

@@ -25,10 +25,13 @@ from binwright.runtime.secret_files import read_secret, secret_at_start
 
 log = structlog.get_logger()
 
-REQUEST_S = 10.0
+REQUEST_S, HANDSHAKE_S = 10.0, 5.0
 CONNECTIONS = 64
 """At most at once; then a new one takes the place of the oldest, so that a probe always gets in."""
 REQUEST_BYTES, DIGITS = 16 * 1024, 10
+WRONG_TOKEN_S = 1.0
+"""A guess takes as long."""
+SHORTEST_TOKEN = 8
 POSTED_S = 90.0
 """As long as what a client sent may be worked on."""
 
@@ -182,6 +185,7 @@ class _Server:
     listener: Listener
     below: Below
     posts: Posts
+    tls: ssl.SSLContext | None
     _connections: dict[asyncio.StreamWriter, None] = field(default_factory=dict)  # the oldest first
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -192,6 +196,8 @@ class _Server:
             self._connections.pop(oldest)
         self._connections[writer] = None
         try:
+            if self.tls is not None:  # here, so that those who never shake hands count, too
+                await writer.start_tls(self.tls, ssl_handshake_timeout=HANDSHAKE_S)
             async with asyncio.timeout(REQUEST_S):
                 request = _Request.parse(await reader.readuntil(b"\r\n\r\n"))
                 body = await reader.readexactly(request.length) if request.has_body else b""
@@ -209,6 +215,8 @@ class _Server:
         post = self.posts.get(request.path) if request.verb == "POST" else None
         try:
             if refused := _refused(self.listener, request):
+                if request.header("authorization"):
+                    await asyncio.sleep(WRONG_TOKEN_S)
                 return refused
             if post is None:
                 return self._found(request)
@@ -256,15 +264,20 @@ async def serve_http(
         raise SettingsError(f"{listener.name}: without a token nobody may change anything")
     tls = listener.tls()
     if listener.token_file is not None:
-        secret_at_start(listener.token_file, f"{listener.name}: its token")
+        token = secret_at_start(listener.token_file, f"{listener.name}: its token")
+        if len(token) < SHORTEST_TOKEN:
+            raise SettingsError(
+                f"{listener.name}: the token in {listener.token_file} has fewer than "
+                f"{SHORTEST_TOKEN} characters: whoever reaches the port could guess it"
+            )
+        if tls is None and not is_loopback(listener.address):
+            log.warning("token.in_cleartext", listener=listener.name, address=listener.address)
     try:
         server = await asyncio.start_server(
-            _Server(paths, listener, below, posts).serve,
+            _Server(paths, listener, below, posts, tls).serve,
             listener.address,
             listener.port,
             limit=REQUEST_BYTES,
-            ssl=tls,
-            ssl_handshake_timeout=REQUEST_S if tls else None,
         )
     except OSError as exc:
         place = f"{listener.address}:{listener.port}"

@@ -1,15 +1,13 @@
 """Structured logs: events with fields on standard error, as console lines or JSON."""
 
 import logging
-import re
 import sys
 from io import StringIO
 from typing import TextIO
 
 import structlog
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-"""What moves a terminal's cursor or hides text; but for tabs and ends of lines."""
+from binwright.runtime.control_characters import visible
 
 
 class _Quoted:
@@ -39,7 +37,7 @@ def _write_traceback(stream: TextIO, exc_info: structlog.typing.ExcInfo) -> None
     """Write a traceback without values of variables, which may be secret."""
     text = StringIO()
     structlog.dev.plain_traceback(text, exc_info)
-    stream.write(_CONTROL.sub(lambda found: repr(found[0])[1:-1], text.getvalue()))
+    stream.write(visible(text.getvalue()))
 
 
 def configure_logging(level: str, fmt: str) -> None:

@@ -168,6 +168,11 @@ METRICS: Mapping[str, Metric] = {
         (*SLOT, "topic", "table", "kind"),
         "consumer",
     ),
+    "binwright_consumer_new_fields_total": Metric(
+        "Fields of JSON that no column has and that are left out, as often as they were staged.",
+        (*SLOT, "topic", "table"),
+        "consumer",
+    ),
     "binwright_consumer_schema_version": Metric(
         "Newest version of the subject of a table whose columns are those of its versions.",
         (*SLOT, "topic", "table"),

@@ -14,6 +14,7 @@ import structlog
 import uvloop
 
 from binwright.protocol.errors import BinwrightError, UserError
+from binwright.runtime.control_characters import visible
 
 log = structlog.get_logger()
 
@@ -124,13 +125,13 @@ def exit_code(error: type[BaseException]) -> int:
 
 def print_usage_error(error: UserError) -> int:
     """Print what has to be changed to standard error; return the exit code 2."""
-    sys.stderr.write(f"binwright: {error}\n")
+    print_error(error)
     return exit_code(type(error))
 
 
 def print_error(error: BinwrightError) -> None:
     """Print what failed to standard error, in one sentence."""
-    sys.stderr.write(f"binwright: {error}\n")
+    sys.stderr.write(f"binwright: {visible(str(error))}\n")
 
 
 def _logged(error: BinwrightError) -> None:

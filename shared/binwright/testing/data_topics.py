@@ -14,6 +14,7 @@ from binwright.protocol.ports.kafka import (
     ReadProgress,
     Record,
     Records,
+    TopicState,
     UndecodableBatch,
 )
 from binwright.protocol.selection import Selection
@@ -222,7 +223,28 @@ class FakeDataReader:
     async def topic_id(self, topic: str) -> str | None:
         """Fit `DataReader.topic_id`."""
         await self._request(TopicPartition(topic, 0))
-        return self._topics.topic_id(topic)
+        found = self._topics.topic_id(topic)
+        if all(log.leader is None for p, log in self._topics.logs.items() if p.topic == topic):
+            raise BrokerUnavailable(f"no partition of topic {topic} has a leader")
+        return found
+
+    async def topic_states(self, topics: Collection[str]) -> Mapping[str, TopicState | None]:
+        """Fit `DataReader.topic_states`."""
+        await self._request()
+        states: dict[str, TopicState | None] = {}
+        for topic in topics:
+            logs = {p: log for p, log in self._topics.logs.items() if p.topic == topic}
+            led = {p: log for p, log in logs.items() if log.leader is not None}
+            if topic in self._topics.silent or (logs and not led):
+                states[topic] = None
+            elif logs:
+                states[topic] = TopicState(
+                    self._topics.topic_id(topic),
+                    {p: self._topics.bounds(p) for p in led},
+                    {p: log.readable_end(loop_s()) for p, log in led.items()},
+                    frozenset(logs) - led.keys(),
+                )
+        return states
 
     async def committed(
         self, partitions: Collection[TopicPartition]
@@ -244,7 +266,8 @@ class FakeDataReader:
     def progress(self) -> ReadProgress:
         """Fit `DataReader.progress`: records that are in no log have no stored size."""
         logs, now = self._topics.logs, loop_s()
-        known = {p: (at, logs[p].end(now)) for p, at in self._positions.items() if p in logs}
+        readable = ((p, at) for p, at in self._positions.items() if p in logs)
+        known = {p: (at, logs[p].readable_end(now)) for p, at in readable}
         return ReadProgress(0, known)
 
     def passed(self) -> Mapping[TopicPartition, int]:
@@ -317,6 +340,8 @@ class FakeDataReader:
             self._given_up[partition] = torn
             return []
         for offset, record in log.read(loop_s(), wanted):
+            if log.open_from is not None and offset >= log.open_from:
+                break
             if torn is not None and offset == torn.first:
                 break
             wanted = offset + 1

@@ -126,14 +126,24 @@ class FakeLake:
         if topic in self.unfit:
             raise TableRefused(f"injected failure: {columns} do not fit the table of {topic}")
 
-    async def highest_bad_offsets(self, topic: str) -> Mapping[str | None, PartitionOffsets]:
+    async def highest_bad_offsets(
+        self, topic: str, since: PartitionOffsets
+    ) -> Mapping[str | None, PartitionOffsets]:
         """Fit `Lake.highest_bad_offsets`."""
         await self._read("newest_bad", topic)
         highest: dict[str | None, dict[TopicPartition, int]] = {}
         for topic_id, p, offset, _ in self._storage.table(topic + BAD_SUFFIX).bad_records:
-            known = highest.setdefault(topic_id, {})
-            known[p] = max(offset, known.get(p, offset))
+            if p in since and offset >= since[p]:
+                known = highest.setdefault(topic_id, {})
+                known[p] = max(offset, known.get(p, offset))
         return highest
+
+    async def check(self, topic: str) -> None:
+        """Fit `Lake.check`."""
+        await self._read("check", topic)
+        table = self._storage.table(topic)
+        if table.owner is not None and table.owner.columns is not None:
+            self._storage.table(topic + BAD_SUFFIX)
 
     async def commit_stamp(self, topic: str, lease: str, number: int, stamp: str) -> None:
         """Fit `Lake.commit_stamp`."""

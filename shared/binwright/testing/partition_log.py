@@ -51,11 +51,17 @@ class FakePartitionLog:
     """A partition that grows steadily, and to which records and gaps can be appended.
 
     Times are the event loop's, seconds; they must not decrease.
+
+    Attributes:
+        start: The first retained offset.
+        leader: None: there is none.
+        open_from: Where a transaction that is open began; None: none is.
     """
 
     def __init__(self, now: float) -> None:
         self.start = 0
         self.leader: int | None = 1
+        self.open_from: int | None = None
         self._runs = [_Run(since_s=now)]
 
     def grow(self, now: float, per_s: float, record_bytes: int) -> None:
@@ -89,6 +95,10 @@ class FakePartitionLog:
         """Return the offset of the next record."""
         last = self._settled(now)
         return last.base + last.count
+
+    def readable_end(self, now: float) -> int:
+        """Return up to where committed records can be read."""
+        return self.end(now) if self.open_from is None else min(self.open_from, self.end(now))
 
     def size(self, now: float) -> int:
         """Return the bytes that are retained."""

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from binwright.protocol.messages import Report
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.views.group_view import GroupView
 
@@ -48,6 +49,7 @@ class TableStatus:
     skipped: int = 0  # records that are in no table, as the settings want
     freshness_s: float | None = None  # age of the newest record that landed; None: not known
     topics: tuple[str, ...] = ()  # whose records it takes
+    new_fields: tuple[str, ...] = ()  # of JSON, without a column: left out
 
 
 def topics_text(topics: Sequence[str]) -> str:
@@ -71,7 +73,8 @@ def table_statuses(
         now_ms: Wall clock.
     """
     readers = {p: slot for slot, r in sorted(view.reports.items()) for p in r.reading}
-    faults = {t: why for _, r in sorted(view.reports.items()) for t, why in r.faults.items()}
+    reports = [report for _, report in sorted(view.reports.items())]
+    faults = {topic: why for report in reports for topic, why in report.faults.items()}
     names: dict[str, list[str]] = {}
     for name, table in sorted(view.tables.by_name.items()):
         for topic in table.topics:
@@ -81,7 +84,19 @@ def table_statuses(
         for name in names.get(p.topic, [p.topic]):
             read.setdefault(name, []).append((p, readers.get(p)))
     tables = (_table(view, name, parts, live, now_ms) for name, parts in read.items())
-    return tuple(replace(t, fault=t.fault or _staging_fault(t, faults)) for t in tables)
+    return tuple(
+        replace(
+            table,
+            fault=table.fault or _staging_fault(table, faults),
+            new_fields=_new_fields(table.name, reports),
+        )
+        for table in tables
+    )
+
+
+def _new_fields(table: str, reports: Collection[Report]) -> tuple[str, ...]:
+    """Return the fields of JSON that any consumer leaves out of a table."""
+    return tuple(sorted({f for report in reports for f in report.new_fields.get(table, ())}))
 
 
 def _staging_fault(table: TableStatus, faults: Mapping[str, str]) -> str:

@@ -2,8 +2,6 @@
 
 from io import StringIO
 
-from rich.console import Console
-
 from binwright.balancer.commands.apply import ProgressLines, line
 from binwright.balancer.decide.reassignment import (
     ClusterObservation,
@@ -13,6 +11,7 @@ from binwright.balancer.decide.reassignment import (
 )
 from binwright.balancer.decide.throttles import Throttles
 from binwright.balancer.ports import ClusterState, Disk, PartitionState, Reassignment
+from binwright.cli.terminal import Console
 from binwright.protocol.model import TopicPartition
 
 P0 = TopicPartition("orders", 0)

@@ -2,8 +2,6 @@
 
 from io import StringIO
 
-from rich.console import Console
-
 from binwright.balancer.commands.pages import (
     MOVES_SHOWN,
     amount,
@@ -24,6 +22,7 @@ from binwright.balancer.decide.model import (
 )
 from binwright.balancer.decide.planner import plan
 from binwright.balancer.decide.plans import Balance, Infeasible, PlacementPlan
+from binwright.cli.terminal import Console
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 
 CAPACITY = Amounts(10e9, 100e6, 100e6, 4.0)

@@ -40,6 +40,12 @@ async def test_json_by_named_columns_has_no_header() -> None:
     assert bad["kind"] == "malformed"
 
 
+async def test_json_of_a_table_that_keeps_new_fields_has_a_column_of_them() -> None:
+    table = {"format": "json", "columns": "id BIGINT", "new_fields": "rest"}
+    columns, row, _ = await decoded(table, b'{"id": 1, "new": [1.10]}')
+    assert (columns, row) == ("id bigint, _rest string", {"id": 1, "_rest": '{"new":[1.10]}'})
+
+
 async def test_json_by_a_schema_of_the_settings_has_no_header() -> None:
     columns, row, _ = await decoded({"format": "json", "columns": SCHEMA}, b'{"any": [1.0]}')
     assert (columns, row) == ("id bigint, any string", {"id": None, "any": "[1.0]"})

@@ -18,6 +18,7 @@ from binwright.consumer.decoding.json_blocks import (
     suspects,
 )
 from binwright.consumer.decoding.json_records import MOST_NESTED, RecordReader
+from binwright.consumer.decoding.new_fields import NewFields
 from binwright.consumer.decoding.one_by_one import Bad
 from binwright.protocol.columns import parse_columns
 
@@ -27,7 +28,7 @@ COLUMNS = parse_columns(
     "o struct<x:int,y:struct<z:string,at:array<timestamp>,f:float>,day:date,n:decimal(3,3)>, "
     "os array<struct<price:double,at:timestamp>>"
 )
-READER = RecordReader(COLUMNS)
+READER, NEW = RecordReader(COLUMNS), NewFields(COLUMNS)
 
 
 def array(values: list[bytes]) -> "pa.BinaryArray":
@@ -51,12 +52,14 @@ def check(values: list[bytes]) -> "pa.Array[Any] | None":
     if not plain:
         return None
     try:
-        found = BlockReader(COLUMNS).read(array(plain))
+        found, has_more = BlockReader(COLUMNS).read(array(plain))
     except BlockRefused:
         return None
     found.validate(full=True)
     strict = [READER.read(value) for value in plain]
     assert not [bad for bad in strict if isinstance(bad, Bad)]
+    left = [NEW.rest(orjson.loads(value)) for value in plain]
+    assert has_more or left == [None] * len(plain)
     expected: pa.Array[Any] = pa.array(strict, READER.type)
     assert found.type == expected.type
     assert bits(found.to_pylist()) == bits(expected.to_pylist())

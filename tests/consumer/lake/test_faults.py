@@ -89,6 +89,27 @@ AFTERWARDS = AnalysisException(
     "while executing post-commit hook: FileNotFoundException a-1.parquet",
     errorClass="DELTA_POST_COMMIT_HOOK_FAILED",
 )
+AFTERWARDS_CONFLICTED = UnknownException(
+    "(org.apache.spark.sql.delta.DeltaRuntimeException) [DELTA_POST_COMMIT_HOOK_FAILED] Committing "
+    "to the Delta table version 7 succeeded but error while executing post-commit hook: "
+    "[DELTA_CONCURRENT_APPEND]",
+    errorClass="DELTA_POST_COMMIT_HOOK_FAILED",
+)
+WRAPPED_CONFLICT = UnknownException(
+    "(io.delta.exceptions.ConcurrentTransactionException) This error occurs", errorClass=None
+)
+
+
+def violated_by(value: str) -> UnknownException:
+    """Return the error of a row whose text violates a constraint, as the server shows it."""
+    name = "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES"
+    return UnknownException(
+        f"(org.apache.spark.sql.delta.schema.DeltaInvariantViolationException) [{name}] CHECK "
+        f"constraint k (length(s) < 5) violated by row with values:\n - s : {value}",
+        errorClass=name,
+    )
+
+
 NO_PERMISSION = SparkException(
     "[TASK_WRITE_FAILED] Task failed while writing rows\nCaused by: "
     "org.apache.hadoop.security.AccessControlException: Permission denied: user=spark",
@@ -112,6 +133,11 @@ TORN_BUT_GONE = SparkConnectGrpcException(
         (LATE, WriteUnclear),
         (NO_PERMISSION, WriteConflict),
         (AFTERWARDS, WriteUnclear),
+        (AFTERWARDS_CONFLICTED, WriteUnclear),
+        (WRAPPED_CONFLICT, WriteConflict),
+        (violated_by("DELTA_CONCURRENT_APPEND"), TableRefused),
+        (violated_by("DELTA_POST_COMMIT_HOOK_FAILED"), TableRefused),
+        (violated_by("TASK_WRITE_FAILED PATH_NOT_FOUND [DELTA_METADATA_CHANGED]"), TableRefused),
         (TORN_LOG, WriteUnclear),
         (TORN_BUT_GONE, WriteUnclear),
         (NO_TABLE, TableRefused),

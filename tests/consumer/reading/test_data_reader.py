@@ -55,6 +55,8 @@ class FakeClient:
     def highwater(self, partition: KafkaPartition) -> int | None:
         return self.ends.get(partition)
 
+    last_stable_offset = highwater
+
     def last_poll_timestamp(self, partition: KafkaPartition) -> int | None:
         """Return when the broker answered last: now, for what is fetched from it."""
         if self.silent or partition in self.paused:

@@ -193,12 +193,16 @@ class Process:
             "bad_share": bad_share,
             "decoding": scene.decoding,
         }
+
+        def server(table: str) -> str:
+            return servers.get(table, "sc://spark")
+
         self.context = WriterContext(
             lake=SharedLake(self._open_lake),
             targets=lambda topic: [
                 Target(topic, name) for name in scene.named.get(topic, (topic,))
             ],
-            server=lambda topic: servers.get(topic, "sc://spark"),
+            server=server,
             append_limit_s=append_limit_s,
             bus=scene.bus,
             landing_topic=LANDING,
@@ -207,7 +211,7 @@ class Process:
             reader=self.reader,
             staging=scene.staging,
             config=self._writer_config,
-            maintenance=TableMaintenance(maintenance, asyncio.get_running_loop().time),
+            maintenance=TableMaintenance(maintenance, server, asyncio.get_running_loop().time),
         )
         self.writers = Writers(self.context, self._record_event)
         self.running: asyncio.Task[None] | None = None

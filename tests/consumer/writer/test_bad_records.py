@@ -1,7 +1,7 @@
 """Records that cannot be decoded land in a table of their own: each offset in one of two tables."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 import pytest
@@ -9,6 +9,7 @@ import pytest
 from binwright.consumer.writer import actions
 from binwright.consumer.writer.actions import REREAD_S
 from binwright.protocol.columns import parse_columns
+from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.testing.lake import Failure
 
@@ -263,3 +264,48 @@ async def test_records_that_are_skipped_are_counted_and_committed() -> None:
 
         assert writer.report().committed == {P: 6, Q: 0}
     assert scene.landed() == once(2)
+
+
+@pytest.mark.parametrize("claimed", [False, True])
+async def test_a_table_of_bad_records_that_a_person_removed_is_made_again(*, claimed: bool) -> None:
+    """Also before the writer looked for what has landed in it."""
+    async with decoding() as (scene, writer):
+        if not claimed:
+            await scene.land({P: (0, 10)})
+            await seconds(5)
+        scene.storage.drop("orders__bad")
+        first = 0 if claimed else 10
+        await scene.land({P: (first, first + 10)})
+        await seconds(40)
+        assert writer.report().fault == ""
+        assert writer.report().committed[P] == first + 10
+        assert scene.bad() == {P: [o for o in range(first, first + 10) if o % 2]}
+
+
+async def test_bad_records_are_looked_for_once_a_claim_and_from_what_is_committed() -> None:
+    """Else each move of the table would read all bad records that there ever were."""
+    async with decoding() as (scene, _):
+        await scene.land({P: (0, 10), Q: (0, 4)})
+        await seconds(5)
+    asked: list[dict[TopicPartition, int]] = []
+    async with process(scene, "orders", name="next") as writer:
+        real = writer.lake.highest_bad_offsets
+
+        async def asking(
+            topic: str, since: Mapping[TopicPartition, int]
+        ) -> Mapping[str | None, Mapping[TopicPartition, int]]:
+            asked.append(dict(since))
+            return await real(topic, since)
+
+        writer.lake.highest_bad_offsets = asking  # type: ignore[method-assign]
+        await scene.land({P: (10, 20)})
+        await seconds(5)
+        await scene.land({Q: (4, 8)})
+        await scene.land({P: (20, 30)})
+        await seconds(5)
+        assert asked == [{P: 10, Q: 4}]
+        scene.topics.cut(P, 5)
+        scene.produce(P, 5)
+        await scene.announce(await scene.write({P: (5, 10)}, cut=True))
+        await seconds(20)
+        assert asked[1:] == [{P: 5, Q: 8}], "behind a cut offsets are lower"

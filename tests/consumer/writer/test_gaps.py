@@ -1,14 +1,8 @@
 """Lost staged files are read again; topics are truncated and recreated."""
 
-from collections.abc import Collection, Mapping
-
 import pytest
 
-from binwright.consumer.decide.writer.states import QueryKafka, Unclear
-from binwright.consumer.writer.actions import RequestRunner
 from binwright.kafka.control_records import LANDING_PARTITIONS, landing_partition
-from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import Target
 from binwright.testing.lake import Failure
 
 from .scene import LANDING, P, Q, Scene, once, process, seconds, writing
@@ -256,22 +250,16 @@ async def test_without_a_history_rows_of_an_earlier_topic_do_not_count() -> None
         assert next_writer.report().committed == {P: 0}
 
 
-async def test_kafkas_reply_is_about_one_topic() -> None:
-    """The topic is recreated between its id and its offsets: neither belongs to the other."""
+async def test_records_of_an_open_transaction_are_not_missing() -> None:
+    """Its reader gets none of them, nor those behind it, until it ends."""
     async with writing() as (scene, writer):
-        bounds = writer.reader.bounds
-
-        async def recreated(
-            partitions: Collection[TopicPartition],
-        ) -> Mapping[TopicPartition, tuple[int, int]]:
-            scene.topics.delete("orders")
-            scene.topics.create("orders", 2)
-            return await bounds(partitions)
-
-        writer.reader.bounds = recreated  # type: ignore[method-assign]
-        runner = RequestRunner(
-            writer.lake, writer.context, writer.context.config(Target("orders", "orders"))
-        )
-        outcome = await runner.run(QueryKafka(frozenset({"orders"}), frozenset()), {})
-
-    assert outcome == Unclear("topic orders is being recreated")
+        await scene.land({P: (0, 10)})
+        await seconds(20)
+        scene.topics.log(P).open_from = 10
+        scene.produce(P, 7)
+        await seconds(300)
+        assert writer.gaps == []
+        assert writer.report().fault == ""
+        scene.topics.log(P).open_from = None
+        await seconds(60)
+        assert {P: 10} in writer.gaps, "from then on they are"

@@ -1,11 +1,13 @@
 """Compaction and vacuum, concurrent with commits."""
 
+import asyncio
+
 import pytest
 
 from binwright.consumer.writer.maintenance import MaintenanceConfig, compaction_interval
 from binwright.protocol.errors import LakeUnavailable
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.lake import Compaction
+from binwright.protocol.ports.lake import Compaction, TableFiles
 from binwright.testing.staging import ROW_OVERHEAD
 
 from .scene import P, Process, Scene, once, process, seconds
@@ -125,6 +127,26 @@ async def test_one_job_runs_at_a_time_and_tables_take_turns() -> None:
 
         assert most == [1]
         assert abs(done.count("orders") - done.count("clicks")) <= 1
+
+
+async def test_a_server_that_hangs_keeps_no_table_of_another_from_maintenance() -> None:
+    scene = await Scene({"orders": 1, "clicks": 1}).prepare()
+    config = MaintenanceConfig(compact_files=3, vacuum_interval_s=3_600.0)
+    servers = {"clicks": "sc://frozen"}
+    async with process(
+        scene, "orders", "clicks", maintenance=config, servers=servers, freshness_s=1.0
+    ) as writer:
+        real = writer.lake.files
+
+        async def hanging(topic: str) -> TableFiles:
+            return await (asyncio.Future[TableFiles]() if topic == "clicks" else real(topic))
+
+        writer.lake.files = hanging  # type: ignore[method-assign]
+        await land(scene, 9)
+        await seconds(7_300)
+        assert jobs(writer, "compact") >= 3
+        assert jobs(writer, "vacuum") == 2
+    assert scene.landed() == once(90)
 
 
 async def test_a_table_is_vacuumed_once_an_interval_however_often_its_role_moves() -> None:

@@ -200,3 +200,65 @@ async def test_kills_in_between_double_and_lose_nothing() -> None:
     async with process(scene, "orders", "clicks", name="last"):
         await seconds(30)
     assert (landed(scene, P), landed(scene, C)) == (once(50), once(25))
+
+
+@pytest.mark.parametrize("fault", ["no leader", "not described"])
+async def test_a_topic_of_which_nothing_is_known_keeps_no_other_from_landing(fault: str) -> None:
+    """It is as if it were away, but what it has landed is still known when it comes back."""
+    scene = await two_topics()
+    async with process(scene, "orders", "clicks"):
+        await land(scene, P, 0, 10)
+        await land(scene, C, 0, 5)
+        await seconds(8)
+    if fault == "no leader":
+        scene.topics.log(C).leader = None
+    else:
+        scene.topics.silent.add("clicks")
+    async with process(scene, "orders", "clicks", name="w2") as writer:
+        await land(scene, P, 10, 20)
+        await seconds(30)
+        assert writer.report(ALL).state == "landing"
+        assert landed(scene, P) == once(20)
+        scene.topics.log(C).leader = 1
+        scene.topics.silent.clear()
+        await land(scene, C, 5, 9)
+        await seconds(60)
+        assert writer.report(ALL).committed == {P: 20, C: 9}
+        assert writer.gaps == []
+    assert landed(scene, C) == once(9)
+
+
+async def test_a_topic_without_a_leader_hides_no_gap_of_the_others() -> None:
+    scene = await two_topics()
+    async with process(scene, "orders", "clicks") as writer:
+        await land(scene, P, 0, 10)
+        await land(scene, C, 0, 5)
+        await seconds(8)
+        scene.produce(C, 5)
+        scene.topics.skip(C, 1)
+        scene.topics.log(C).leader = None
+        scene.produce(P, 20)
+        await scene.stage({P: (20, 30)}, table=ALL)
+        await scene.stage({C: (5, 11)}, table=ALL)  # five rows: its log's end is above all known
+        await seconds(120)
+        assert {P: 10} in writer.gaps
+        assert landed(scene, C) == once(10), "what is staged of it lands"
+
+
+async def test_without_a_stamp_rows_of_a_topic_that_is_not_known_do_not_land_again() -> None:
+    scene = await two_topics()
+    async with process(scene, "orders", "clicks"):
+        await land(scene, P, 0, 10)
+        await land(scene, C, 0, 5)
+        await seconds(8)
+    scene.storage.forget(ALL, before=len(scene.storage.table(ALL).commits))
+    scene.topics.offsets["g"].clear()
+    scene.topics.log(C).leader = None
+    async with process(scene, "orders", "clicks", name="w2") as writer:
+        await seconds(60)
+        assert writer.report(ALL).state != "landing"
+        scene.topics.log(C).leader = 1
+        await land(scene, P, 10, 20)
+        await land(scene, C, 5, 9)
+        await seconds(60)
+    assert (landed(scene, P), landed(scene, C)) == (once(20), once(9))

@@ -314,3 +314,54 @@ def test_what_an_object_gives_no_order_changes() -> None:
     found = group_context(settings_of(given, load_settings()), given_settings(given)).config
     assert found.adoptable == {"packing": None, "replan_interval_s": "60"}
     assert group_context(load_settings()).config.adoptable["packing"] == "sticky"
+
+
+WIDE = ", ".join(f"c{n} INT" for n in range(6_000))  # the schema lets 65,536 characters be
+
+
+@pytest.mark.parametrize(
+    ("tables", "fault"),
+    [
+        (
+            [{"topics": [f"t{n}"], "format": "json", "columns": WIDE} for n in range(5)],
+            "characters of columns, 262,144 at most together",
+        ),
+        (
+            [
+                {"topics": [f"t{n}"], "format": "raw", "key": {"format": "csv", "columns": WIDE}}
+                for n in range(5)
+            ],
+            "characters of columns",
+        ),
+        (
+            [{"topics": [f"t{n}-{m}" for m in range(1_000)], "format": "raw"} for n in range(11)],
+            "11,001 topics named, 10,000 at most together",
+        ),
+        (
+            [
+                {"topics": [f"t{m}" for m in range(1_000)], "format": "raw"},
+                *({"topicPatterns": [f"x{n}-{m}" for m in range(100)]} for n in range(11)),
+            ],
+            "1,001 topics and 1,100 patterns are 1,101,100 pairs, 1,000,000 at most",
+        ),
+        (
+            [{"topicPatterns": [f"x{n}.*" * 9 for _ in range(100)]} for n in range(2)],
+            "steps, 5,000 at most together",
+        ),
+    ],
+)
+def test_an_object_that_would_cost_its_controller_minutes_is_refused_unread(
+    tables: list[dict[str, object]], fault: str
+) -> None:
+    """Each is within the schema; the controller leads the groups of others, too."""
+    with pytest.raises(SettingsError, match=fault):
+        settings_of(consumer_group(tables=tables), load_settings())
+
+
+def test_what_an_object_may_have_at_most_is_read() -> None:
+    tables = [{"topics": [f"t{n}-{m}" for m in range(900)], "format": "raw"} for n in range(11)] + [
+        {"topicPatterns": [f"x{m}" for m in range(100)], "format": "raw"}
+    ]
+    settings = settings_of(consumer_group(tables=tables), load_settings())
+    assert settings.targets("t10-899")[0].entry == settings.tables[10]
+    assert settings.targets("x99")[0].entry == settings.tables[11]

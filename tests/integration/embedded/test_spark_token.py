@@ -9,13 +9,13 @@ import psutil
 import pytest
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql import SparkSession
-from rich.console import Console
 from tests.chaos.proxy import proxy
 from tests.integration.conftest import BackgroundLoop
 from tests.integration.embedded.test_spark import session
 from tests.integration.lake.tables import TABLE
 
 from binwright.audit.lake_reader import lake_reader, server_of
+from binwright.cli.terminal import Console
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.local.spark import TOKEN_VARIABLE, SparkServer, run_spark
 from binwright.protocol.errors import LakeUnavailable

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from aiokafka import OffsetAndMetadata
+from aiokafka import AIOKafkaProducer, OffsetAndMetadata
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.consumer import AIOKafkaConsumer
 from tests.integration.intake.data_topic import (
@@ -37,6 +37,41 @@ async def test_bounds_are_the_first_offset_and_the_end(data_topic: DataTopic) ->
             data_topic.partition(0): (4, 10),
             data_topic.partition(1): (0, 0),
         }
+
+
+@pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
+async def test_an_open_transaction_ends_what_can_be_read_and_not_the_log(
+    data_topic: DataTopic, isolation: str
+) -> None:
+    first, second = data_topic.partition(0), data_topic.partition(1)
+    await data_topic.produce(0, *numbered_values(5))
+    transactional = AIOKafkaProducer(
+        bootstrap_servers=data_topic.address, transactional_id=f"{data_topic.topic}-t"
+    )
+    await transactional.start()
+    try:
+        await transactional.begin_transaction()
+        for value in numbered_values(3):
+            await transactional.send_and_wait(data_topic.topic, value, partition=0)
+        async with new_intake(data_topic, isolation=isolation) as intake:
+            states = await intake.topic_states([data_topic.topic, "nowhere"])
+            assert states.keys() == {data_topic.topic}
+            state = states[data_topic.topic]
+            assert state is not None
+            assert state.topic_id == await intake.topic_id(data_topic.topic)
+            assert state.bounds == {first: (0, 8), second: (0, 0)}
+            committed = isolation == "read_committed"
+            assert state.readable == ({first: 5, second: 0} if committed else {})
+            read = 5 if committed else 8
+            await intake.start(first, 0)
+            await fetch_until(intake, lambda _: intake.progress().offsets == {first: (read, read)})
+            await transactional.commit_transaction()
+            await fetch_until(intake, lambda _: intake.progress().offsets == {first: (9, 9)})
+            after = (await intake.topic_states([data_topic.topic]))[data_topic.topic]
+            assert after is not None
+            assert after.readable.get(first, 9) == after.bounds[first][1] == 9, "with its marker"
+    finally:
+        await transactional.stop()
 
 
 async def test_missing_topics_and_partitions_are_named(data_topic: DataTopic) -> None:

@@ -96,16 +96,37 @@ async def test_a_batch_without_rows_of_a_kind_lands_none_of_it(
 async def test_the_highest_bad_offsets_are_those_of_one_topic(
     tables: SparkLake, lake: Path
 ) -> None:
-    assert await tables.highest_bad_offsets("items") == {}
+    zero, one = TopicPartition("items", 0), TopicPartition("items", 1)
+    assert await tables.highest_bad_offsets("items", {zero: 0}) == {}
     await tables.append_bad("items", stage_decoded(lake, MIXED), LEASE, "stamp")
     nameless = stage_decoded(lake, [Decoded(9)], name="b.parquet", topic_id=None)
     await tables.append_bad("items", nameless, LEASE, "stamp")
 
-    zero, one = TopicPartition("items", 0), TopicPartition("items", 1)
-    assert await tables.highest_bad_offsets("items") == {
+    assert await tables.highest_bad_offsets("items", {zero: 0, one: 0}) == {
         TOPIC_ID: {zero: 3, one: 4},
         None: {zero: 9},
     }
+    assert await tables.highest_bad_offsets("items", {zero: 4, one: 5}) == {None: {zero: 9}}
+    many = {TopicPartition("items", n): 4 for n in range(2, 200)}
+    assert await tables.highest_bad_offsets("items", {zero: 4, one: 4, **many}) == {
+        TOPIC_ID: {one: 4},
+        None: {zero: 9},
+    }
+
+
+async def test_a_table_of_bad_records_that_is_gone_is_noticed_and_made_again(
+    tables: SparkLake, lake: Path, spark: SparkSession
+) -> None:
+    batch = stage_decoded(lake, MIXED)
+    await tables.check("items")
+    shutil.rmtree(lake / "items__bad")
+    with pytest.raises(TableRefused):
+        await tables.append_bad("items", batch, LEASE, "stamp")
+    with pytest.raises(TableRefused):
+        await tables.check("items")
+    await tables.open(ITEMS)
+    await tables.append_bad("items", batch, LEASE, "stamp")
+    assert bad_offsets(spark, lake) == [1, 3, 4]
 
 
 # --- what has landed in part -------------------------------------------------------------------

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 from binwright.cli.main import app
+from binwright.cli.terminal import Console
 from binwright.lab.commands.timings import show
 from binwright.lab.timings.capacity import StagedBytes, capacity
 from binwright.lab.timings.events import ConsumerStart, PlanTrigger

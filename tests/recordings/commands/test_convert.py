@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 from tests.builders import measurement
 from tests.recordings.strategies import STREAMS
 
+from binwright.cli.terminal import Console
 from binwright.protocol import wire
 from binwright.protocol.errors import SettingsError, StreamError
 from binwright.protocol.measurements import Measurement, PartitionRate

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from rich.console import Console
-
+from binwright.cli.terminal import Console
 from binwright.protocol.model import TopicPartition
 from binwright.recordings.commands.load import show, to_json
 from binwright.recordings.load import LoadResult, Sent

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
+from binwright.cli.terminal import Console
 from binwright.protocol.errors import SettingsError, StreamError
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.recordings.commands.loader import LoadTopics, StreamLoad, partition_counts, selected

@@ -5,8 +5,8 @@ import math
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
+from binwright.cli.terminal import Console
 from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, StreamError
 from binwright.protocol.measurements import Measurement, PartitionRate

@@ -40,6 +40,7 @@ TOTALS = DecodingTotals(
     versions={TARGET: 1},
     requests={"failed": 1},
     schema_faults={TARGET: 1},
+    new_fields={TARGET: {"new": 1}},
 )
 
 STATUS = Status(

@@ -4,9 +4,9 @@ import asyncio
 from io import StringIO
 
 import pytest
-from rich.console import Console
 from tests.builders import LIMIT, measurement
 
+from binwright.cli.terminal import Console
 from binwright.protocol.measurements import PartitionRate
 from binwright.protocol.messages import Claim, Hello, Planned, Report, TableReport
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition

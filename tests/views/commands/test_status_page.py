@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
 
-from binwright.cli.terminal import page_console, print_page
+from binwright.cli.terminal import Console, page_console, print_page
 from binwright.protocol.messages import MeasuredCapacity
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.views.commands.status_page import draw

@@ -2,9 +2,9 @@
 
 import re
 
-from rich.console import Console
 from tests.builders import measurement
 
+from binwright.cli.terminal import Console
 from binwright.protocol.measurements import PartitionRate
 from binwright.protocol.model import BytesPerSecond
 from binwright.views.commands.top import TopOptions, draw

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from rich.console import Console
 from tests.views.explain.test_answers import NOW, A, B, P, ask, lines, report, two_consumers
 
+from binwright.cli.terminal import Console
 from binwright.protocol.splits import StagedShare
 from binwright.views.commands.status_page import draw
 from binwright.views.group_view import GroupView

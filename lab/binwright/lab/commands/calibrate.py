@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from binwright.cli.options import Json
 from binwright.cli.runner import run_for_result, working_directory
+from binwright.cli.terminal import Console
 from binwright.lab.commands.options import CORES
 from binwright.lab.timings.capacity import ReadCapacity
 from binwright.lab.timings.published import CONDITIONS, PublishedCapacity

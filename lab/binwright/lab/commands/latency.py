@@ -10,12 +10,12 @@ from typing import Annotated
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
 from binwright.cli.console import to_stderr
 from binwright.cli.options import Json
+from binwright.cli.terminal import Console
 from binwright.lab.commands.options import (
     CORES,
     Jobs,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table as RichTable
 
+from binwright.cli.terminal import Console
 from binwright.lab.packing.experiments import PackingStream
 from binwright.lab.simulation.scenario import Timing
 from binwright.packing.catalogue import PAPER

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from binwright.cli.console import to_stderr
 from binwright.cli.options import Json
+from binwright.cli.terminal import Console
 from binwright.lab.commands.options import (
     CORES,
     Jobs,

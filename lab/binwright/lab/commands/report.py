@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
+from binwright.cli.terminal import Console
 from binwright.lab.commands.latency import FIGURE_5, latency_experiments, run_latencies
 from binwright.lab.commands.options import (
     CORES,

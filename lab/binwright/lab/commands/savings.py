@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from binwright.cli.options import Bootstrap, Json, settings_at
 from binwright.cli.runner import progress_console, run_for_result
+from binwright.cli.terminal import Console
 from binwright.kafka.control_records import METRICS_PARTITION, Decoder
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.lab.commands import options

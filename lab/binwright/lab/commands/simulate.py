@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from binwright.cli.options import Json
+from binwright.cli.terminal import Console
 from binwright.lab.commands import options
 from binwright.lab.commands.conditions import (
     Circumstances,

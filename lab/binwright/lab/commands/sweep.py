@@ -11,11 +11,11 @@ from typing import Annotated, TypeVar
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from binwright.cli.console import to_stderr
 from binwright.cli.options import Json
+from binwright.cli.terminal import Console
 from binwright.lab.commands import options
 from binwright.lab.commands.conditions import (
     combinations,

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from binwright.cli.options import Bootstrap, Json, Seed, settings_at
 from binwright.cli.runner import run_for_result, working_directory
+from binwright.cli.terminal import Console
 from binwright.lab.commands.options import CORES, as_rich
 from binwright.lab.timings.outcome import Timings, shortfalls
 from binwright.lab.timings.tables import NAMES, capacities, durations, events, notes

@@ -95,7 +95,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
             reader=reader,
             staging=staging,
             config=_writer_config(settings, cluster),
-            maintenance=TableMaintenance(_maintenance_config(settings)),
+            maintenance=TableMaintenance(_maintenance_config(settings), settings.lake.server),
             timings=timings,
         )
         ingest = Ingest(
@@ -168,6 +168,7 @@ def _ingest_config(settings: Settings, decoders: Decoders, cluster: str) -> Inge
         ),
         targets=settings.targets,
         decoder_of=decoders.of,
+        new_fields=decoders.new_fields,
         from_latest=config.start == "latest",
         freshness_s=settings.lake.freshness_s,
         report_s=config.report_s,

@@ -73,6 +73,8 @@ class IngestConfig:
     batch: BatchConfig = field(default_factory=BatchConfig)
     targets: Callable[[str], Collection[Target]] = one_raw_table
     decoder_of: DecoderOf = no_decoder
+    new_fields: Callable[[], Mapping[str, tuple[str, ...]]] = dict
+    """Returns fields that are left out, by table."""
     from_latest: bool = False
     freshness_s: float = 5.0  # age of rows when they land, as wanted
     report_s: float = 1.0
@@ -135,6 +137,9 @@ class Ingest:
         self._backlog = Backlog(
             staging, config.staged_bytes, config.freshness_s, config.batch.wait_s
         )
+        self._helped = Backlog(  # of its own: what no owner announces lands never
+            staging, config.staged_bytes, config.freshness_s, config.batch.wait_s
+        )
         self._partitions = AssignedPartitions(
             reader=reader,
             config=config.batch,
@@ -171,6 +176,7 @@ class Ingest:
             reader=reader,
             partitions=self._partitions,
             stager=self._parts,
+            helped=self._helped,
             writer=writer,
             next_offset=self._next_offset,
             emit=self.apply_event,
@@ -193,6 +199,7 @@ class Ingest:
             self._stager.run,
             self._splits.run,
             self._backlog.run,
+            self._helped.run,
             self._collect,
             self._writers.run,
         )
@@ -323,6 +330,7 @@ class Ingest:
             staged_bytes=self._backlog.bytes,
             lost_offsets=self._partitions.lost_offsets,
             faults={**self._partitions.faults, **self._stager.faults},
+            new_fields=self._config.new_fields(),
             leaving=consumer.leaving,
             zone=self._config.zone,
             splits=self._splits.report(),

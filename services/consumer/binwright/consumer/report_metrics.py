@@ -71,6 +71,9 @@ def _decoding(labels: Mapping[str, str], totals: DecodingTotals) -> Iterator[Sam
     for (target, kind), count in sorted(totals.bad.items(), key=lambda e: (e[0][0].name, e[0][1])):
         name = "binwright_consumer_bad_records_total"
         yield Sample(name, count, {**labels, **_labels(target), "kind": kind})
+    for target, names in _by_name(totals.new_fields):
+        name = "binwright_consumer_new_fields_total"
+        yield Sample(name, sum(names.values()), {**labels, **_labels(target)})
     for target, version in _by_name(totals.versions):
         yield Sample("binwright_consumer_schema_version", version, {**labels, **_labels(target)})
 

@@ -9,14 +9,13 @@ from typing import Annotated, Any, Literal
 
 import typer
 from pyspark.sql.types import StructType
-from rich.console import Console
 from rich.table import Table as RichTable
 
 from binwright.audit.lake_reader import delta_table, is_of_columns, reader_of
 from binwright.cli.embedded_spark import running_lake
 from binwright.cli.options import Json, Lake, Spark, TableName, settings_at
 from binwright.cli.runner import progress_console, run_for_result, working_directory
-from binwright.cli.terminal import print_page
+from binwright.cli.terminal import Console, print_page
 from binwright.consumer.decide.table_facts import SHUT_OUT
 from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.protobuf_compiler import compiled

@@ -5,12 +5,13 @@ is behind. When anything goes wrong, the owner reads on by itself where the last
 """
 
 import asyncio
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import structlog
 
+from binwright.consumer.backlog import Backlog
 from binwright.consumer.decide import split as decide
 from binwright.consumer.decide.split import Part, Piece, Split
 from binwright.consumer.events import Emit, PartAnnounced
@@ -19,7 +20,7 @@ from binwright.consumer.range_messages import RangeMessages
 from binwright.consumer.staging.file_writer import FileWriter, Origin
 from binwright.consumer.staging.part_stager import PartStager
 from binwright.consumer.staging.stager import announce
-from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.errors import BrokerUnavailable, RangeRefused, TopicMissing
 from binwright.protocol.messages import OffsetRange, Staged
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.ports.kafka import ControlTopics, DataReader
@@ -32,6 +33,7 @@ from binwright.runtime.run import must_not_end
 log = structlog.get_logger()
 
 LOOK_S = 1.0  # between two looks at how far the owner is
+MOST_OWNERS = 100  # processes and partitions of which a helper knows what it has staged
 TICK_S = 0.25  # between two looks at a partition that is handed out
 
 
@@ -62,6 +64,7 @@ class Splits:
         reader: DataReader,
         partitions: AssignedPartitions,
         stager: PartStager,
+        helped: Backlog,
         writer: FileWriter,
         next_offset: Callable[[TopicPartition], int | None],
         emit: Emit,
@@ -75,6 +78,7 @@ class Splits:
             reader: Knows how far the owner is, and where logs end.
             partitions: Reads partitions while they are not handed out.
             stager: Stages parts here, for this consumer and for others.
+            helped: Counts what was staged for others, whether or not they announce it.
             writer: Counts what was announced.
             next_offset: Returns the next offset to stage; None for a partition that is not read.
             emit: Is told what was announced.
@@ -83,6 +87,7 @@ class Splits:
         self.shares: Mapping[TopicPartition, tuple[Slot, ...]] = {}
         self._origin, self._bus, self._reader = origin, bus, reader
         self._partitions, self._stager, self._writer = partitions, stager, writer
+        self._helped = helped
         self._next_offset, self._emit = next_offset, emit
         self._messages = RangeMessages(bus, origin.landing_topic, self._read, wall_ms)
         self._lent: dict[TopicPartition, _Lent] = {}
@@ -90,7 +95,9 @@ class Splits:
         self._alone_before: dict[TopicPartition, int] = {}  # the owner reads on by itself up to it
         self._staged: dict[TopicPartition, Counter[Slot]] = {}
         self._hand_outs = 0
-        self._served: dict[tuple[Slot, int, TopicPartition], int] = {}  # owner -> highest number
+        self._served = OrderedDict[tuple[int, TopicPartition], int]()
+        """The owner's epoch, partition -> highest number of a range."""
+        self._helping = Counter[TopicPartition]()  # ranges that are being staged, or wait
         self._tasks = asyncio.TaskGroup()
 
     def share(self, shares: Mapping[TopicPartition, tuple[Slot, ...]]) -> None:
@@ -252,10 +259,13 @@ class Splits:
         """Apply what another consumer writes, or this one."""
         own = self._origin
         match message:
-            case StageRange() if message.helper == own.slot:
-                owner = message.slot, message.epoch, message.partition
+            case StageRange() if message.helper == own.slot and self._may_ask(message):
+                owner = message.epoch, message.partition
                 if message.number > self._served.get(owner, -1):  # else it was read before
                     self._served[owner] = message.number
+                    while len(self._served) > MOST_OWNERS:
+                        self._served.popitem(last=False)
+                    self._helping[message.partition] += 1
                     self._tasks.create_task(self._help(message))
             case RangeStaged() if (message.slot, message.epoch) == (own.slot, own.epoch):
                 if (lent := self._lent.get(message.partition)) is not None:
@@ -264,10 +274,27 @@ class Splits:
             case _:
                 pass
 
+    def _may_ask(self, request: StageRange) -> bool:
+        """Whether this consumer helps that owner with that partition, and has room for a range.
+
+        Whoever may write to the landing topic can ask for any. A range that is not taken is staged
+        by its owner.
+        """
+        owner, *helpers = self.shares.get(request.partition, (None,))
+        return (
+            request.slot == owner
+            and self._origin.slot in helpers
+            and self._helping[request.partition] < decide.MOST_AHEAD
+        )
+
     async def _help(self, request: StageRange) -> None:
         """Stage a range for its owner, which announces the files."""
 
         async def staged(piece: OffsetRange, rows: int, files: tuple[Staged, ...]) -> None:
+            for file in files:
+                for target in self._writer.targets(file.topic):
+                    if target.name == file.target:
+                        self._helped.add(target, file.file, file.bytes)
             answer = RangeStaged(
                 helper=self._origin.slot,
                 slot=request.slot,
@@ -280,5 +307,14 @@ class Splits:
             )
             await self._messages.send(answer)
             self._staged.setdefault(request.partition, Counter())[self._origin.slot] += rows
+            if self._helped.full and piece.first < piece.next < request.range.next:
+                raise RangeRefused(f"as much is staged for {request.partition} as may be")
 
-        await self._stager.stage(request.partition, request.topic_id, request.range, staged)
+        try:
+            if self._helped.full:
+                first = request.range.first
+                await staged(OffsetRange(first, first), 0, ())
+                return
+            await self._stager.stage(request.partition, request.topic_id, request.range, staged)
+        finally:
+            self._helping[request.partition] -= 1

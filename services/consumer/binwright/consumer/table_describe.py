@@ -149,6 +149,7 @@ def _facts(of: Description) -> Iterator[tuple[str, str]]:
     yield "cluster by", ", ".join(entry.cluster_by)
     yield "statistics", ", ".join(entry.statistics)
     yield "bad records", _policy(table, entry)
+    yield "left out", ", ".join(table.new_fields)
     yield "rows kept", f"{entry.keep_days:g} days" if entry.keep_days else ""
     yield "newest row", age(table.freshness_s)
     lag = sum(each.lag for each in of.partitions)

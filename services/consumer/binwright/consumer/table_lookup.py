@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rich.console import Console
-
 from binwright.audit.lake_reader import LakeReader, reader_of
 from binwright.cli.embedded_spark import running_lake
+from binwright.cli.terminal import Console
 from binwright.consumer.decide.table_facts import Facts, listed_state
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.topics import selected_topics
@@ -37,6 +36,7 @@ class Listed:
     bad: int | None  # in its table of bad records
     version: int | None
     topics: tuple[str, ...] = ()  # whose records it takes
+    new_fields: tuple[str, ...] = ()  # of JSON, without a column: left out
 
 
 Targets = tuple[Target, ...]
@@ -103,6 +103,7 @@ def listed(
         rows=None if facts is None else facts.rows,
         bad=None if facts is None else facts.bad,
         version=None if facts is None else facts.version,
+        new_fields=() if reported is None else reported.new_fields,
     )
 
 

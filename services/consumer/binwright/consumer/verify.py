@@ -22,7 +22,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -36,7 +36,7 @@ from binwright.audit.topic_extents import Range, TopicExtents, open_topic_extent
 from binwright.cli.embedded_spark import running_lake
 from binwright.cli.options import Bootstrap, Json, Lake, Spark, TableName, settings_at
 from binwright.cli.runner import progress_console, run_for_result, working_directory
-from binwright.cli.terminal import print_page
+from binwright.cli.terminal import Console, print_page
 from binwright.consumer.decide.differences import Comparison, Place, Row, compare, total
 from binwright.consumer.decoding.decoders import Decoders
 from binwright.consumer.lake.staged_rows import condition

@@ -11,7 +11,7 @@ from binwright.protocol.errors import PackingError, SettingsError
 from binwright.protocol.group_orders import PinOrder
 from binwright.protocol.model import Slot
 from binwright.protocol.selection import METADATA_SUFFIX
-from binwright.runtime.settings import Settings, TableNames
+from binwright.runtime.settings import Settings, TableNames, Targets
 from binwright.runtime.settings.controller import Pin
 from binwright.runtime.traces import Trace, untraced
 
@@ -70,7 +70,7 @@ def controller_config(settings: Settings, given: frozenset[str] = frozenset()) -
         "stale_s": settings.stale_s,
         "on_time_s": settings.on_time_s,
         "topics": settings.landed_topics,
-        "tables_of": TableNames(settings.tables) if settings.tables else None,
+        "tables_of": TableNames(Targets(settings.tables)) if settings.tables else None,
         "pins": tuple(_pins(settings.controller.pins)),
         "given": given,
         "frozen_hours": tuple(map(DailyWindow.parse, settings.controller.frozen_hours)),

@@ -258,6 +258,19 @@ class ReadProgress:
     """Started partitions -> the next offset to return, and the end as the last fetch has it."""
 
 
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """What Kafka has of a topic."""
+
+    topic_id: str | None  # None: the brokers have no ids
+    bounds: Mapping[TopicPartition, tuple[int, int]]
+    """(First retained offset, end offset) of the partitions whose leader answers."""
+    readable: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Where the first open transaction begins, if only committed records are read: partitions ->
+    the end of what can be read; those that are not here can be read to their end."""
+    leaderless: frozenset[TopicPartition] = frozenset()  # whose bounds are unknown
+
+
 class DataReader(Protocol):
     """Fetches a consumer's data partitions, assigned without a Kafka consumer group."""
 
@@ -284,6 +297,16 @@ class DataReader(Protocol):
         Raises:
             BrokerUnavailable: No broker answers.
             TopicMissing: Some of the partitions do not exist.
+        """
+
+    async def topic_states(self, topics: Collection[str]) -> Mapping[str, TopicState | None]:
+        """Return what Kafka has of these topics, in few requests for all.
+
+        None is known of one that Kafka does not describe, that has no leader, or that is being
+        recreated; one that is left out does not exist.
+
+        Raises:
+            BrokerUnavailable: No broker answers.
         """
 
     async def partitions(self, topic: str) -> Collection[TopicPartition]:

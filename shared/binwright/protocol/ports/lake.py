@@ -292,13 +292,28 @@ class Lake(Protocol):
             WriteConflict, WriteUnclear: As of `claim`.
         """
 
-    async def highest_bad_offsets(self, topic: str) -> Mapping[str | None, PartitionOffsets]:
-        """Return the highest offsets of bad records: topic id -> partition -> offset."""
+    async def highest_bad_offsets(
+        self, topic: str, since: PartitionOffsets
+    ) -> Mapping[str | None, PartitionOffsets]:
+        """Return the highest offsets of bad records: topic id -> partition -> offset.
+
+        Args:
+            topic: The table's name.
+            since: Partition -> offset: those below it, and of other partitions, may be left out.
+        """
 
     async def commit_stamp(self, topic: str, lease: str, number: int, stamp: str) -> None:
         """Commit no rows; `number` is above those of earlier stamps under this lease.
 
         Reads the lease and raises like `append`.
+        """
+
+    async def check(self, topic: str) -> None:
+        """Check that the table is there, and that of its bad records if it has one.
+
+        Raises:
+            LakeUnavailable: Spark does not reply.
+            TableRefused: One of them is not there.
         """
 
     async def history(self, topic: str, limit: int) -> History:

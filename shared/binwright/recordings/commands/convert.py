@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
-from rich.console import Console
 
 from binwright.cli.options import OptionalSpark
 from binwright.cli.runner import run
+from binwright.cli.terminal import Console
 from binwright.protocol import wire
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.model import BytesPerSecond

@@ -4,9 +4,7 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from rich.console import Console
-
-from binwright.cli.terminal import count, data_size
+from binwright.cli.terminal import Console, count, data_size
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.errors import SettingsError, StreamError
 from binwright.protocol.model import BytesPerSecond, TopicPartition

@@ -31,7 +31,13 @@ from binwright.runtime.settings.section import (
     check_distinct,
 )
 from binwright.runtime.settings.tables import DecodingSettings, TableSettings
-from binwright.runtime.settings.targets import TableNames, Target, check_forms, forms_differ
+from binwright.runtime.settings.targets import (
+    TableNames,
+    Target,
+    Targets,
+    check_forms,
+    forms_differ,
+)
 
 __all__ = [
     "EVERY_NAME",
@@ -54,6 +60,7 @@ __all__ = [
     "TableNames",
     "TableSettings",
     "Target",
+    "Targets",
     "TopicPatterns",
     "TopicSettings",
     "check_distinct",

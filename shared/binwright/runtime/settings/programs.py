@@ -5,6 +5,7 @@ its fault. A table or value that no program knows is refused.
 """
 
 import os
+from functools import cached_property
 from pathlib import Path
 from posixpath import normpath
 from typing import Any, Literal, Self
@@ -39,7 +40,7 @@ from binwright.runtime.settings.monitor import MonitorSettings
 from binwright.runtime.settings.registry import RegistrySettings
 from binwright.runtime.settings.section import TopicPatterns, check_distinct
 from binwright.runtime.settings.tables import TableSettings
-from binwright.runtime.settings.targets import Target, check_tables, targets_of
+from binwright.runtime.settings.targets import Target, Targets, check_tables
 from binwright.runtime.settings.traces import TracesSettings
 from binwright.runtime.storage_path import below
 
@@ -241,13 +242,17 @@ class Settings(TopicSettings):
         now = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self)(**now | changes)
 
+    @cached_property
+    def _targets(self) -> Targets:
+        return Targets(self.tables)
+
     def targets(self, topic: str) -> tuple[Target, ...]:
         """Return a topic's tables, one at least.
 
         Raises:
             TableRefused: An entry's name for this topic is none that a table can have.
         """
-        return targets_of(self.tables, topic)
+        return self._targets(topic)
 
     def keep_days(self, target: Target) -> float:
         """Return for how many days a table keeps rows; 0: for ever."""

@@ -12,6 +12,7 @@ from binwright.protocol.columns import (
     KAFKA_KEY,
     MEASURED,
     OF_RECORD,
+    REST,
     Column,
     Columns,
     ColumnType,
@@ -30,7 +31,7 @@ from binwright.protocol.columns import (
 )
 from binwright.protocol.json_schemas import JsonSchema
 from binwright.protocol.names import TOPIC_LENGTH, TopicName
-from binwright.protocol.patterns import compile_patterns
+from binwright.protocol.patterns import Pattern, compile_patterns
 from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.settings.section import KeepDays, Section, TopicPatterns, check_distinct
 
@@ -44,7 +45,7 @@ BY_SCHEMA = frozenset(["avro", "protobuf"])
 RAW = "raw"
 """The format of records that land as they are in Kafka."""
 OF_COLUMNS = (
-    *("columns", "key", "tombstones", "widen"),
+    *("columns", "key", "tombstones", "widen", "new_fields"),
     *("bad_share", "on_schema_fault", "partition_by", "cluster_by", "statistics"),
 )
 """Settings that tables of raw records have not."""
@@ -73,8 +74,8 @@ class DecodingSettings(Section):
     id of a schema in `registry`, or UTF-8 text. JSON without `columns` has such an id, too.
     """
     columns: str | None = None
-    """Names and SQL types, as in `"id BIGINT, tags ARRAY<STRING>"`; other fields are left out. For
-    JSON also the text of a JSON Schema.
+    """Names and SQL types, as in `"id BIGINT, tags ARRAY<STRING>"`; other fields are left out, but
+    for `new_fields`. For JSON also the text of a JSON Schema.
 
     Unset, for JSON, Avro and Protobuf: the fields of all versions of `subject`. Text has one
     column, `value`, and so has a variant. A column of JSON may have the type VARIANT.
@@ -239,6 +240,10 @@ class TableSettings(DecodingSettings):
     becomes BIGINT. Some readers do not read a table from then on. Unset: what does not fit is bad,
     or refused.
     """
+    new_fields: Literal["ignore", "rest"] = "ignore"
+    """What becomes of fields of JSON that `columns` does not name: they are left out, counted and
+    named once, or kept as JSON in a column `_rest`.
+    """
     bad_share: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
     """A table stops, and lands nothing more, where more than this share of its newest records
     cannot be decoded: of the last 1,000, or of one commit. 0: at the first; 1: never.
@@ -301,6 +306,16 @@ class TableSettings(DecodingSettings):
         return self
 
     @model_validator(mode="after")
+    def _has_a_column_of_the_rest(self) -> Self:
+        if self.new_fields == "ignore":
+            return self
+        if self.format != "json" or self.columns is None:
+            raise ValueError("names new_fields, which only JSON with columns has")
+        if any(column.name.casefold() == REST.name for column in self.as_read):
+            raise ValueError(f"columns: {REST.name} is the column of new_fields")
+        return self
+
+    @model_validator(mode="after")
     def _lays_out_columns(self) -> Self:
         if self.partition_by and self.cluster_by:
             raise ValueError("partition_by and cluster_by are set: Delta takes one of both")
@@ -319,6 +334,12 @@ class TableSettings(DecodingSettings):
     def parts(self) -> "tuple[DecodingSettings, ...]":
         """Return how each part of a record that is decoded is: its value, its key."""
         return (self,) if self.key is None else (self, self.key)
+
+    @property
+    def parsed(self) -> Columns:
+        """Return the columns of values; none, if those of a subject are meant."""
+        own = stored(self.as_read)
+        return (*own, REST) if self.new_fields == "rest" else own
 
     def _is_of_subject(self, name: str) -> bool:
         if name == KAFKA_KEY:
@@ -342,11 +363,16 @@ class TableSettings(DecodingSettings):
         key = "" if self.key is None else f"; key {self.key.decoding}"
         tombstones = "" if self.tombstones == "row" else f"; tombstones {self.tombstones}"
         widen = "; widen" if self.widen else ""
-        return f"{super().decoding}{key}{tombstones}{widen}"
+        new_fields = "" if self.new_fields == "ignore" else f"; new_fields {self.new_fields}"
+        return f"{super().decoding}{key}{tombstones}{widen}{new_fields}"
 
     @cached_property
     def _named(self) -> frozenset[str]:
         return frozenset(self.topics)
+
+    @cached_property
+    def _patterns(self) -> tuple[Pattern, ...]:
+        return compile_patterns(self.topic_patterns)
 
     def names(self, topic: str) -> bool:
         """Whether this topic is one of `topics`; cheap, however many there are."""
@@ -354,7 +380,7 @@ class TableSettings(DecodingSettings):
 
     def matches(self, topic: str) -> bool:
         """Whether a pattern matches this topic."""
-        return any(pattern.matches(topic) for pattern in compile_patterns(self.topic_patterns))
+        return any(pattern.matches(topic) for pattern in self._patterns)
 
     def table_name(self, topic: str) -> str:
         """Return the template's name of a topic's table; it may not be a valid one.
@@ -364,7 +390,7 @@ class TableSettings(DecodingSettings):
         """
         places = {TOPIC: topic}
         if {*_PLACE.findall(self.name)} - {TOPIC}:
-            found = (p.groups(topic) for p in compile_patterns(self.topic_patterns))
+            found = (p.groups(topic) for p in self._patterns)
             places = {**next(groups for groups in found if groups is not None), **places}
         return _PLACE.sub(lambda place: places[place[1]], self.name)
 

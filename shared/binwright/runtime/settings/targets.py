@@ -3,9 +3,10 @@
 Targets of several topics may have one name: then they are one table, and have one form.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.names import BAD_SUFFIX, table_name
@@ -39,37 +40,55 @@ class Target:
         return RAW if self.entry is None else self.entry.format
 
 
-def targets_of(tables: Sequence[TableSettings], topic: str) -> tuple[Target, ...]:
-    """Return a topic's tables, in the order of their names; one of raw records without an entry.
+@dataclass(frozen=True)
+class Targets:
+    """The tables of each topic; looking one up costs what its own entries and the patterns cost."""
 
-    Raises:
-        TableRefused: An entry's name for this topic is none that a table can have.
-    """
-    named = [entry for entry in tables if entry.names(topic)]
-    matched = [entry for entry in tables if not entry.names(topic) and entry.matches(topic)]
-    found: dict[str, Target] = {}
-    for entry in (*named, *matched):
-        name = entry.table_name(topic)
-        try:
-            name = name if name == topic else table_name(name)
-        except ValueError as exc:
-            raise TableRefused(f"topic {topic} has no table: {exc}") from exc
-        found.setdefault(name, Target(topic, name, entry))
-    return tuple(found[name] for name in sorted(found)) or (Target(topic, topic),)
+    tables: tuple[TableSettings, ...]
+
+    @cached_property
+    def _named(self) -> Mapping[str, Sequence[TableSettings]]:
+        named: defaultdict[str, list[TableSettings]] = defaultdict(list)
+        for entry in self.tables:
+            for topic in entry.topics:
+                named[topic].append(entry)
+        return named
+
+    @cached_property
+    def _with_patterns(self) -> Sequence[TableSettings]:
+        return [entry for entry in self.tables if entry.topic_patterns]
+
+    def __call__(self, topic: str) -> tuple[Target, ...]:
+        """Return a topic's tables, in the order of names; one of raw records without an entry.
+
+        Raises:
+            TableRefused: An entry's name for this topic is none that a table can have.
+        """
+        named = self._named.get(topic, ())
+        matched = [e for e in self._with_patterns if not e.names(topic) and e.matches(topic)]
+        found: dict[str, Target] = {}
+        for entry in (*named, *matched):
+            name = entry.table_name(topic)
+            try:
+                name = name if name == topic else table_name(name)
+            except ValueError as exc:
+                raise TableRefused(f"topic {topic} has no table: {exc}") from exc
+            found.setdefault(name, Target(topic, name, entry))
+        return tuple(found[name] for name in sorted(found)) or (Target(topic, topic),)
 
 
 @dataclass(frozen=True, slots=True)
 class TableNames:
     """Returns the names of a topic's tables; none where they have no valid ones."""
 
-    tables: tuple[TableSettings, ...]
+    targets: Targets
     _known: dict[str, tuple[str, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     def __call__(self, topic: str) -> tuple[str, ...]:
         """Return the names, in order."""
         if (found := self._known.get(topic)) is None:
             try:
-                found = tuple(target.name for target in targets_of(self.tables, topic))
+                found = tuple(target.name for target in self.targets(topic))
             except TableRefused:
                 found = ()
             self._known[topic] = found
@@ -109,7 +128,8 @@ def check_tables(tables: Sequence[TableSettings], topics: Iterable[str]) -> None
     # A pattern may match a topic of which another one has the name of the bad records.
     bases = {topic.removesuffix(BAD_SUFFIX) for topic in landed}
     try:
-        targets = {topic: targets_of(tables, topic) for topic in sorted(landed | bases)}
+        targets_of = Targets(tuple(tables))
+        targets = {topic: targets_of(topic) for topic in sorted(landed | bases)}
     except TableRefused as exc:
         raise ValueError(f"tables: {exc}") from exc
     firsts: dict[str, Target] = {}

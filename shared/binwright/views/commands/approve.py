@@ -8,10 +8,10 @@ from functools import partial
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from binwright.cli.options import CONTROLLER_S, Bootstrap, ControllerSeconds, settings_at
 from binwright.cli.runner import run
+from binwright.cli.terminal import Console
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.messages import Accepted, Approved, StateRecord, Withdrawn

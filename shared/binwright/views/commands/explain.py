@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from binwright.cli.moments import is_of_today, parse_moment
 from binwright.cli.options import Bootstrap, Group, Json, settings_at
 from binwright.cli.runner import run
+from binwright.cli.terminal import Console
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.clock import wall_ms
@@ -65,7 +65,7 @@ def command(
         seen = await _seen(settings, group or settings.group, at_ms)
         found = answer(seen, what)
         if json_:
-            sys.stdout.write(json.dumps(found.to_json(), indent=2, ensure_ascii=False) + "\n")
+            sys.stdout.write(json.dumps(found.to_json(), indent=2) + "\n")
         else:
             _print(found)
 

@@ -7,12 +7,12 @@ from functools import partial
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from binwright.cli.options import Bootstrap, Json, settings_at
 from binwright.cli.options import Group as GroupOption
 from binwright.cli.runner import run_for_result
+from binwright.cli.terminal import Console
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.group_orders import (
     MOST_CONSUMERS,
@@ -247,7 +247,7 @@ def orders(
     seen = run_for_result(lambda: _seen(settings, group or settings.group))
     if json_:
         found = {"orders": seen.to_json()["orders"], "held": list(seen.held)}
-        sys.stdout.write(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(found, indent=2) + "\n")
         return
     console = Console(soft_wrap=True, highlight=False)
     for line in [*map(order_text, seen.orders), *(f"held: {reason}" for reason in seen.held)]:

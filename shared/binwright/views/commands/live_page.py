@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from binwright.cli.terminal import MEDIUM, Column, count, data_size, fitting_table
+from binwright.cli.terminal import MEDIUM, Column, Console, count, data_size, fitting_table
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings
 from binwright.views.commands.status_page import TABLE_COLOURS, faults, lag, rates

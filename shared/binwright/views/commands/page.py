@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from binwright.cli.options import Bootstrap, Group, settings_at
 from binwright.cli.runner import run
+from binwright.cli.terminal import Console
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.runtime.http import Listener
 from binwright.runtime.settings import Settings

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from binwright.cli.options import CONTROLLER_S, Bootstrap, TableName, settings_at
 from binwright.cli.runner import run_for_result
+from binwright.cli.terminal import Console
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.ports.kafka import ControlTopics

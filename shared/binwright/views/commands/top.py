@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
@@ -18,6 +18,7 @@ from binwright.cli.terminal import (
     LARGE,
     MEDIUM,
     Column,
+    Console,
     data_size,
     fitting_table,
     page_console,

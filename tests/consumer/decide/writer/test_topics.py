@@ -18,6 +18,7 @@ from binwright.consumer.decide.writer.states import (
     ReadLandedOffsets,
     RereadPartitions,
     Resolving,
+    Unclear,
     WriterConfig,
 )
 from binwright.protocol.messages import Staged
@@ -334,3 +335,41 @@ def test_rows_of_one_topic_make_no_other_one_old() -> None:
 def test_an_announcement_has_the_partitions_of_its_topic() -> None:
     announced = Announcement(0, staged("b", {0: (0, 2)}, topic=MORE), 0.0)
     assert announced.partition(0) == part(0, MORE)
+
+
+def without_more() -> KafkaState:
+    """Return what Kafka says when nothing is known of the second topic."""
+    return replace(topic_state(), unknown=frozenset({MORE}))
+
+
+def test_ranges_of_a_topic_that_is_not_known_for_now_are_not_above_its_end() -> None:
+    """The ends of before say nothing of what was written until its leader went."""
+    scene = both()
+    scene.complete(Committed())
+    scene.announce(replace(of_more("b", {0: (0, 13)}), rows=4))
+    assert isinstance(scene.next_request(CONFIG.check_s), QueryKafka)
+    effects = scene.complete(without_more())
+    assert not [each for each in effects if isinstance(each, Log) and each.fault]
+    assert scene.landing.chain.pending
+
+
+def test_without_stamps_kafka_is_asked_again_about_topics_that_were_not_known() -> None:
+    scene = claimed(BOTH)
+    scene.complete(without_more())
+    scene.complete(HistoryRead(history(None), complete=True))
+    assert isinstance(scene.next_request(), ReadLandedOffsets)
+    scene.complete(Unclear("there are rows of a topic that is not known"))
+    assert isinstance(scene.next_request(), QueryKafka)
+
+
+def test_records_behind_an_open_transaction_are_not_missing() -> None:
+    scene = both()
+    scene.complete(Committed())
+    for readable, again in ((4, {}), (9, {part(0, MORE): 0})):
+        for _ in range(2):
+            scene.next_request(CONFIG.check_s)
+            facts = state({0: (0, 9)})
+            open_from = {part(0): 0, part(0, MORE): 0 if readable == 4 else readable}
+            effects = scene.complete(replace(facts, readable=open_from))
+        reread = [each.committed for each in effects if isinstance(each, RereadPartitions)]
+        assert reread == ([again] if again else [])

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from binwright.balancer import plan_file
 from binwright.balancer.admin_client import AdminClient
@@ -21,6 +20,7 @@ from binwright.balancer.probe import producer_probe
 from binwright.balancer.settings import BalancerProgramSettings
 from binwright.cli.options import Bootstrap, program_settings_at
 from binwright.cli.runner import run_for_result
+from binwright.cli.terminal import Console
 from binwright.protocol.model import TopicPartition
 
 DEFAULTS = CopyLimits()

@@ -5,13 +5,13 @@ from contextlib import aclosing
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from binwright.balancer.decide.proposals import BrokerPlan, BrokersApproved
 from binwright.balancer.plan_topic import PlanTopic
 from binwright.balancer.settings import BalancerProgramSettings
 from binwright.cli.options import CONTROLLER_S, Bootstrap, ControllerSeconds, program_settings_at
 from binwright.cli.runner import run_for_result
+from binwright.cli.terminal import Console
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.ports.kafka import ControlTopics

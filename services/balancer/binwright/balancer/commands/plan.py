@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from binwright.balancer import plan_file
 from binwright.balancer.cluster_model import WhatIf, cluster_model
@@ -22,6 +21,7 @@ from binwright.balancer.decide.plans import (
     PlacementPlan,
     PlanOutcome,
 )
+from binwright.cli.terminal import Console
 from binwright.protocol.errors import PlacementError
 
 Output = Annotated[

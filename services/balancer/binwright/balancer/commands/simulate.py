@@ -8,7 +8,6 @@ from itertools import cycle, islice
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from binwright.balancer.cluster_model import Snapshot, WhatIf, cluster_model
@@ -21,6 +20,7 @@ from binwright.balancer.decide.model import RESOURCES, Cluster
 from binwright.balancer.decide.plans import Balance, FewestBrokers, Infeasible, PlacementPlan
 from binwright.balancer.decide.rate_history import HOUR_S
 from binwright.balancer.description import Description
+from binwright.cli.terminal import Console
 from binwright.protocol.errors import PlacementError
 
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import aclosing
 from typing import Any
 
-from rich.console import Console
-
 from binwright.balancer import description
 from binwright.balancer.admin_client import AdminClient
 from binwright.balancer.cluster_model import Snapshot, cluster_model
@@ -29,6 +27,7 @@ from binwright.balancer.settings import BalancerProgramSettings
 from binwright.balancer.snapshot import read_cluster
 from binwright.cli.options import Bootstrap, Json, program_settings_at
 from binwright.cli.runner import run_for_result
+from binwright.cli.terminal import Console
 from binwright.kafka.control_topics import KafkaControlTopics
 
 

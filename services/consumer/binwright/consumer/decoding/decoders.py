@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import structlog
 
+from binwright.protocol.columns import KAFKA_KEY
 from binwright.protocol.errors import SchemaAtFault
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
@@ -21,6 +22,7 @@ from binwright.runtime.settings import DecodingSettings, Settings, TableSettings
 
 log = structlog.get_logger()
 
+NAMED = 20  # fields of a table, in reports
 DecoderOf = Callable[
     [Target, Mapping[TopicPartition, Sequence[Records]]], Awaitable[ValueDecoder | None]
 ]
@@ -42,6 +44,8 @@ class DecodingTotals:
     requests: Mapping[str, int] = field(default_factory=dict)  # to the registry, by outcome
     schema_faults: Mapping[Target, int] = field(default_factory=dict)
     """Table -> how often its records had to wait since a schema is at fault."""
+    new_fields: Mapping[Target, Mapping[str, int]] = field(default_factory=dict)
+    """Table -> fields of JSON that none of its columns has -> how many were left out."""
 
 
 class Decoders:
@@ -75,9 +79,17 @@ class Decoders:
 
     def totals(self) -> DecodingTotals:
         """Return what was decoded by now, and asked of the registry."""
-        seconds, bad = ({}, {}) if self._counts is None else self._counts.snapshot()
+        seconds, bad, new = ({}, {}, {}) if self._counts is None else self._counts.snapshot()
         requests = {} if self._registry is None else self._registry.requests
-        return DecodingTotals(seconds, bad, self._versions, requests, dict(self._fault_counts))
+        faults = dict(self._fault_counts)
+        return DecodingTotals(seconds, bad, self._versions, requests, faults, new)
+
+    def new_fields(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the names of fields that tables leave out, some of them, by the table's name."""
+        found: dict[str, dict[str, None]] = {}
+        for target, counts in self.totals().new_fields.items():
+            found.setdefault(target.name, {}).update(dict.fromkeys(counts))
+        return {table: tuple(sorted(names)[:NAMED]) for table, names in sorted(found.items())}
 
     async def of(
         self, target: Target, rows: Mapping[TopicPartition, Sequence[Records]]
@@ -91,10 +103,11 @@ class Decoders:
         if (table := target.decoded) is None:
             return None
         keys: ValueDecoder | None = None
+        new = Counter[str]()
         try:
-            decoder = await self._of_part(table, target, rows, table)
+            decoder = await self._of_part(table, target, rows, table, new)
             if table.key is not None:
-                keys = await self._of_part(table.key, target, rows, table)
+                keys = await self._of_part(table.key, target, rows, table, new)
         except SchemaAtFault as exc:
             raise self._waiting(target, str(exc)) from exc
         self._faults.pop(target, None)
@@ -107,7 +120,7 @@ class Decoders:
         counts = await self._module("counts")
         if self._counts is None:
             self._counts = counts.DecodingCounts()
-        return self._counts.counted(target, decoder)  # type: ignore[no-any-return]
+        return self._counts.counted(target, decoder, new)  # type: ignore[no-any-return]
 
     def _waiting(self, target: Target, fault: str) -> SchemaAtFault:
         """Count and log that a table waits; return why."""
@@ -127,14 +140,20 @@ class Decoders:
         target: Target,
         rows: Mapping[TopicPartition, Sequence[Records]],
         table: TableSettings,
+        new: Counter[str],
     ) -> ValueDecoder:
-        """Return the decoder of a topic's values, or of its keys."""
+        """Return the decoder of a topic's values, or of its keys; it counts `new` fields."""
         decoder: ValueDecoder
         match part.format:
             case _ if part.by_schema:
-                decoder = await self._of_registry(part, target, rows, table)
+                decoder = await self._of_registry(part, target, rows, table, new)
             case "json":
-                decoder = (await self._module("json_values")).JsonDecoder(part.as_read)
+                fields, columns = await self._module("new_fields"), part.as_read
+                if len(part.parsed) > len(columns):
+                    beyond = fields.KeptFields(columns)
+                else:
+                    beyond = fields.CountedFields(columns, new, _within(part))
+                decoder = (await self._module("json_values")).JsonDecoder(columns, beyond)
             case "string":
                 decoder = (await self._module("text_values")).TextDecoder(part.parsed)
             case "variant":
@@ -150,6 +169,7 @@ class Decoders:
         target: Target,
         rows: Mapping[TopicPartition, Sequence[Records]],
         table: TableSettings,
+        new: Counter[str],
     ) -> ValueDecoder:
         client, decoders = await self._module("registry"), await self._module("registry_decoders")
         if self._by_schema is None:
@@ -163,7 +183,7 @@ class Decoders:
             case "avro":
                 reading = (await self._module("avro_values")).AvroReading()
             case "json":
-                reading = (await self._module("json_by_schema")).JsonReading()
+                reading = (await self._module("json_by_schema")).JsonReading(new, _within(part))
             case _:
                 values = await self._module("protobuf_values")
                 reading = values.ProtobufReading(part.message_read)
@@ -187,3 +207,8 @@ class Decoders:
             full = f"binwright.consumer.decoding.{name}"
             self._modules[name] = await asyncio.to_thread(import_module, full)
         return self._modules[name]
+
+
+def _within(part: DecodingSettings) -> str:
+    """Return the column that has what is decoded as a struct, "": it becomes columns."""
+    return KAFKA_KEY if part.part == "key" else ""

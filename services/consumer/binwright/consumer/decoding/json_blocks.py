@@ -60,6 +60,8 @@ _TIMESTAMPS: list[tuple[str, pa.DataType]] = [
     (rf"^{_NAIVE}{_ZONE}$", pa.timestamp("us", "UTC")),
     (rf"^{_NAIVE}$", pa.timestamp("us")),
 ]
+_QUOTE, _BACKSLASH, _COLON, _NULL = b'"\\:n'
+_SPACES, _MOST_SPACES = 0x20, 32  # the highest of them; those between two tokens
 _ROW = re.compile(r" in row ([0-9]+)$")
 _NANOSECONDS, _MICROSECONDS = r"(\.[0-9]{6})[0-9]+", r"\1"
 
@@ -117,8 +119,10 @@ class BlockReader:
         self._columns = columns
         self._schema = pa.schema([pa.field(c.named, _text_type(c.type)) for c in columns])
 
-    def read(self, values: "pa.BinaryArray") -> "pa.Array[Any]":
-        """Return a row for each value, of `row_type`.
+    def read(self, values: "pa.BinaryArray") -> tuple["pa.Array[Any]", bool]:
+        """Return a row for each value, of `row_type`; and whether they may have more fields.
+
+        Fields are more than null, and have no column. If there are none, that is certain.
 
         Args:
             values: One at least, none of them NULL or among the `suspects`.
@@ -138,10 +142,78 @@ class BlockReader:
             if table.num_rows != len(values):
                 raise BlockRefused
             found = [column.combine_chunks() for column in table.columns]
+            has_more = _has_more(text, _fields_read(found, self._columns))
             arrays = [_typed(a, c.type) for a, c in zip(found, self._columns, strict=True)]
         except pa.ArrowInvalid as exc:
             raise BlockRefused(str(exc)) from exc
-        return pa.StructArray.from_arrays(arrays, names=[c.name for c in self._columns])
+        rows = pa.StructArray.from_arrays(arrays, names=[c.name for c in self._columns])
+        return rows, has_more
+
+
+def _has_more(text: Any, fields: int) -> bool:
+    """Return whether a valid text may have more fields that are not null than these."""
+    content = np.frombuffer(text, np.uint8)
+    colons = np.flatnonzero(content == _COLON)
+    before = content[colons - 1]
+    if not (before <= _SPACES).any():
+        # Texts may have a colon behind a quote, too, but no field is missed.
+        values = colons[before == _QUOTE] + 1
+        first = content[values]
+        spaces = np.flatnonzero(first == _SPACES)
+        first[spaces] = content[values[spaces] + 1]
+        if np.count_nonzero(first != _NULL) == fields:
+            return False
+    return _fields_there(content) != fields
+
+
+def _fields_there(content: npt.NDArray[np.uint8]) -> int | None:
+    """Return how many fields that are not null the objects of a valid text have.
+
+    None: that takes too many looks, as behind many backslashes or spaces.
+    """
+    quotes = np.flatnonzero(content == _QUOTE)
+    before = quotes[content[quotes - 1] == _BACKSLASH]  # there is a { before the first one
+    if len(before):
+        if (content[before - 2] == _BACKSLASH).any():
+            return None
+        quotes = quotes[content[quotes - 1] != _BACKSLASH]
+    behind = _behind_space(content, quotes[1::2] + 1)  # of two quotes, one ends a string
+    if behind is None:
+        return None
+    names = behind[content[behind] == _COLON]
+    values = _behind_space(content, names + 1)
+    return None if values is None else int(np.count_nonzero(content[values] != _NULL))
+
+
+def _behind_space(
+    content: npt.NDArray[np.uint8], places: npt.NDArray[np.intp]
+) -> npt.NDArray[np.intp] | None:
+    """Return the places of the next characters that are no space; the last one is a line break."""
+    is_space = content[places] <= _SPACES
+    for _ in range(_MOST_SPACES):
+        if not is_space.any():
+            return places
+        places = np.minimum(places + is_space, len(content) - 1)
+        is_space &= (content[places] <= _SPACES) & (places < len(content) - 1)
+    return None
+
+
+def _fields_read(arrays: list[Any], columns: Columns) -> int:
+    """Return how many fields that are not null were read into arrays, and within them."""
+    found = 0
+    for array, column in zip(arrays, columns, strict=True):
+        found += len(array) - array.null_count + _fields_within(array, column.type)
+    return found
+
+
+def _fields_within(array: Any, kind: ColumnType) -> int:
+    match kind:
+        case Array(item):
+            return _fields_within(array.flatten(), item)
+        case Struct(fields):
+            return _fields_read(array.flatten(), fields)
+        case _:
+            return 0
 
 
 def _joined(values: "pa.BinaryArray") -> Any:

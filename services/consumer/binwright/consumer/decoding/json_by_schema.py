@@ -1,7 +1,8 @@
 """Decodes JSON values that name a schema: the header is cut off, the rest read in blocks."""
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow.compute as pc
 
 from binwright.consumer.decoding.arrow_types import BAD, row_type
 from binwright.consumer.decoding.json_values import JsonDecoder
+from binwright.consumer.decoding.new_fields import CountedFields
 from binwright.consumer.decoding.one_by_one import Bad, Decoded
 from binwright.consumer.decoding.registry_schemas import (
     HEADER,
@@ -31,6 +33,10 @@ Schemas = Mapping[int, JsonSchema | Bad]
 class JsonReading:
     """How a table of JSON reads schemas."""
 
+    new: Counter[str] = field(default_factory=Counter, compare=False)
+    """In which fields are counted that no column has."""
+    within: str = field(default="", compare=False)  # which column they are of, if one is meant
+
     def of(self, schema: object) -> JsonSchema:
         """Return the schema; raise `SchemaRefused` if it is no JSON Schema."""
         if not isinstance(schema, JsonSchema):
@@ -39,7 +45,7 @@ class JsonReading:
 
     def decoder(self, columns: Columns, schemas: Schemas) -> "JsonSchemaDecoder":
         """Return the decoder of a table."""
-        return JsonSchemaDecoder(columns, schemas)
+        return JsonSchemaDecoder(columns, schemas, CountedFields(columns, self.new, self.within))
 
     def misfit(self, schema: JsonSchema, columns: Columns) -> str:
         """Return why no value of a schema can be read into these columns, "" if some may be."""
@@ -60,9 +66,11 @@ class JsonSchemaDecoder:
         columns: Of the rows.
     """
 
-    def __init__(self, columns: Columns, schemas: Schemas) -> None:
-        """Read values that name one of these schemas."""
-        self._bodies = JsonDecoder(columns)
+    def __init__(
+        self, columns: Columns, schemas: Schemas, beyond: CountedFields | None = None
+    ) -> None:
+        """Read values that name one of these schemas; see `JsonDecoder`."""
+        self._bodies = JsonDecoder(columns, beyond)
         self.columns, self.settings = self._bodies.columns, ""
         self._faults = {number: _fault(number, each, columns) for number, each in schemas.items()}
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal as Number
 from decimal import InvalidOperation
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
@@ -59,6 +59,20 @@ Read = Callable[[Any], Any]
 ReadFields = Callable[[Any], Fields]
 
 
+class Beyond(Protocol):
+    """What is done with fields that no column has."""
+
+    columns: Columns
+    """Those that it fills."""
+
+    def fields(self, value: bytes, document: Any) -> Fields:
+        """Return these columns' fields that are not NULL, by a value and what it parses to.
+
+        Raises:
+            Misfit: They cannot be read.
+        """
+
+
 class _NumberText(str):
     """A number as it was written: with a fraction or an exponent, or too long for 64 bits."""
 
@@ -72,9 +86,15 @@ class RecordReader:
     the numbers as they were written.
     """
 
-    def __init__(self, columns: Columns) -> None:
-        self._fields = _fields_reader(columns)
-        self.type = row_type(columns)
+    def __init__(self, columns: Columns, beyond: "Beyond | None" = None) -> None:
+        """Read into these columns.
+
+        Args:
+            columns: Of the rows.
+            beyond: What is done with fields that none of them has; None: nothing.
+        """
+        self._fields, self._beyond = _fields_reader(columns), beyond
+        self.type = row_type(columns if beyond is None else (*columns, *beyond.columns))
         self._exact = any(_is_exact(column.type) for column in columns)
 
     def read(self, value: bytes | None) -> Fields | Bad:
@@ -93,16 +113,20 @@ class RecordReader:
             return Bad("malformed", f"needs an object, has {described(document)}")
         if fault := too_deep(value, document):
             return fault
+        try:
+            fields = self._read(value, document)
+            return fields if self._beyond is None else fields | self._beyond.fields(value, document)
+        except Misfit as exc:
+            return exc.bad()
+
+    def _read(self, value: bytes, document: Any) -> Fields:
         if not self._exact:
             try:
                 return self._fields(document)
             except Misfit as exc:
                 if type(exc.there) is not float:  # only as it was written it shows if it is whole
-                    return exc.bad()
-        try:
-            return self._fields(_as_written(value))
-        except Misfit as exc:
-            return exc.bad()
+                    raise
+        return self._fields(as_written(value))
 
 
 def brackets(value: bytes) -> int:
@@ -137,7 +161,7 @@ def _is_exact(kind: ColumnType) -> bool:
             return any(_is_exact(field.type) for field in kind.fields)
 
 
-def _as_written(value: bytes) -> Any:
+def as_written(value: bytes) -> Any:
     """Parse JSON that is known to be valid; see `_NumberText`."""
     return json.loads(value.decode(), parse_float=_NumberText, parse_int=_integer)
 
@@ -313,7 +337,8 @@ def _timestamp(value: Any) -> datetime:
     raise Misfit("a timestamp of ISO 8601", value)
 
 
-def _json(value: Any) -> str:
+def json_text(value: Any) -> str:
+    """Return JSON, with numbers as they were written; raise `Misfit` if it is nested too deep."""
     return _json_bytes(value).decode()
 
 
@@ -344,5 +369,5 @@ READERS: dict[str, Read] = {
     "date": _date,
     "timestamp": _timestamp,
     VARIANT: _variant,
-    JSON.name: _json,
+    JSON.name: json_text,
 }

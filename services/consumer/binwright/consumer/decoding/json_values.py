@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,8 +15,8 @@ from binwright.consumer.decoding.json_blocks import (
     in_blocks,
     suspects,
 )
-from binwright.consumer.decoding.json_records import RecordReader
-from binwright.consumer.decoding.one_by_one import Decoded, decode_each
+from binwright.consumer.decoding.json_records import Beyond, RecordReader
+from binwright.consumer.decoding.one_by_one import Decoded, Fields, Misfit, decode_each
 from binwright.protocol.columns import Columns, stored
 
 BLOCK_ROWS, BLOCK_BYTES = 16384, 16 << 20  # at most, unless a block has few rows
@@ -31,10 +32,13 @@ class JsonDecoder:
         columns: Of the rows: text where those that it reads are of type `JSON`.
     """
 
-    def __init__(self, columns: Columns) -> None:
-        self.columns, self.settings = stored(columns), ""
-        self._records = RecordReader(columns)
+    def __init__(self, columns: Columns, beyond: Beyond | None = None) -> None:
+        """Decode into these columns; `beyond` is what is done with fields that none of them has."""
+        more = () if beyond is None else beyond.columns
+        self.columns, self.settings = (*stored(columns), *more), ""
+        self._records = RecordReader(columns, beyond)
         self._blocks = BlockReader(columns) if columns and in_blocks(columns) else None
+        self._beyond = beyond
 
     def decode(self, values: "pa.Array[Any]", *_: Any) -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
@@ -46,49 +50,66 @@ class JsonDecoder:
         is_suspect = suspects(texts)
         plain, rest = np.flatnonzero(~is_suspect), np.flatnonzero(is_suspect)
         if not len(rest):
-            return _joined([*_blocks(texts, blocks, records)], self.columns)
+            return _joined([*self._pieces(texts, blocks)], self.columns)
         pieces = [
-            *_blocks(texts.take(plain), blocks, records),
+            *self._pieces(texts.take(plain), blocks),
             decode_each(texts.take(rest), records.read, records.type),
         ]
         order = np.argsort(np.concatenate([plain, rest]))
         rows, bad = _joined(pieces, self.columns)
         return rows.take(order), bad.take(order)
 
+    def _pieces(self, values: "pa.BinaryArray", blocks: BlockReader) -> Iterator[Decoded]:
+        """Read values in blocks, in smaller ones for a while behind a value that was refused."""
+        records = self._records
+        begin, size, suspect = 0, BLOCK_ROWS, len(values)
+        while begin < len(values):
+            if begin == suspect:
+                part, suspect = values.slice(begin, 1), len(values)
+            else:
+                part = values.slice(begin, min(size, suspect - begin))
+            if len(part) > FEW and part.nbytes > BLOCK_BYTES:
+                size = max(FEW, len(part) // PARTS)
+                continue
+            if len(part) <= ALONE:
+                yield decode_each(part, records.read, records.type)
+                begin += len(part)
+                continue
+            try:
+                rows = self._block(part, blocks)
+            except BlockRefused as exc:
+                size = max(FEW, len(part) // PARTS)
+                if len(part) <= FEW:
+                    yield decode_each(part, records.read, records.type)
+                    begin += len(part)
+                elif exc.row is not None and exc.row < len(part):
+                    suspect = begin + exc.row
+            else:
+                yield rows, pa.nulls(len(rows), BAD)
+                begin += len(part)
+                size = min(2 * size, BLOCK_ROWS)
+
+    def _block(self, part: "pa.BinaryArray", blocks: BlockReader) -> "pa.Array[Any]":
+        """Read one block; raise `BlockRefused`."""
+        rows, has_more = blocks.read(part)
+        if (beyond := self._beyond) is None:
+            return rows
+        more: list[Fields] = [{}] * len(part)
+        if has_more:
+            texts: list[Any] = part.to_pylist()
+            try:
+                documents = [*map(orjson.loads, texts)]
+                more = [*map(beyond.fields, texts, documents)]
+            except (Misfit, orjson.JSONDecodeError) as exc:  # reading one by one says which
+                raise BlockRefused(str(exc)) from exc
+        if not beyond.columns:
+            return rows
+        structs: list[Any] = [rows, pa.array(more, row_type(beyond.columns))]
+        arrays = [array for struct in structs for array in struct.flatten()]
+        return pa.StructArray.from_arrays(arrays, fields=[*self._records.type])
+
 
 def _joined(pieces: list[Decoded], columns: Columns) -> Decoded:
     rows = [pa.array([], row_type(columns)), *(rows for rows, _ in pieces)]
     bad = [pa.array([], BAD), *(bad for _, bad in pieces)]
     return pa.concat_arrays(rows), pa.concat_arrays(bad)
-
-
-def _blocks(
-    values: "pa.BinaryArray", blocks: BlockReader, records: RecordReader
-) -> Iterator[Decoded]:
-    """Read values in blocks, in smaller ones for a while behind a value that was refused."""
-    begin, size, suspect = 0, BLOCK_ROWS, len(values)
-    while begin < len(values):
-        if begin == suspect:
-            part, suspect = values.slice(begin, 1), len(values)
-        else:
-            part = values.slice(begin, min(size, suspect - begin))
-        if len(part) > FEW and part.nbytes > BLOCK_BYTES:
-            size = max(FEW, len(part) // PARTS)
-            continue
-        if len(part) <= ALONE:
-            yield decode_each(part, records.read, records.type)
-            begin += len(part)
-            continue
-        try:
-            rows = blocks.read(part)
-        except BlockRefused as exc:
-            size = max(FEW, len(part) // PARTS)
-            if len(part) <= FEW:
-                yield decode_each(part, records.read, records.type)
-                begin += len(part)
-            elif exc.row is not None and exc.row < len(part):
-                suspect = begin + exc.row
-        else:
-            yield rows, pa.nulls(len(rows), BAD)
-            begin += len(part)
-            size = min(2 * size, BLOCK_ROWS)

@@ -9,11 +9,11 @@ from importlib import import_module
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from binwright.cli.options import Bootstrap, Group, Json, Lake, settings_at
 from binwright.cli.runner import run_for_result
+from binwright.cli.terminal import Console
 from binwright.consumer.decide.doctor.findings import Finding, Status, fault, has_fault, ok, skipped
 from binwright.consumer.decide.doctor.rights import SERVICES
 from binwright.protocol.errors import SettingsError

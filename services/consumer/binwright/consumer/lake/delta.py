@@ -14,7 +14,7 @@ from binwright.consumer.lake.creation import create, created, property_list, wit
 from binwright.consumer.lake.faults import (
     reported_by_server,
 )
-from binwright.consumer.lake.staged_rows import Frame, tasks_for
+from binwright.consumer.lake.staged_rows import Frame, literal_text, tasks_for
 from binwright.consumer.lake.table_columns import (
     BAD,
     Layout,
@@ -44,6 +44,7 @@ COMPILED = {
 WIDENS = "delta.enableTypeWidening"
 GROUP, CLUSTER, WRITER = "binwright.group", "binwright.cluster", "binwright.writer"
 DAY_MS = 86_400_000
+MOST_CONDITIONS = 64  # by which bad records of one topic are looked for
 
 
 # --- open --------------------------------------------------------------------------------------
@@ -253,14 +254,41 @@ def highest_offsets(spark: SparkSession, path: str, *, raw: bool) -> PartitionOf
     return {TopicPartition(topic, p): offset for topic, p, offset in highest.collect()}
 
 
-def highest_bad_offsets(spark: SparkSession, path: str) -> Mapping[str | None, PartitionOffsets]:
-    """Return the highest offsets of bad records: topic id -> partition -> offset."""
+def highest_bad_offsets(
+    spark: SparkSession, path: str, since: PartitionOffsets
+) -> Mapping[str | None, PartitionOffsets]:
+    """Return the highest offsets of bad records: topic id -> partition -> offset.
+
+    Only files are read that have offsets from `since` on, as their statistics say: mostly none.
+    """
     place = ("topic_id", f"{KAFKA}.topic", f"{KAFKA}.partition")
-    highest = spark.table(quoted(path)).groupBy(*place).agg(sf.max(f"{KAFKA}.offset"))
+    behind = spark.table(quoted(path)).where(" OR ".join(bad_since(since)) or "false")
+    highest = behind.groupBy(*place).agg(sf.max(f"{KAFKA}.offset"))
     found: dict[str | None, dict[TopicPartition, int]] = {}
     for topic_id, topic, number, offset in highest.collect():
         found.setdefault(topic_id, {})[TopicPartition(topic, number)] = offset
     return found
+
+
+def bad_since(since: PartitionOffsets) -> Iterator[str]:
+    """Yield conditions that rows meet which are of these partitions, from these offsets on.
+
+    They are `MOST_CONDITIONS` for a topic at most: then partitions with offsets next to each other
+    share the lowest of these.
+    """
+    topics: dict[str, list[tuple[int, int]]] = {}
+    for p, offset in since.items():
+        topics.setdefault(p.topic, []).append((offset, p.partition))
+    for topic, places in sorted(topics.items()):
+        places.sort()
+        size = -(-len(places) // MOST_CONDITIONS)
+        for begin in range(0, len(places), size):
+            part = places[begin : begin + size]
+            numbers = ", ".join(str(int(number)) for _, number in part)
+            yield (
+                f"({KAFKA}.topic = {literal_text(topic)} AND {KAFKA}.partition IN ({numbers}) "
+                f"AND {KAFKA}.offset >= {int(part[0][0])})"
+            )
 
 
 # --- maintenance -------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Translates failed Spark calls into our errors: which call is retried, which needs a person.
 
-Over Connect many errors arrive as `UnknownException`; the name in their text identifies them.
+Over Connect many errors arrive as `UnknownException`; the name at the head of their text identifies
+them. Behind it stand values of rows, which may be like any name.
 """
 
 import re
@@ -71,6 +72,9 @@ UNREADABLE = (
 WRITE_FAILED = ("TASK_WRITE_FAILED",)
 """A task could not write rows: the commit would have come after it."""
 
+_HEAD = re.compile(r"(?:\([\w.$]+\) )?(?:\[[A-Z0-9_.]+\])?")
+"""Of an error's text: the class in Java, the condition."""
+
 _REJECTED = (AnalysisException, ParseException)
 _PERMANENT = (*_REJECTED, IllegalArgumentException)
 
@@ -79,6 +83,14 @@ def mentions(exc: BaseException, *known: str) -> bool:
     """Return whether the error's text has one of these names."""
     text = str(exc)
     return any(name in text for name in known)
+
+
+def is_of(exc: BaseException, *known: str) -> bool:
+    """Return whether the error itself is of these names: by its condition, or its text's head."""
+    condition = exc.getCondition() if isinstance(exc, SparkConnectGrpcException) else None
+    head = _HEAD.match(str(exc))
+    own = f"{condition or ''} {head[0] if head else ''}"
+    return any(name in own for name in known)
 
 
 def reported_by_server(exc: BaseException) -> bool:
@@ -102,20 +114,21 @@ class LakeErrors:
         Only errors that cannot occur after the commit prove that nothing was committed (†). A full
         disk, a lost connection or a lost permission can occur after it, and can be temporary.
         """
-        if mentions(exc, *CONFLICTS):
+        afterwards = mentions(exc, *POST_COMMIT) and not is_of(exc, *VIOLATIONS)
+        if is_of(exc, *CONFLICTS) and not afterwards:
             return WriteConflict(f"{self.path}: {_line(exc)}")
-        if reported_by_server(exc) and not mentions(exc, *POST_COMMIT):
+        if reported_by_server(exc) and not afterwards:
             if mentions(exc, *UNREADABLE) and (named := [f for f in files if mentions(exc, f)]):
                 return StagedUnreadable(f"{self.path}: {_line(exc)}", named)
             if isinstance(exc, _REJECTED) or mentions(exc, *VIOLATIONS):
                 return TableRefused(f"{self.path} does not take these rows: {_line(exc)}")
-            if mentions(exc, *WRITE_FAILED):
+            if is_of(exc, *WRITE_FAILED):
                 return WriteConflict(f"{self.path}: {_line(exc)}")
         return WriteUnclear(f"{self.path}: {self.reason(exc)}")
 
     def alter_error(self, exc: Exception) -> BinwrightError:
         """Return our error for columns that could not be added."""
-        if mentions(exc, *ADDED_BEFORE):
+        if is_of(exc, *ADDED_BEFORE):
             return WriteConflict(f"{self.path}: {_line(exc)}")
         return self.write_error(exc)
 

@@ -167,12 +167,24 @@ class SparkLake:
             topic, access, lambda spark: delta.highest_offsets(spark, access.path, raw=raw)
         )
 
-    async def highest_bad_offsets(self, topic: str) -> Mapping[str | None, PartitionOffsets]:
-        """Return the highest offsets of bad records; see `highest_offsets`."""
+    async def highest_bad_offsets(
+        self, topic: str, since: PartitionOffsets
+    ) -> Mapping[str | None, PartitionOffsets]:
+        """Return the highest offsets of bad records, by files that have some in `since`."""
         access = self._bad_access(topic)
         return await self._scan(
-            topic, access, lambda spark: delta.highest_bad_offsets(spark, access.path)
+            topic, access, lambda spark: delta.highest_bad_offsets(spark, access.path, since)
         )
+
+    async def check(self, topic: str) -> None:
+        """Check that the table is there, and that of its bad records; see `Lake.check`."""
+        for access in self._accesses(topic):
+            await access.run(
+                self._session(topic),
+                partial(_look_at, path=access.path),
+                self._read_timeout_s,
+                access.errors.read_error,
+            )
 
     async def files(self, topic: str) -> TableFiles:
         """Return the number and size of the table's files; see `Lake.files`."""
@@ -358,6 +370,10 @@ class SparkLake:
         """Return the accesses to the topic's table and, if it has one, that of bad records."""
         bad = (self._bad_access(topic),) if topic in self._of_columns else ()
         return self._access(topic), *bad
+
+
+def _look_at(spark: SparkSession, path: str) -> None:
+    delta.history(spark, path, 1)
 
 
 @dataclass(frozen=True, slots=True)

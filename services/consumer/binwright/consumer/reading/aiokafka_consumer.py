@@ -190,8 +190,13 @@ class AssignedConsumer:
         return passed
 
     def offsets(self) -> dict[TopicPartition, tuple[int, int]]:
-        """Return the position and the end of started partitions that were fetched."""
-        ends = {p: self._consumer.highwater(KafkaPartition(*p)) for p in self.positions}
+        """Return the position and the end of started partitions that were fetched.
+
+        Where only committed records are read, the end is before the first open transaction.
+        """
+        committed = self._isolation == "read_committed"
+        end_of = self._consumer.last_stable_offset if committed else self._consumer.highwater
+        ends = {p: end_of(KafkaPartition(*p)) for p in self.positions}
         return {p: (self.positions[p], end) for p, end in ends.items() if end is not None}
 
     def decode_issues(self) -> Mapping[TopicPartition, Watch]:

@@ -18,7 +18,13 @@ from binwright.kafka.client import ClusterClient, translate_errors
 from binwright.kafka.decoding import DecodeFault
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import GroupOffset, ReadProgress, Records, UndecodableBatch
+from binwright.protocol.ports.kafka import (
+    GroupOffset,
+    ReadProgress,
+    Records,
+    TopicState,
+    UndecodableBatch,
+)
 from binwright.runtime.clock import loop_s
 from binwright.runtime.settings import KafkaSettings
 
@@ -65,7 +71,7 @@ class KafkaDataReader:
         """
         self._kafka = kafka
         self._cluster = ClusterClient(kafka)
-        self._topics = DataTopics(self._cluster)
+        self._topics = DataTopics(self._cluster, stable=isolation == "read_committed")
         self._offsets = GroupOffsets(self._cluster, group, kafka.request_timeout_s)
         self._assigned = AssignedConsumer(kafka, isolation, inflated_bytes, zone)
         self._starts: dict[TopicPartition, object] = {}  # the latest start of each, by identity
@@ -172,6 +178,10 @@ class KafkaDataReader:
         Uses connections of its own: behind a fetch, a reply would wait until the fetch has data.
         """
         return await self._topics.bounds(partitions)
+
+    async def topic_states(self, topics: Collection[str]) -> Mapping[str, TopicState | None]:
+        """Return what Kafka has of these topics; see `DataReader.topic_states`."""
+        return await self._topics.states(topics)
 
     async def partitions(self, topic: str) -> Collection[TopicPartition]:
         """Return the topic's partitions; see `DataReader.partitions`."""

@@ -1,19 +1,76 @@
 """Queries about data topics: partitions, leaders, topic ids, first and end offsets."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Collection, Iterable, Mapping
+from itertools import chain
+from typing import TypeVar
 
 from binwright.kafka.client import EARLIEST, LATEST, NO_LEADER, ClusterClient
 from binwright.kafka.leaders import Leaders, by_leader
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import TopicState
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+REPLY_S = 2.5
+"""How long one of the brokers that are asked about many topics may take."""
 
 
 class DataTopics:
     """Queries about topics. All raise `BrokerUnavailable`, and `TopicMissing` with the names."""
 
-    def __init__(self, cluster: ClusterClient) -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: ClusterClient, *, stable: bool = False) -> None:
+        """Ask the cluster; `stable`: only records before open transactions are read."""
+        self._cluster, self._stable = cluster, stable
+
+    async def states(self, topics: Collection[str]) -> dict[str, TopicState | None]:
+        """Return what is known of these topics: one request for all, and four for each leader.
+
+        None is known of a topic that is not described, that has no leader, or that is recreated
+        meanwhile; one that is left out does not exist.
+
+        Raises:
+            BrokerUnavailable: No broker answers.
+        """
+        metadata = await self._cluster.topics(topics)
+        leaders = metadata.leaders
+        ids = await self._ids(leaders)
+        led = by_leader(leaders, {TopicPartition(t, n) for t in ids for n in leaders[t]})
+        begins_and_ends, readable = await asyncio.gather(
+            _united(self._bounds(*each) for each in led.items()),
+            _united(self._ends(*each) for each in led.items() if self._stable),
+        )
+        ids_after = await self._ids({topic: leaders[topic] for topic in ids})
+        states: dict[str, TopicState | None] = dict.fromkeys({*metadata.errors, *leaders})
+        for topic, topic_id in ids.items():
+            if topic not in ids_after or ids_after[topic] != topic_id:
+                continue
+            every = [TopicPartition(topic, number) for number in leaders[topic]]
+            bounds = {p: begins_and_ends[p] for p in every if p in begins_and_ends}
+            states[topic] = TopicState(
+                topic_id,
+                bounds,
+                {p: readable[p] for p in bounds if p in readable},
+                frozenset(every) - bounds.keys(),
+            )
+        return states
+
+    async def _ids(self, leaders: Leaders) -> dict[str, str | None]:
+        """Return the ids of topics on which those of their leaders agree that answer."""
+        led: dict[int, set[str]] = {}
+        for topic, numbers in leaders.items():
+            for broker in {*numbers.values()} - {NO_LEADER}:
+                led.setdefault(broker, set()).add(topic)
+        replies = await _replies(
+            self._cluster.topic_ids(topics, broker) for broker, topics in led.items()
+        )
+        found: dict[str, set[str | None]] = {}
+        for reply in replies:
+            for topic, topic_id in reply.items():
+                found.setdefault(topic, set()).add(topic_id)
+        return {topic: next(iter(ids)) for topic, ids in found.items() if len(ids) == 1}
 
     async def existing(self, topics: Collection[str]) -> set[TopicPartition]:
         """Return all partitions of these topics."""
@@ -83,6 +140,13 @@ class DataTopics:
         )
         return {TopicPartition(*p): (begins[p], ends[p]) for p in begins.keys() & ends.keys()}
 
+    async def _ends(
+        self, broker: int, topics: Mapping[str, Collection[int]]
+    ) -> dict[TopicPartition, int]:
+        """Return up to where those of these partitions that this broker leads can be read."""
+        ends = await self._cluster.offsets(broker, topics, LATEST, stable=True)
+        return {TopicPartition(*p): end for p, end in ends.items()}
+
     async def _leaders(self, topics: Collection[str]) -> Leaders:
         metadata = await self._cluster.topics(topics)
         if metadata.errors:
@@ -90,6 +154,24 @@ class DataTopics:
         if missing := sorted(set(topics) - set(metadata.leaders)):
             raise TopicMissing(f"no such topics: {', '.join(missing)}")
         return metadata.leaders
+
+
+async def _replies(asked: Iterable[Awaitable[T]]) -> list[T]:
+    """Return what the brokers reply that are available: one that hangs delays no other for long."""
+
+    async def reply(each: Awaitable[T]) -> T | None:
+        try:
+            async with asyncio.timeout(REPLY_S):
+                return await each
+        except (BrokerUnavailable, TimeoutError):
+            return None
+
+    replies = await asyncio.gather(*map(reply, asked))
+    return [each for each in replies if each is not None]
+
+
+async def _united(asked: Iterable[Awaitable[Mapping[K, T]]]) -> dict[K, T]:
+    return dict(chain.from_iterable(each.items() for each in await _replies(asked)))
 
 
 def _joined(partitions: Collection[TopicPartition]) -> str:

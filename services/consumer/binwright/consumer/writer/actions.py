@@ -6,6 +6,8 @@ They run one at a time, and each has one outcome.
 import asyncio
 from collections.abc import Awaitable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
+from types import MappingProxyType
 
 import structlog
 
@@ -62,6 +64,20 @@ _WITHOUT_VERDICT = (
 )
 
 
+NONE_COMMITTED: PartitionOffsets = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class _BadEnds:
+    """The highest offsets of bad records: topic id -> partition -> offset.
+
+    Of a partition that has none from `since` on there is none.
+    """
+
+    since: PartitionOffsets = field(default_factory=dict)
+    highest: Mapping[str | None, PartitionOffsets] = field(default_factory=dict)
+
+
 @dataclass(slots=True)
 class RequestRunner:
     """Runs the requests of one table's writer."""
@@ -74,8 +90,9 @@ class RequestRunner:
     _kafka: KafkaQueries = field(init=False)
     _share: BadShare = field(init=False)  # of its newest records that are bad
     _known: set[Columns | None] = field(init=False)  # columns of files that the table takes
-    _bad_ends: Mapping[str | None, PartitionOffsets] | None = None
+    _bad_ends: "_BadEnds | None" = None
     """The highest offsets of bad records when the table was claimed; None: not known."""
+    _committed: PartitionOffsets = field(default_factory=dict)
     _read_again_at: dict[str, float] = field(default_factory=dict)
     """Why records were read again which the table does not take -> when."""
 
@@ -87,13 +104,20 @@ class RequestRunner:
         self._known = {self.columns}
         self._kafka = KafkaQueries(self.context, self.table)
 
-    async def run(self, request: Request, topic_ids: Mapping[str, str | None]) -> Outcome:
+    async def run(
+        self,
+        request: Request,
+        topic_ids: Mapping[str, str | None],
+        committed: PartitionOffsets = NONE_COMMITTED,
+    ) -> Outcome:
         """Run a request once and return its outcome; errors of Spark and Kafka are outcomes, too.
 
         Args:
             request: What to do.
             topic_ids: The ids of the topics that the writer lands; for `ReadLandedOffsets`.
+            committed: Up to where the table has its partitions; for `Append`.
         """
+        self._committed = committed
         try:
             return await self._dispatch(request, topic_ids)
         except WriteConflict as exc:
@@ -102,6 +126,16 @@ class RequestRunner:
             return Unclear(str(exc))
         except TableRefused as exc:
             return Refused(str(exc))
+
+    async def is_gone(self) -> bool:
+        """Return whether the table, or that of its bad records, does not exist any more."""
+        try:
+            await self.lake.check(self.table)
+        except TableRefused:
+            return True
+        except LakeUnavailable:
+            return False
+        return False
 
     async def _dispatch(self, request: Request, topic_ids: Mapping[str, str | None]) -> Outcome:
         match request:
@@ -289,9 +323,11 @@ class RequestRunner:
         """Return the batch with what the files' footers say of its rows."""
         found = [footers[file] for file in batch.files]
         topic_ids = {part.topic: footers[part.file].topic_id for part in batch.slices}
-        if self._bad_ends is None:
-            self._bad_ends = await self.lake.highest_bad_offsets(self.table)
-        highest = self._bad_ends
+        firsts: dict[TopicPartition, int] = {}
+        for part in batch.slices:
+            for p, (first, _) in zip(part.partitions, part.ranges.values(), strict=True):
+                firsts[p] = min(first, firsts.get(p, first))
+        highest = await self._highest_bad(firsts)
         return replace(
             batch,
             topic_ids=topic_ids,
@@ -304,6 +340,20 @@ class RequestRunner:
                 for p, (first, _) in zip(part.partitions, part.ranges.values(), strict=True)
             ),
         )
+
+    async def _highest_bad(
+        self, firsts: PartitionOffsets
+    ) -> Mapping[str | None, Mapping[TopicPartition, int]]:
+        """Return the highest offsets of bad records, at least of those from these offsets on."""
+        known = self._bad_ends = self._bad_ends or _BadEnds()
+        if any(first < known.since.get(p, inf) for p, first in firsts.items()):
+            # All partitions at once: else each batch would look for those of some.
+            since = {
+                p: min(at, firsts.get(p, at)) for p, at in {**firsts, **self._committed}.items()
+            }
+            found = await self.lake.highest_bad_offsets(self.table, since)
+            known = self._bad_ends = _BadEnds(since, found)
+        return known.highest
 
     async def _holds(self, lease: str) -> bool:
         return lease in await self.context.staging.existing(self.table, {lease})

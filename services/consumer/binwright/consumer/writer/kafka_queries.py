@@ -2,8 +2,6 @@
 
 import asyncio
 from collections.abc import Collection, Mapping
-from dataclasses import replace
-from itertools import chain
 
 from binwright.consumer.decide.writer.chain import same_topic
 from binwright.consumer.decide.writer.states import (
@@ -14,11 +12,13 @@ from binwright.consumer.decide.writer.states import (
 )
 from binwright.consumer.writer.context import WriterContext
 from binwright.kafka.control_records import landing_partition
-from binwright.protocol.errors import TopicMissing
+from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import TopicState
 from binwright.protocol.ports.lake import PartitionOffsets
 
 KAFKA_TIMEOUT_S = 10.0  # of a query about one table
+SHOWN = 10  # of topics in a message
 
 
 class KafkaQueries:
@@ -26,31 +26,39 @@ class KafkaQueries:
 
     def __init__(self, context: WriterContext, table: str) -> None:
         self._context, self._table = context, table
+        self._last = KafkaState({}, {}, landing_id=None)
 
     async def state(self, query: QueryKafka) -> KafkaState | Unclear:
-        """Query Kafka; topic ids first and last, so that the rest is about the same topics."""
+        """Query Kafka; of topics of which nothing is known for now, the others are not held up."""
         bus, partition = self._context.bus, landing_partition(self._table)
         landing_topic = self._context.landing_topic
         try:
             async with asyncio.timeout(KAFKA_TIMEOUT_S):
-                topic_ids = await self._existing(query.topics)
-                state = await self._bounds(topic_ids)
+                topics = await self._context.reader.topic_states(query.topics)
+                known = {t: each for t, each in sorted(topics.items()) if each is not None}
+                unknown = topics.keys() - known
+                if not known and unknown:
+                    raise BrokerUnavailable(f"Kafka does not describe {_some(unknown)} now")
+                if not known:
+                    raise TopicMissing(f"no such topics: {_some(query.topics)}")
                 landing_id = await bus.topic_id(landing_topic)
                 landing_end = await bus.end(landing_topic, partition)
-                known = (*state.bounds, *state.leaderless)
-                new = {p for p in known if p.topic in query.begins_of}
+                new = {p for t in query.begins_of & known.keys() for p in _partitions(known[t])}
                 group = await self._context.reader.committed(new) if new else {}
-                ids_after = await self._existing(query.topics)
         except TimeoutError:
             return Unclear(f"Kafka did not answer within {KAFKA_TIMEOUT_S:g} s")
-        if changed := sorted(t for t in query.topics if topic_ids.get(t) != ids_after.get(t)):
-            return Unclear(f"topic {changed[0]} is being recreated")
-        return replace(
-            state,
+        topic_ids = {topic: each.topic_id for topic, each in known.items()}
+        self._last = KafkaState(
+            topic_ids,
+            {p: bounds for each in known.values() for p, bounds in each.bounds.items()},
             landing_id=landing_id,
             landing_end=landing_end,
+            readable={p: end for each in known.values() for p, end in each.readable.items()},
+            leaderless=frozenset(p for each in known.values() for p in each.leaderless),
+            unknown=frozenset(unknown),
             group={p: o.offset for p, o in group.items() if o.topic_id == topic_ids[p.topic]},
         )
+        return self._last
 
     async def landed_offsets(
         self, highest: PartitionOffsets, topic_ids: Mapping[str, str | None]
@@ -59,9 +67,18 @@ class KafkaQueries:
 
         Rows do not carry a topic id. If a partition's committed offset belongs to another topic of
         the same name, so do its rows, and neither counts.
+
+        Raises:
+            BrokerUnavailable: There are rows of a topic of which nothing is known for now (†): they
+                would land again.
         """
+        if unknown := self._last.unknown & {p.topic for p in highest}:
+            raise BrokerUnavailable(
+                f"what has landed of {_some(unknown)} is not known before Kafka describes it"
+            )
         own = {p for p in highest if p.topic in topic_ids}
-        offsets = await self._context.reader.committed({*await self._partitions(topic_ids), *own})
+        asked = {*self._last.bounds, *self._last.leaderless, *own}
+        offsets = await self._context.reader.committed(asked)
         return LandedOffsets(
             highest_offsets={
                 p: offset
@@ -71,30 +88,11 @@ class KafkaQueries:
             group={p: o.offset for p, o in offsets.items() if o.topic_id == topic_ids[p.topic]},
         )
 
-    async def _existing(self, topics: Collection[str]) -> Mapping[str, str | None]:
-        """Return the ids of those that exist; raise `TopicMissing` if none does."""
-        ordered = sorted(topics)
-        topic_id = self._context.reader.topic_id
-        ids = await asyncio.gather(*map(topic_id, ordered), return_exceptions=True)
-        found: dict[str, str | None] = {}
-        missing: TopicMissing | None = None
-        for topic, each in zip(ordered, ids, strict=True):
-            if isinstance(each, TopicMissing):  # it holds no other topic of the table
-                missing = each
-            elif isinstance(each, BaseException):
-                raise each
-            else:
-                found[topic] = each
-        if missing is not None and not found:
-            raise missing
-        return found
 
-    async def _bounds(self, topic_ids: Mapping[str, str | None]) -> KafkaState:
-        partitions = await self._partitions(topic_ids)
-        bounds = await self._context.reader.bounds(partitions)
-        leaderless = frozenset(p for p in partitions if p not in bounds)
-        return KafkaState(topic_ids, bounds, landing_id=None, leaderless=leaderless)
+def _partitions(state: TopicState) -> Collection[TopicPartition]:
+    return state.bounds.keys() | state.leaderless
 
-    async def _partitions(self, topics: Collection[str]) -> Collection[TopicPartition]:
-        each = await asyncio.gather(*map(self._context.reader.partitions, topics))
-        return [*chain.from_iterable(each)]
+
+def _some(topics: Collection[str]) -> str:
+    more = f" and {len(topics) - SHOWN} more" if len(topics) > SHOWN else ""
+    return ", ".join(sorted(topics)[:SHOWN]) + more

@@ -1,6 +1,7 @@
 """Maintenance by a table's writer, concurrent with its commits: compaction, old rows, vacuum.
 
-A process runs one job at a time. A failed job is logged and retried later; it stops nothing else.
+A process runs one job at a time on each Spark server: one that hangs holds up the tables of its own
+server. A failed job is logged and retried later; it stops nothing else.
 """
 
 import asyncio
@@ -51,6 +52,7 @@ class _Table:
     """The maintenance state of one table since it was claimed."""
 
     name: str
+    server: str  # that writes it
     lake: Lake
     vacuum_at: float
     served_at: float  # start of its last job
@@ -65,9 +67,16 @@ class _Table:
 class TableMaintenance:
     """Compacts and vacuums the tables that this process writes."""
 
-    def __init__(self, config: MaintenanceConfig, wall_s: Callable[[], float] = time.time) -> None:
-        self._config, self._wall_s = config, wall_s
+    def __init__(
+        self,
+        config: MaintenanceConfig,
+        server: Callable[[str], str],
+        wall_s: Callable[[], float] = time.time,
+    ) -> None:
+        """Maintain by `config`; `server` returns the Spark server of a table."""
+        self._config, self._server, self._wall_s = config, server, wall_s
         self._tables: dict[str, _Table] = {}
+        self._busy: set[str] = set()  # servers that run a job
         self._changed = asyncio.Event()
 
     def claimed(self, table: Table, lake: Lake) -> None:
@@ -80,7 +89,15 @@ class TableMaintenance:
         unsorted = self._config.worth_sorting_bytes
         clustered = bool(table.cluster_by)
         self._tables[name] = _Table(
-            name, lake, vacuum_at, now, interval, clustered, table.keep_s, unsorted
+            name,
+            self._server(name),
+            lake,
+            vacuum_at,
+            now,
+            interval,
+            clustered,
+            table.keep_s,
+            unsorted,
         )
         self._changed.set()
 
@@ -100,20 +117,30 @@ class TableMaintenance:
         return name in self._tables
 
     async def run(self) -> None:
-        """Run due jobs, one after the other, until cancelled."""
-        while True:
-            self._changed.clear()
-            while (job := self._due()) is not None:
-                try:
-                    await job
-                except Exception:  # a bug: landing must go on
-                    log.exception("housekeeping.failed")
-            await self._idle()
+        """Run due jobs, one after the other on each server, until cancelled."""
+        async with asyncio.TaskGroup() as jobs:
+            while True:
+                self._changed.clear()
+                for server in sorted({table.server for table in self._tables.values()}):
+                    if server not in self._busy and (job := self._due(server)) is not None:
+                        self._busy.add(server)
+                        jobs.create_task(self._run(server, job))
+                await self._idle()
 
-    def _due(self) -> Awaitable[None] | None:
-        """Return the next due job, None if none is; the table served longest ago comes first."""
+    async def _run(self, server: str, job: Awaitable[None]) -> None:
+        try:
+            await job
+        except Exception:  # a bug: landing must go on
+            log.exception("housekeeping.failed")
+        finally:
+            self._busy.discard(server)
+            self._changed.set()
+
+    def _due(self, server: str) -> Awaitable[None] | None:
+        """Return a server's next due job, None if none is; its table served longest ago first."""
         now = asyncio.get_running_loop().time()
-        for table in sorted(self._tables.values(), key=lambda t: (t.served_at, t.name)):
+        own = (table for table in self._tables.values() if table.server == server)
+        for table in sorted(own, key=lambda t: (t.served_at, t.name)):
             if self._config.compact_files and not table.inspected:
                 return self._inspect(table)
             if self._config.compact_files and table.small_files >= table.compact_after:
@@ -125,9 +152,11 @@ class TableMaintenance:
         return None
 
     async def _idle(self) -> None:
+        """Wait for a change, or until a vacuum is due on a server that is idle."""
         at = None
         if self._config.vacuum_interval_s:
-            at = min((table.vacuum_at for table in self._tables.values()), default=None)
+            idle = (t.vacuum_at for t in self._tables.values() if t.server not in self._busy)
+            at = min(idle, default=None)
         with suppress(TimeoutError):
             async with asyncio.timeout_at(at):
                 await self._changed.wait()

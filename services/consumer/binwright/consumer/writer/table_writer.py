@@ -32,7 +32,6 @@ from binwright.consumer.decide.writer.states import (
     Outcome,
     Phase,
     QueryKafka,
-    ReadHistory,
     Refused,
     Request,
     Resolving,
@@ -278,7 +277,9 @@ class TableWriter:
         self.committing = isinstance(request, Append | ClaimTable)
         began_at = loop_s()
         try:
-            outcome = await runner.run(request, state.topic_ids if state else {})
+            chain = self._writer.chain
+            committed = chain.committed if chain else {}
+            outcome = await runner.run(request, state.topic_ids if state else {}, committed)
         finally:
             self.committing = False
         if isinstance(request, Append) and isinstance(outcome, Committed):
@@ -356,7 +357,7 @@ class TableWriter:
                 raise RestartNeeded(reason, REFUSED_S)
             case Refused() if landing:
                 # If the table was deleted or recreated, the state of this attempt is void.
-                if isinstance(await runner.run(ReadHistory(1), {}), Refused):
+                if await runner.is_gone():
                     raise RestartNeeded("the table no longer exists", REFUSED_S)
             case _:
                 self._set_fault("")

@@ -60,6 +60,7 @@ from binwright.runtime.backoff import Backoff
 from binwright.runtime.health import Health
 from binwright.runtime.metrics import Sample
 from binwright.runtime.run import background_tasks, must_not_end, root_cause
+from binwright.runtime.settings import Settings
 from binwright.runtime.traces import Trace, untraced
 
 log = structlog.get_logger()
@@ -245,11 +246,9 @@ class Groups:
     ) -> None:
         """Lead one object's group, again and again, until cancelled; return if it is refused."""
         try:
-            settings = settings_of(obj, self.base)
-            check_allowed(settings, self.base, namespace_of(obj))
-            context = capped(
-                group_context(settings, given_settings(obj), self.trace), admission.consumers
-            )
+            # In a thread: other groups go on meanwhile, however much an object has to be read.
+            settings, given = await asyncio.to_thread(_read, obj, self.base)
+            context = capped(group_context(settings, given, self.trace), admission.consumers)
         except UserError as exc:
             await self._refuse(obj, "SpecRefused", str(exc))
             return
@@ -394,3 +393,14 @@ async def kubernetes_groups(
         groups = Groups(clusters, bus, measurements, settings, health, trace)
         async with background_tasks(must_not_end(groups.follow())):
             yield groups
+
+
+def _read(obj: Obj, base: ControllerProgramSettings) -> tuple[Settings, frozenset[str]]:
+    """Return an object's settings, and which of the controller's it gives itself.
+
+    Raises:
+        SettingsError: They do not hold, or are not allowed.
+    """
+    settings = settings_of(obj, base)
+    check_allowed(settings, base, namespace_of(obj))
+    return settings, given_settings(obj)

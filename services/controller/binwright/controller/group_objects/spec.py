@@ -1,6 +1,7 @@
 """Reads a ConsumerGroup object as settings: its fields override the controller's own settings."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -9,6 +10,7 @@ from pydantic.alias_generators import to_camel
 
 from binwright.kubernetes.objects import DOMAIN, Obj, name_of, renamed
 from binwright.protocol.errors import SettingsError
+from binwright.protocol.patterns import compile_pattern
 from binwright.runtime.settings import (
     Section,
     Settings,
@@ -53,6 +55,7 @@ TABLE = {
     "key": "key",
     "tombstones": "tombstones",
     "widen": "widen",
+    "newFields": "new_fields",
     "badShare": "bad_share",
     "onSchemaFault": "on_schema_fault",
     "partitionBy": "partition_by",
@@ -115,6 +118,12 @@ class _Spec(BaseModel):
 
 S = TypeVar("S", bound=Section)
 
+COLUMNS_TEXT = 1 << 18  # characters of `columns` of all tables of an object: some 10,000 columns
+NAMED_TOPICS = 10_000  # by all its tables together
+TABLE_STEPS = 5_000  # of the patterns of all its tables together, as of a group's own
+MATCHES = 1_000_000  # of topics that it names by patterns of its tables: half a second
+"""What an object may make its controller do, which leads those of others, too."""
+
 
 def group_name(obj: Obj) -> str:
     """Return the name of an object's group."""
@@ -126,11 +135,14 @@ def settings_of(obj: Obj, base: Settings) -> Settings:
     """Return the settings of the object's group.
 
     Raises:
-        SettingsError: They are invalid together with the controller's own; names every fault.
+        SettingsError: They are invalid together with the controller's own, or large; names every
+            fault.
     """
     spec = obj["spec"]
     try:
         found = _Spec.model_validate(spec)
+        if large := _large(found):
+            raise SettingsError(f"the spec does not hold: {large}")
         if not (found.topics or found.topic_patterns):
             raise SettingsError("the spec does not hold: it names neither topics nor topicPatterns")
         settings = base.changed(
@@ -156,6 +168,34 @@ def given_settings(obj: Obj) -> frozenset[str]:
     """Return the settings of the controller that a valid object gives itself."""
     spec = obj["spec"]
     return frozenset(_controller(spec, _Spec.model_validate(spec)))
+
+
+def _large(spec: _Spec) -> str:
+    """Return what of the tables is more than one object may have; empty if nothing is.
+
+    Looked at before anything of it is parsed.
+    """
+    tables = spec.tables or ()
+    texts = [part.get("columns") for table in tables for part in (table, table.get("key") or {})]
+    characters = sum(len(text) for text in texts if isinstance(text, str))
+    if characters > COLUMNS_TEXT:
+        return f"tables: {characters:,} characters of columns, {COLUMNS_TEXT:,} at most together"
+    patterns = [str(text) for table in tables for text in table.get("topicPatterns") or ()]
+    named = {*spec.topics, *(str(t) for table in tables for t in table.get("topics") or ())}
+    if len(named) > NAMED_TOPICS:
+        return f"tables: {len(named):,} topics named, {NAMED_TOPICS:,} at most together"
+    if (tries := len(named) * len(patterns)) > MATCHES:
+        return (
+            f"tables: {len(named):,} topics and {len(patterns):,} patterns are {tries:,} pairs, "
+            f"{MATCHES:,} at most: name fewer topics, or use fewer patterns"
+        )
+    steps = 0
+    for text in patterns:
+        with suppress(ValueError):  # told with its table
+            steps += compile_pattern(text).steps
+    if steps > TABLE_STEPS:
+        return f"tables: patterns of {steps:,} steps, {TABLE_STEPS:,} at most together: use fewer"
+    return ""
 
 
 def _tables(given: Iterable[Obj]) -> tuple[TableSettings, ...]:

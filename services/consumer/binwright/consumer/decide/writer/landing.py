@@ -352,7 +352,8 @@ def apply_kafka_state(state: Landing, config: WriterConfig, facts: KafkaState, n
         if chains.same_topic(topic_id, state.chain.topic_ids.get(topic))
     }
     bounds = {p: bound for p, bound in facts.bounds.items() if p.topic in current}
-    # Of a topic that is gone no log can be exceeded: what was staged of it is true, and lands.
+    # Of a topic that is gone, or of which nothing is known now, no log can be exceeded: what was
+    # staged of it is true, and lands.
     state = replace(state, ends={p: end for p, (_, end) in bounds.items()})
     facts = replace(facts, topic_ids=current, bounds=bounds)
     state, refusals = _refuse_ranges_beyond_ends(state)
@@ -432,7 +433,7 @@ def _request_rereads(state: Landing, config: WriterConfig, facts: KafkaState, no
     behind = {
         p: known[p]
         for p, (_, end) in facts.bounds.items()
-        if p not in announced and known.get(p, end) < end
+        if p not in announced and known.get(p, end) < facts.readable.get(p, end)
     }
     # Behind and unchanged since the last check, and all that was announced until then is read; a
     # consumer that is only slow ignores the request.

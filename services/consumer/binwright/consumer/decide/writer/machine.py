@@ -214,8 +214,11 @@ def _apply_while_resolving(writer: Writer, phase: Resolving, outcome: Outcome, n
                 log = Log("table.contradicted", {"reason": reason}, fault=True)
                 return replace(writer, phase=Contradicted(reason)), (log,)
             return _begin(writer, phase.kafka, resolved, now)
-        case _:
-            return writer, ()  # no conclusive outcome: the request is repeated
+        case _:  # no conclusive outcome: the request is repeated
+            missing = phase.kafka is not None and bool(phase.kafka.unknown)
+            # Topics of which nothing was known may be known by now.
+            again = Resolving() if missing and isinstance(outcome, Unclear) else phase
+            return replace(writer, phase=again), ()
 
 
 def _later(kind: str) -> str:

@@ -129,11 +129,14 @@ class HistoryRead:
 class KafkaState:
     """The table's topics and the landing topic, by Kafka's metadata."""
 
-    topic_ids: Mapping[str, str | None]  # of the topics that exist
+    topic_ids: Mapping[str, str | None]  # of the topics that are known to exist
     bounds: Mapping[TopicPartition, tuple[int, int]]  # first retained offset, end offset
     landing_id: str | None
     landing_end: int | None = None  # of the table's partition of it; None: unknown
     leaderless: frozenset[TopicPartition] = frozenset()  # whose bounds are unknown
+    unknown: frozenset[str] = frozenset()  # topics of which nothing is known for now
+    readable: PartitionOffsets = field(default_factory=dict)
+    """Up to where there is something to read, if that is not the end: an open transaction."""
     group: PartitionOffsets = field(default_factory=dict)
     """The group's committed offsets, of `QueryKafka.begins_of`."""
 

@@ -1,0 +1,157 @@
+"""Fields of JSON that no column has are found, counted by name, or kept as they were written."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from binwright.consumer.decoding.json_blocks import BlockReader
+from binwright.consumer.decoding.json_records import RecordReader
+from binwright.consumer.decoding.json_values import ALONE, JsonDecoder
+from binwright.consumer.decoding.new_fields import (
+    LONGEST_NAME,
+    MOST_NAMES,
+    OTHER_NAMES,
+    CountedFields,
+    KeptFields,
+)
+from binwright.protocol.columns import REST, parse_columns
+
+COLUMNS = parse_columns(
+    "id BIGINT, s STRING, by STRUCT<name: STRING>, l ARRAY<STRUCT<n: INT, t: ARRAY<STRING>>>"
+)
+WITH_MAP = (*COLUMNS, *parse_columns("m MAP<STRING, STRUCT<x: INT>>"))
+KNOWN = {"id": 1, "s": "x", "by": {"name": "y"}, "l": [{"n": 1, "t": ["z"]}, None, {}]}
+
+
+def counted(value: bytes, columns: Any = WITH_MAP) -> dict[str, int]:
+    counts = Counter[str]()
+    JsonDecoder(columns, CountedFields(columns, counts)).decode(pa.array([value], pa.binary()))
+    return dict(counts)
+
+
+def kept(value: bytes) -> Any:
+    found = RecordReader(WITH_MAP, KeptFields(WITH_MAP)).read(value)
+    assert isinstance(found, dict)
+    return found.get(REST.name)
+
+
+@pytest.mark.parametrize(
+    ("value", "counts", "rest"),
+    [
+        (b"{}", {}, None),
+        (orjson.dumps(KNOWN), {}, None),
+        (b'{"new": null, "by": {"new": null}}', {}, None),
+        (b'{"a": 1, "id": 2}', {"a": 1}, '{"a":1}'),
+        (b'{"ID": 1}', {"ID": 1}, '{"ID":1}'),
+        (b'{"a": {"b": [1, null]}}', {"a": 1}, '{"a":{"b":[1,null]}}'),
+        (b'{"by": {"name": "x", "mail": "y"}}', {"by.mail": 1}, '{"by":{"mail":"y"}}'),
+        (
+            b'{"l": [{"n": 1}, {"p": 1.10}, null, {"p": 2, "q": 1e40}]}',
+            {"l[].p": 2, "l[].q": 1},
+            '{"l":[null,{"p":1.10},null,{"p":2,"q":1e40}]}',
+        ),
+        (b'{"m": {"k": {"x": 1}, "j": {"y": 1}, "i": null}}', {"m{}.y": 1}, '{"m":{"j":{"y":1}}}'),
+        (
+            b'{"big": 123456789012345678901234567890, "d": 0.10000000000000000000001, "z": -0.0}',
+            {"big": 1, "d": 1, "z": 1},
+            '{"big":123456789012345678901234567890,"d":0.10000000000000000000001,"z":-0.0}',
+        ),
+        (b'{"\\u0061": "\\u00e9\\ud83d\\ude00"}', {"a": 1}, '{"a":"é😀"}'),
+        (b'{"a\\nb": 1, "": 2}', {"a\\nb": 1, "": 1}, '{"a\\nb":1,"":2}'),
+    ],
+)
+def test_fields_without_a_column_are_counted_or_kept(
+    value: bytes, counts: dict[str, int], rest: str | None
+) -> None:
+    assert counted(value) == counts
+    assert kept(value) == rest
+
+
+def test_fields_of_bad_values_are_not_counted() -> None:
+    assert counted(b'{"id": "x", "new": 1}') == {}
+
+
+def test_a_name_may_be_that_of_what_it_lies_in() -> None:
+    counts = Counter[str]()
+    within = CountedFields(COLUMNS, counts, "_kafka_key")
+    JsonDecoder(COLUMNS, within).decode(pa.array([b'{"new": 1}'], pa.binary()))
+    assert counts == {"_kafka_key.new": 1}
+
+
+def test_what_is_counted_is_bounded_in_number_and_length() -> None:
+    names = {f"n{i}": i for i in range(10 * MOST_NAMES)}
+    counts = counted(orjson.dumps({"by": {"x" * 1_000_000: 1}, **names}))
+    assert len(counts) == MOST_NAMES + 1
+    assert counts[OTHER_NAMES] == 9 * MOST_NAMES + 1
+    assert max(map(len, counted(orjson.dumps({"by": {"x" * 1_000_000: 1}})))) == LONGEST_NAME
+    assert max(map(len, counted(orjson.dumps({"\u2028" * 1_000: 1})))) <= LONGEST_NAME
+
+
+def test_what_is_kept_and_nested_too_deep_is_bad() -> None:
+    value = b'{"a": ' + b"[" * 400 + b"]" * 400 + b"}"
+    rows, bad = JsonDecoder(COLUMNS, KeptFields(COLUMNS)).decode(pa.array([value], pa.binary()))
+    assert rows.to_pylist() == [None]
+    assert bad[0].as_py()["reason"].startswith("_rest needs a value nested less deep")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        orjson.dumps(KNOWN),
+        json.dumps(KNOWN | {"id": None}).encode(),
+        json.dumps(KNOWN | {"s": 'a ": b":null :c'}, indent=2).encode(),
+        json.dumps(KNOWN | {"s": ":c"}).encode(),
+        b'{"s" :"x", "id"\n: 7}',
+        b'{"new": null, "id":  null}',
+    ],
+)
+def test_a_block_without_new_fields_is_known_to_have_none(value: bytes) -> None:
+    """Else each value is parsed once more."""
+    assert BlockReader(COLUMNS).read(pa.array([value] * 3, pa.binary()))[1] is False
+    other = value.replace(b"{", b'{"new":1,', 1)
+    assert BlockReader(COLUMNS).read(pa.array([value, other], pa.binary()))[1] is True
+
+
+SCALARS = st.none() | st.integers(0, 9) | st.text('a":\\n ', max_size=5) | st.floats(0, 1)
+PARTS = st.fixed_dictionaries({}, optional={"name": st.text(max_size=3), "mail": SCALARS})
+ITEMS = st.fixed_dictionaries({}, optional={"n": st.integers(0, 9), "q": SCALARS})
+DOCUMENTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "id": st.none() | st.integers(0, 9),
+        "s": st.none() | st.text('a":\\n ', max_size=5),
+        "by": st.none() | PARTS,
+        "l": st.none() | st.lists(st.none() | ITEMS, max_size=3),
+        "new": SCALARS | PARTS | st.lists(SCALARS, max_size=2),
+    },
+)
+LAYOUTS = st.sampled_from([{}, {"separators": (",", ":")}, {"indent": 1}, {"ensure_ascii": False}])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(DOCUMENTS, LAYOUTS), max_size=5))
+def test_blocks_find_the_fields_that_the_strict_reader_finds(
+    some: list[tuple[dict[str, Any], dict[str, Any]]],
+) -> None:
+    values = [json.dumps(document, **layout).encode() for document, layout in some]
+    array: pa.BinaryArray = pa.array([*values, *[b"{}"] * 2 * ALONE], pa.binary())
+    strict, in_blocks = Counter[str](), Counter[str]()
+    reader = RecordReader(COLUMNS, CountedFields(COLUMNS, strict))
+    for value in values:
+        assert isinstance(reader.read(value), dict)
+    JsonDecoder(COLUMNS, CountedFields(COLUMNS, in_blocks)).decode(array)
+    assert in_blocks == strict
+
+    decoder, exact = JsonDecoder(COLUMNS, KeptFields(COLUMNS)), KeptFields(COLUMNS)
+    rows, bad = decoder.decode(array)
+    rows.validate(full=True)
+    assert bad.null_count == len(bad)
+    one_by_one = [RecordReader(COLUMNS, exact).read(value) for value in values]
+    expected = pa.array([*one_by_one, *[{}] * 2 * ALONE], rows.type)
+    assert rows.to_pylist() == expected.to_pylist()
