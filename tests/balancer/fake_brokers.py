@@ -184,11 +184,18 @@ class FakeBrokers:
 
     def _rate(self, partition: TopicPartition) -> float:
         """Return how fast a partition is copied, bytes/s: limited where topic and brokers are."""
-        default = self.configs_set.get(ConfigResource("broker", ""), {})
         listed = self.configs_set.get(ConfigResource("topic", partition.topic), {})
-        if FOLLOWER_LIST in listed and LEADER_RATE in default:
-            return float(default[LEADER_RATE])
-        return float(UNTHROTTLED)
+        if FOLLOWER_LIST not in listed:
+            return float(UNTHROTTLED)
+        # A value of a broker hides the default of all.
+        default = self.configs_set.get(ConfigResource("broker", ""), {}).get(LEADER_RATE)
+        limits = [
+            self.configs_set.get(ConfigResource("broker", str(broker)), {}).get(
+                LEADER_RATE, default
+            )
+            for broker in self.alive
+        ]
+        return min(UNTHROTTLED, *(float(limit) for limit in limits if limit is not None))
 
 
 class FakeProbe:

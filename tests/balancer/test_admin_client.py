@@ -10,8 +10,9 @@ from binwright.balancer.admin_client import (
     _by_topic,
     _check,
     _partitions,
+    _values,
 )
-from binwright.balancer.ports import PartitionState
+from binwright.balancer.ports import ConfigResource, PartitionState
 from binwright.protocol.errors import BrokerUnavailable, ReassignmentRefused
 from binwright.protocol.model import TopicPartition
 
@@ -38,6 +39,25 @@ def test_a_partition_without_a_leader_has_none() -> None:
 
 def test_a_topic_that_is_being_deleted_is_left_out() -> None:
     assert not dict(_partitions([(UNKNOWN_TOPIC, "orders", False, [])]))
+
+
+def test_values_of_a_broker_are_told_apart_by_who_set_them() -> None:
+    """A value of the default of all brokers is listed there, once."""
+    broker = ConfigResource("broker", "1")
+    entries = [
+        ("inherited", "3", False, 3, False, [("inherited", "3", 3), ("inherited", "4", 4)]),
+        ("own", "2", False, 2, False, [("own", "2", 2), ("own", "5", 5)]),
+        ("file", "4", True, 4, False, [("other.name", "9", 4), ("file", "4", 4)]),
+        ("usual", "5", False, 5, False, None),
+        ("empty", "", False, 2, False, []),
+    ]
+    assert _values(broker, entries) == {
+        broker: {"own": "2", "usual": "5"},
+        ConfigResource("broker", "1", is_static=True): {"inherited": "4", "file": "4"},
+    }
+    assert _values(broker, entries[:0]) == {broker: {}}
+    default = ConfigResource("broker", "")
+    assert _values(default, entries[:1]) == {default: {"inherited": "3"}}
 
 
 def test_an_error_that_passes_is_tried_again() -> None:

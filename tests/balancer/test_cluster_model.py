@@ -1,11 +1,18 @@
 """From what Kafka reports to the model that plans are made for."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import inf
 
 import pytest
 
-from binwright.balancer.cluster_model import Snapshot, WhatIf, cluster_model, known_limits
+from binwright.balancer.cluster_model import (
+    Snapshot,
+    WhatIf,
+    check_directories,
+    cluster_model,
+    known_limits,
+)
 from binwright.balancer.decide.forecast import forecast
 from binwright.balancer.decide.model import BrokerId, Cluster
 from binwright.balancer.description import BrokerCapacity, DescribedTopic, Description
@@ -55,6 +62,16 @@ def test_partitions_have_the_size_at_their_leader_and_their_rate() -> None:
         for each in model().partitions
     ]
     assert found == [(P0, 10, 100, [1, 2]), (P1, 5, 40, [2, 4])]
+
+
+def test_a_broker_that_lost_a_directory_is_named_unless_it_is_drained() -> None:
+    seen = snapshot()
+    check_directories(seen)
+    dead = Disk(1_000, 500, {P0: 100}, dead=("/data/b",))
+    lost = replace(seen, disks={**seen.disks, 2: dead})
+    with pytest.raises(PlacementError, match=r"/data/b of broker 2 is dead: it held .*orders-1"):
+        check_directories(lost)
+    check_directories(lost, [2])
 
 
 def test_the_topic_of_the_probe_is_left_out() -> None:

@@ -9,9 +9,16 @@ from structlog.testing import capture_logs
 from tests.balancer.fake_brokers import FakeBrokers, FakeProbe
 
 from binwright.balancer.decide.reassignment import ClusterObservation, CopyLimits, NextActions
-from binwright.balancer.decide.throttles import LEADER_RATE, Copy, Throttles
+from binwright.balancer.decide.throttles import (
+    ALL_BROKERS,
+    FOLLOWER_RATE,
+    LEADER_RATE,
+    Copy,
+    Throttles,
+)
 from binwright.balancer.executor import (
     FETCH_BACKOFF,
+    POLL_S,
     Executor,
     check,
     slow_followers,
@@ -110,6 +117,40 @@ async def test_a_throttle_that_a_broker_does_not_show_yet_is_removed() -> None:
     async with asyncio.timeout(DEADLINE_S):
         await take_back(fake)
     assert fake.throttled() == []
+
+
+async def test_lists_that_others_strip_are_set_again_at_the_next_look_and_told() -> None:
+    fake, orders = brokers(), ConfigResource("topic", "orders")
+    limited = fake.configs_set
+    with capture_logs() as logs:
+        running = asyncio.create_task(finish(fake))
+        await copying(fake)
+        await asyncio.sleep(1.2)
+        del limited[orders]
+        async with asyncio.timeout(5 * POLL_S):
+            while orders not in limited:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        await running
+    assert [one["topics"] for one in logs if one["event"] == "throttles.stripped"] == [("orders",)]
+    assert placement(fake) == AFTER
+
+
+@pytest.mark.parametrize("theirs", ["400", "900000"])
+async def test_a_limit_of_the_owner_stays_and_the_smaller_one_counts(theirs: str) -> None:
+    owners = {LEADER_RATE: theirs, FOLLOWER_RATE: theirs}
+    fake = brokers()
+    fake.configs_set[ALL_BROKERS] = dict(owners)
+    found = await check(fake, AFTER, replication_may_change=False)
+    assert len(found.foreign_limits()) == 1
+    began_s = asyncio.get_running_loop().time()
+    await finish(fake)
+    took_s = asyncio.get_running_loop().time() - began_s
+
+    assert fake.configs_set == {ALL_BROKERS: owners}
+    # Copies of 3,000 bytes, three after each other at least, at 400/s or at 1,617/s.
+    assert took_s >= 3 * 3_000 / min(int(theirs), 1_617)
+    assert await take_back(fake) == 0
+    assert fake.configs_set == {ALL_BROKERS: owners}
 
 
 async def test_a_run_that_is_stopped_takes_back_what_is_under_way() -> None:
@@ -212,7 +253,6 @@ async def test_unsafe_plans_are_refused_with_every_reason() -> None:
         await check(fake, {TopicPartition("orders", 0): (7,)}, replication_may_change=True)
     assert str(refused.value) == (
         "nothing is moved: broker 7 is down, or there is none of this number; "
-        "another tool throttles the replication of brokers: 1; "
         "orders-0: 1 replicas are fewer than min.insync.replicas (2)"
     )
     assert fake.calls == []

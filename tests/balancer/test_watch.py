@@ -71,6 +71,7 @@ async def test_an_uneven_cluster_is_proposed_once() -> None:
     assert proposed["event"] == "balance.proposed"
     assert proposed["partitions"]
     assert {each.name: each.value for each in watching.samples()} == {
+        "binwright_brokers_dead_log_directories": 0,
         "binwright_brokers_imbalance_ratio": 2.0,
         "binwright_brokers_proposed_bytes": proposed["bytes"],
     }
@@ -174,3 +175,19 @@ async def test_the_model_of_a_cluster_is_made_beside_the_loop() -> None:
     await proposals(watch(lambda: replace(snapshot(EVEN), rates=rates), plan), 10)
     assert rates.threads
     assert threading.main_thread() not in rates.threads
+
+
+@pytest.mark.looptime
+async def test_a_dead_directory_is_a_metric_and_the_reason_why_nothing_is_proposed() -> None:
+    seen = snapshot(UNEVEN)
+    disks = {**seen.disks, 1: replace(seen.disks[1], dead=("/data/b",), sizes={})}
+    lost = replace(seen, disks=disks, rates=snapshot(UNEVEN, 100.0).rates)
+    watching = watch(lambda: lost, plan)
+    (failed,) = await proposals(watching, 1)
+    assert (failed["event"], "/data/b" in str(failed["reason"])) == ("balance.failed", True)
+    metric = {
+        one.labels["broker"]: one.value
+        for one in watching.samples()
+        if one.name == "binwright_brokers_dead_log_directories"
+    }
+    assert metric == {"1": 1, "2": 0}

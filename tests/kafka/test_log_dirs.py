@@ -2,11 +2,18 @@
 
 import struct
 from io import BytesIO
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from binwright.kafka.log_dirs import DescribeLogDirs, disk_bytes, is_refused, sizes
+from binwright.kafka.log_dirs import (
+    DescribeLogDirs,
+    dead_directories,
+    disk_bytes,
+    is_refused,
+    sizes,
+)
 
 CLUSTER_AUTHORIZATION_FAILED = 31
 
@@ -91,3 +98,10 @@ def test_a_directory_that_failed_does_not_count() -> None:
 
 def test_older_brokers_return_no_disks() -> None:
     assert disk_bytes(decoded_response(3, [(0, 1, False)])) == (None, None)
+
+
+def test_directories_that_cannot_be_read_are_dead() -> None:
+    """Kafka's error 56: they are listed without partitions."""
+    seen = SimpleNamespace(log_dirs=[(56, "/data/b", []), (0, "/data/a", []), (56, "/a", [])])
+    assert dead_directories(seen) == ("/a", "/data/b")
+    assert dead_directories(SimpleNamespace(log_dirs=None)) == ()

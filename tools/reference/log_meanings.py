@@ -351,6 +351,9 @@ MEANINGS = CONTROL_MEANINGS | {
         "A topic is not selected any more; its partitions are stopped and its table stays."
     ),
     "topic.gone": "A topic was missing in three passes; its partitions are given up.",
+    "throttles.stripped": (
+        "Another operator changed lists of replicas that `apply` limits; they are set again."
+    ),
     "topic.missing": "A topic that is to be measured does not exist.",
     "topic.recreated": "A topic was deleted and created again; it is read from its beginning.",
     "topic.refused": "The consumer has no right to read a topic.",

@@ -139,6 +139,12 @@ def sizes(response: Any) -> dict[tuple[str, int], int]:
     }
 
 
+def dead_directories(response: Any) -> tuple[str, ...]:
+    """Return the directories that the broker cannot read any more, in order."""
+    directories = response.log_dirs or ()
+    return tuple(sorted(path for code, path, *_ in directories if code != NoError.errno))
+
+
 def disk_bytes(response: Any) -> tuple[int | None, int | None]:
     """Return (total, usable) bytes of a broker's disks; None where it does not return them.
 

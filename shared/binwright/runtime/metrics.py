@@ -50,6 +50,9 @@ METRICS: Mapping[str, Metric] = {
         (),
         "service",
     ),
+    "binwright_brokers_dead_log_directories": Metric(
+        "Log directories that a broker cannot read any more.", ("broker",), "brokers"
+    ),
     "binwright_brokers_imbalance_ratio": Metric(
         "Largest use of a resource of a broker, in units of the mean.",
         ("resource",),

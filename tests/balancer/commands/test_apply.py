@@ -1,5 +1,6 @@
 """What `apply` prints."""
 
+from dataclasses import replace
 from io import StringIO
 
 from binwright.balancer.commands.apply import ProgressLines, line
@@ -42,3 +43,17 @@ def test_a_line_is_printed_when_it_changes() -> None:
     for slow in (None, None, "slow"):
         lines.show(*decided(slow))
     assert len(console.export_text().splitlines()) == 2
+
+
+def test_throttles_that_another_operator_took_away_are_told() -> None:
+    moved, seen = decided()
+    assert "took our throttles off orders" in line(moved, replace(seen, stripped=("orders",)))
+
+
+def test_partitions_that_were_deleted_meanwhile_are_not_in_place() -> None:
+    lines = ProgressLines(Console(file=StringIO()))
+    moved, seen = decided()
+    steps = replace(moved.progress, steps={"done": 2}, copying=())
+    lines.show(replace(moved, progress=steps), seen)
+    assert lines.in_place(2) == "2 partitions are in place"
+    assert lines.in_place(6) == "2 partitions are in place, 4 were deleted meanwhile"

@@ -3,9 +3,9 @@
 import pytest
 
 from binwright.balancer.decide.reassignment import next_steps
-from binwright.balancer.decide.safety import LatencyGate, named, pauses, refusals
+from binwright.balancer.decide.safety import LatencyGate, dead_directories, named, pauses, refusals
 from binwright.balancer.decide.throttles import LEADER_LIST, LEADER_RATE, Copy, Throttles
-from binwright.balancer.ports import ClusterState, ConfigResource, Targets
+from binwright.balancer.ports import ClusterState, ConfigResource, Disk, Targets
 
 from .states import P0, P1, P2, P3, cluster, moving, placed
 
@@ -79,8 +79,30 @@ def test_what_a_killed_run_of_another_plan_has_under_way_is_refused_with_what_to
 def test_throttles_of_another_tool_are_refused() -> None:
     assert refusals({P0: (2, 1)}, SAFE, THEIRS, {}) == (
         "another tool throttles the replication of orders",
-        "another tool throttles the replication of brokers: all (default)",
     )
+
+
+def test_a_rate_without_lists_limits_nothing_and_refuses_nothing() -> None:
+    owners = Throttles.found(
+        {
+            ConfigResource("broker", ""): {LEADER_RATE: "40000000"},
+            ConfigResource("broker", "1", is_static=True): {LEADER_RATE: "40000000"},
+        }
+    )
+    assert refusals({P0: (2, 1)}, SAFE, owners, {}) == ()
+    assert list(pauses({P0: (2, 1)}, {P0: (2, 1)}, SAFE, owners, None)) == []
+
+
+def test_a_dead_directory_is_named_with_what_it_held() -> None:
+    disks = {
+        1: Disk(None, None, {P0: 10}),
+        2: Disk(None, None, {P1: 10}, dead=("/data/b",)),
+        3: Disk(None, None, {P1: 10}, dead=("/data/a",)),
+    }
+    assert list(dead_directories(SAFE, disks)) == [
+        (2, "log directory /data/b of broker 2 is dead: it held orders-0"),
+        (3, "log directory /data/a of broker 3 is dead"),
+    ]
 
 
 def test_replicas_that_are_not_in_sync_are_refused() -> None:

@@ -1,5 +1,7 @@
 """Throttles in configurations, and the marks by which ours are recognised."""
 
+from typing import Any
+
 import pytest
 
 from binwright.balancer.decide.throttles import (
@@ -13,7 +15,7 @@ from binwright.balancer.decide.throttles import (
     Throttles,
     marked_rate,
 )
-from binwright.balancer.ports import ConfigResource
+from binwright.balancer.ports import ConfigResource, Configs
 from binwright.protocol.model import TopicPartition
 
 from .states import P0, P1
@@ -72,7 +74,57 @@ def test_values_without_a_mark_are_of_another_tool() -> None:
     )
     assert found.ours == {}
     assert found.foreign_topics(["orders", "bills"]) == ["orders"]
-    assert found.foreign_brokers() == ["2"]
+    assert len(found.foreign_limits()) == 1
+
+
+STATIC = {
+    ConfigResource("broker", name, is_static=True): {LEADER_RATE: "4000617"} for name in ("1", "2")
+}
+
+
+def rates(theirs: Configs, ours: int = 5_000_000, brokers: tuple[int, ...] = (1, 2)) -> Any:
+    changes = Throttles.found(theirs, brokers).until(ours, [COPY])
+    return {each.name: values for each, values in changes.items() if each.kind == "broker"}
+
+
+def test_the_smaller_rate_of_ours_and_of_files_counts() -> None:
+    """Ours hides what a file has."""
+    both = {LEADER_RATE: "4000617", FOLLOWER_RATE: "5000617"}
+    assert rates(STATIC) == {"": both}
+    assert rates({**STATIC, ALL_BROKERS: both}) == {}, "it is found again beside ours"
+    assert rates(STATIC, 1_000) == {"": {LEADER_RATE: "1617", FOLLOWER_RATE: "1617"}}
+    odd = {ConfigResource("broker", "1", is_static=True): {LEADER_RATE: "4000500"}}
+    assert rates(odd)[""][LEADER_RATE] == "3999617"
+    assert (
+        rates({ConfigResource("broker", "1", is_static=True): {LEADER_RATE: "9"}})[""][LEADER_RATE]
+        == "617"
+    )
+
+
+def test_a_default_of_the_owner_stays_and_the_smaller_rate_counts() -> None:
+    default = {LEADER_RATE: "4000000", FOLLOWER_RATE: "9000000"}
+    own = {FOLLOWER_RATE: "5000617"}
+    assert rates({ALL_BROKERS: default}) == {"1": own, "2": own}
+    one = {ALL_BROKERS: default, ConfigResource("broker", "1"): {FOLLOWER_RATE: "8000000"}}
+    assert rates(one) == {"2": own}, "what the owner has set on a broker stays"
+    assert Throttles.found({ALL_BROKERS: default}).until(None, []) == {}
+
+
+def test_limits_of_others_are_named_with_their_values_and_where_they_are_set() -> None:
+    theirs = {**STATIC, ALL_BROKERS: {LEADER_RATE: "7", FOLLOWER_RATE: "8"}, ORDERS: OURS[ORDERS]}
+    assert sorted(Throttles.found(theirs).foreign_limits()) == [
+        f"in the files of brokers 1, 2: {LEADER_RATE} = 4000617",
+        f"the default of all brokers: {LEADER_RATE} = 7, {FOLLOWER_RATE} = 8",
+    ]
+
+
+def test_lists_that_are_read_later_take_the_place_of_those_before() -> None:
+    before = Throttles.found({**OURS, ConfigResource("topic", "bills"): {LEADER_LIST: "0:1"}})
+    assert before.with_lists({ORDERS: OURS[ORDERS]}).listed() == {"orders"}
+    later = before.with_lists({ORDERS: {LEADER_LIST: "0:1"}})
+    assert later.listed() == set()
+    assert later.foreign_topics(["orders", "bills"]) == ["bills", "orders"]
+    assert later.ours == {ALL_BROKERS: OURS[ALL_BROKERS]}
 
 
 def test_values_of_another_tool_are_not_removed() -> None:

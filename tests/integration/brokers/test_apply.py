@@ -1,12 +1,20 @@
 """`binwright brokers apply` and `cancel` on three real brokers under load."""
 
+import asyncio
 import signal
 from pathlib import Path
 
 import pytest
 
 from binwright.balancer.admin_client import AdminClient
-from binwright.balancer.ports import Replicas
+from binwright.balancer.decide.throttles import (
+    ALL_BROKERS,
+    FOLLOWER_LIST,
+    FOLLOWER_RATE,
+    LEADER_LIST,
+    LEADER_RATE,
+)
+from binwright.balancer.ports import ConfigResource, Replicas
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings import KafkaSettings
 
@@ -84,8 +92,48 @@ async def test_what_a_killed_run_left_is_cancelled_without_its_plan(
     running.kill()
     await finished(running)
     code, out, _ = await run(kafka, "cancel")
-    assert (code, "taken back; no throttle is left" in out) == (0, True)
+    assert (code, "taken back; no throttle of ours is left" in out) == (0, True)
     assert (await admin.state()).reassignments == {}
+    assert not (await throttles(admin)).ours
+
+
+async def test_a_limit_of_the_owner_refuses_nothing_and_stays(
+    kafka: KafkaSettings, admin: AdminClient, tmp_path: Path
+) -> None:
+    targets = await uneven(kafka, "limited", MB)
+    plan = write_plan(tmp_path / "plan.json", targets)
+    owners = {LEADER_RATE: "40000000", FOLLOWER_RATE: "40000000"}
+    await admin.set_configs({ALL_BROKERS: owners})
+    try:
+        code, out, errors = await run(kafka, "apply", str(plan), "--no-probe")
+        assert code == 0, out + errors
+        assert f"the default of all brokers: {LEADER_RATE} = 40000000" in out
+        assert placement(await admin.state(), "limited") == targets
+        left = await throttles(admin)
+        assert (left.ours, left.foreign) == ({}, {ALL_BROKERS: owners}), "listed once"
+        _, out, _ = await run(kafka, "cancel")
+        assert "no throttle of ours is left" in out
+        assert "40000000" in out
+    finally:
+        await admin.set_configs({ALL_BROKERS: dict.fromkeys(owners)})
+
+
+async def test_lists_that_another_operator_strips_are_set_again(
+    kafka: KafkaSettings, admin: AdminClient, tmp_path: Path
+) -> None:
+    targets = await uneven(kafka, "stripped", 3 * MB)
+    plan = write_plan(tmp_path / "plan.json", targets)
+    running = await command(kafka, "apply", str(plan), "--throttle", "200000", "--no-probe")
+    await until(admin, lambda state: bool(state.reassignments))
+    topic = ConfigResource("topic", "stripped")
+    async with asyncio.timeout(60):
+        await asyncio.sleep(3)  # the run has looked at its lists
+        await admin.set_configs({topic: {LEADER_LIST: None, FOLLOWER_LIST: None}})
+        while topic not in (await throttles(admin)).ours:  # noqa: ASYNC110
+            await asyncio.sleep(0.2)
+    running.send_signal(signal.SIGINT)
+    _, out, _ = await finished(running)
+    assert "another operator took our throttles off stripped" in out
     assert not (await throttles(admin)).ours
 
 

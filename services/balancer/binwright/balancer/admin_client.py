@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -27,7 +28,13 @@ from binwright.balancer.ports import (
 )
 from binwright.kafka.client import NO_LEADER, ClusterClient
 from binwright.kafka.frames import VersionedRequest, version
-from binwright.kafka.log_dirs import DescribeLogDirs, disk_bytes, is_refused, sizes
+from binwright.kafka.log_dirs import (
+    DescribeLogDirs,
+    dead_directories,
+    disk_bytes,
+    is_refused,
+    sizes,
+)
 from binwright.protocol.errors import BrokerUnavailable, ReassignmentRefused
 from binwright.protocol.model import TopicPartition
 
@@ -57,6 +64,8 @@ REQUEST_S = 30.0
 """How long a broker may work on a request before it returns."""
 BATCH = 1_000
 """Topics or partitions in one request; Kafka appends at most 10,000 metadata records at once."""
+DYNAMIC_DEFAULT, STATIC = 3, 4
+"""Sources of a broker's value: the default of all brokers, and its own file."""
 PREFERRED_LEADER_NOT_AVAILABLE, ELECTION_NOT_NEEDED, NO_REASSIGNMENT = 80, 84, 85
 """Error codes that aiokafka has no names for."""
 _TYPES: Mapping[ConfigKind, int] = {"topic": 2, "broker": 4}
@@ -172,7 +181,8 @@ class AdminClient(ClusterClient):
                 "grant DESCRIBE on the cluster"
             )
         total, usable = disk_bytes(answer)
-        return Disk(total, usable, {TopicPartition(*key): n for key, n in sizes(answer).items()})
+        held = {TopicPartition(*key): size for key, size in sizes(answer).items()}
+        return Disk(total, usable, held, dead_directories(answer))
 
     async def configs(
         self, resources: Collection[ConfigResource], names: Collection[str]
@@ -198,13 +208,13 @@ class AdminClient(ClusterClient):
         self, broker: int | None, resources: Sequence[ConfigResource], names: Collection[str]
     ) -> dict[ConfigResource, Mapping[str, str]]:
         wanted = [(_TYPES[each.kind], each.name, sorted(names)) for each in resources]
-        request = DescribeConfigsRequest(wanted)
+        request = DescribeConfigsRequest(wanted, include_synonyms=True)
         answer = await self._send_to(broker, request)
-        return {
-            ConfigResource(_KINDS[kind], name): {key: value for key, value, *_ in entries if value}
-            for code, _, kind, name, entries in answer.resources
-            if for_code(code) is NoError
-        }
+        configs: dict[ConfigResource, Mapping[str, str]] = {}
+        for code, _, kind, name, entries in answer.resources:
+            if for_code(code) is NoError:
+                configs |= _values(ConfigResource(_KINDS[kind], name), entries)
+        return configs
 
     async def set_configs(self, changes: ConfigChanges) -> None:
         """See `Brokers`."""
@@ -251,6 +261,22 @@ class AdminClient(ClusterClient):
                 for number, code, message in rows:
                     if code not in (PREFERRED_LEADER_NOT_AVAILABLE, ELECTION_NOT_NEEDED):
                         _check(f"elect {TopicPartition(topic, number)}", code, message)
+
+
+def _values(resource: ConfigResource, entries: Iterable[Any]) -> Configs:
+    """Return the values of a resource by who set them; see `Brokers.configs`."""
+    if resource.kind == "topic" or not resource.name:
+        return {resource: {key: value for key, value, *_ in entries if value}}
+    own: dict[str, str] = {}
+    static: dict[str, str] = {}
+    for key, value, _, source, _, synonyms, *_ in entries:
+        if value and source not in (DYNAMIC_DEFAULT, STATIC):
+            own[key] = value
+        for name, each, of in synonyms or ():  # it is among them itself
+            if name == key and of == STATIC and each:
+                static[key] = each
+    found = {resource: own}
+    return {**found, replace(resource, is_static=True): static} if static else found
 
 
 def _partitions(topics: Iterable[Any]) -> Iterator[tuple[TopicPartition, PartitionState]]:

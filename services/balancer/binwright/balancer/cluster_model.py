@@ -22,6 +22,7 @@ from binwright.balancer.decide.model import (
     Topic,
 )
 from binwright.balancer.decide.rate_history import RateHistory, busy_rate, kept_rate
+from binwright.balancer.decide.safety import dead_directories
 from binwright.balancer.description import Description
 from binwright.balancer.ports import ClusterState, ConfigResource, Configs, Disk
 from binwright.protocol.errors import PlacementError
@@ -84,6 +85,16 @@ def cluster_model(seen: Snapshot, wanted: Description, changes: WhatIf | None = 
         cpu=CpuCosts(wanted.cpu_s_per_byte_in, wanted.cpu_s_per_byte_out),
     )
     return cluster if what_if.growth == 1 else cluster.grown(what_if.growth)
+
+
+def check_directories(seen: Snapshot, drained: Collection[int] = ()) -> None:
+    """Raise `PlacementError` if a broker that is to keep replicas has lost a log directory."""
+    dead = dead_directories(seen.state, seen.disks)
+    if reasons := [text for broker, text in dead if broker not in drained]:
+        raise PlacementError(
+            f"{'; '.join(reasons)}. Repair it and restart the broker, or move what it held to "
+            "others: binwright brokers drain"
+        )
 
 
 def _check_names(seen: Snapshot, wanted: Description, changes: WhatIf) -> None:

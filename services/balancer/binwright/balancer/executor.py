@@ -8,7 +8,6 @@ from typing import Any, Protocol
 import structlog
 
 from binwright.balancer.decide.reassignment import (
-    Cancellation,
     ClusterObservation,
     CopyLimits,
     NextActions,
@@ -16,7 +15,7 @@ from binwright.balancer.decide.reassignment import (
     decide,
 )
 from binwright.balancer.decide.safety import LatencyGate, refusals
-from binwright.balancer.decide.throttles import ALL_BROKERS, NAMES, Throttles
+from binwright.balancer.decide.throttles import ALL_BROKERS, LISTS, NAMES, Throttles
 from binwright.balancer.ports import (
     Brokers,
     ClusterState,
@@ -54,11 +53,11 @@ async def read_throttles(brokers: Brokers, cluster: ClusterState) -> Throttles:
         *(ConfigResource("broker", str(broker)) for broker in cluster.racks),
         *(ConfigResource("topic", topic) for topic in topics),
     }
-    return Throttles.found(await brokers.configs(resources, NAMES))
+    return Throttles.found(await brokers.configs(resources, NAMES), cluster.racks)
 
 
-async def check(brokers: Brokers, targets: Targets, *, replication_may_change: bool) -> None:
-    """Raise `PlacementError` with every reason not to carry out a plan."""
+async def check(brokers: Brokers, targets: Targets, *, replication_may_change: bool) -> Throttles:
+    """Return the throttles there are; raise `PlacementError` with every reason not to move."""
     cluster = await brokers.state()
     topics = {ConfigResource("topic", partition.topic) for partition in targets}
     configs = await brokers.configs(topics, [MIN_IN_SYNC])
@@ -68,6 +67,7 @@ async def check(brokers: Brokers, targets: Targets, *, replication_may_change: b
         targets, cluster, throttles, least, replication_may_change=replication_may_change
     ):
         raise PlacementError("nothing is moved: " + "; ".join(found))
+    return throttles
 
 
 async def slow_followers(brokers: Brokers) -> list[int]:
@@ -84,29 +84,43 @@ async def slow_followers(brokers: Brokers) -> list[int]:
 
 @dataclass(slots=True)
 class _Observer:
-    """Looks at a cluster: at metadata each time, at disks and throttles every `RELOAD_S`."""
+    """Looks at a cluster: at disks and all throttles every `RELOAD_S`, at the rest each time.
+
+    Our lists of what is being copied are read each time: another operator may strip them.
+    """
 
     brokers: Brokers
     with_disks: bool
     _disks: Mapping[int, Disk] = field(default_factory=dict)
     _throttles: Throttles | None = None
+    _listed: frozenset[str] = frozenset()  # topics whose lists of ours were seen
     _read_at: float = 0.0
 
     async def observe(
         self, slow: str | None = None, spent: int = 0, *, reload: bool = False
     ) -> ClusterObservation:
         """Return what the cluster reports."""
-        cluster = await self.brokers.state()
-        if reload or self._throttles is None or loop_s() >= self._read_at + RELOAD_S:
-            self._throttles = await read_throttles(self.brokers, cluster)
+        cluster, before = await self.brokers.state(), self._throttles
+        if reload or before is None or loop_s() >= self._read_at + RELOAD_S:
+            throttles = await read_throttles(self.brokers, cluster)
             self._disks = await self.brokers.disks() if self.with_disks else {}
             self._read_at = loop_s()
-        return ClusterObservation(cluster, self._throttles, self._disks, slow, spent)
+        else:
+            listed = {ConfigResource("topic", topic) for topic in before.listed()}
+            found = await self.brokers.configs(listed, LISTS) if listed else {}
+            throttles = before.with_lists(found)
+        if stripped := tuple(sorted(self._listed - throttles.listed())):
+            log.warning("throttles.stripped", topics=stripped)
+        self._listed, self._throttles = throttles.listed(), throttles
+        return ClusterObservation(cluster, throttles, self._disks, slow, spent, stripped)
 
     async def change(self, changes: ConfigChanges) -> None:
         """Change throttles; read them again next time."""
         if changes:
             self._throttles = None  # also if it fails: part of them may be set
+            self._listed -= {
+                each.name for each, values in changes.items() if None in values.values()
+            }
             await self.brokers.set_configs(changes)
 
 
@@ -286,15 +300,10 @@ async def take_back(
                 return len(cancelled)
             seen_finished = found.finished  # a broker shows a change later than it confirms it
             cancelled |= {*found.cancel}
-            await _carry_out(brokers, found)
+            if found.cancel:
+                await brokers.reassign(dict.fromkeys(found.cancel))
+            await observer.change(found.throttles)
             await asyncio.sleep(poll_s if found.cancel or found.finished else 0)
         except BrokerUnavailable as exc:
             log.warning("reassignment.failed", reason=str(exc))
             await asyncio.sleep(pause.next())
-
-
-async def _carry_out(brokers: Brokers, found: Cancellation) -> None:
-    if found.cancel:
-        await brokers.reassign(dict.fromkeys(found.cancel))
-    if found.throttles:
-        await brokers.set_configs(found.throttles)

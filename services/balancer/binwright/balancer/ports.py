@@ -57,6 +57,7 @@ class Disk:
     total_bytes: int | None  # None: the broker is too old to return it
     usable_bytes: int | None
     sizes: Mapping[TopicPartition, int]  # bytes of each replica on it
+    dead: tuple[str, ...] = ()  # directories that cannot be read: what they held is missing
 
 
 ConfigKind = Literal["topic", "broker"]
@@ -68,6 +69,7 @@ class ConfigResource:
 
     kind: ConfigKind
     name: str
+    is_static: bool = False  # of a broker: from its own file, which only a restart changes
 
 
 Configs = Mapping[ConfigResource, Mapping[str, str]]
@@ -90,8 +92,9 @@ class Brokers(Protocol):
     ) -> Configs:
         """Return the values of these names, as far as they are set or have a default.
 
-        A broker other than "" is asked itself, and returns no dynamic default of all brokers. One
-        that is down is left out, as is a topic that does not exist.
+        A broker other than "" is asked itself, and returns no dynamic default of all brokers; what
+        its file has is of a resource of its own, also where another value hides it. One that is
+        down is left out, as is a topic that does not exist.
         """
 
     async def set_configs(self, changes: ConfigChanges) -> None:

@@ -7,7 +7,12 @@ from typing import Protocol
 
 import structlog
 
-from binwright.balancer.cluster_model import Snapshot, cluster_model, known_limits
+from binwright.balancer.cluster_model import (
+    Snapshot,
+    check_directories,
+    cluster_model,
+    known_limits,
+)
 from binwright.balancer.decide.forecast import topic_trends
 from binwright.balancer.decide.loads import Imbalance
 from binwright.balancer.decide.model import Cluster
@@ -98,6 +103,7 @@ class BrokerWatch:
         self._read, self._plan, self._wanted = read, plan, wanted
         self._thresholds, self._interval_s, self._reaction = thresholds, interval_s, reaction
         self._imbalance: tuple[Imbalance, ...] = ()
+        self._dead: dict[int, int] = {}  # broker -> its log directories that are dead
         self._fault = ""  # logged
 
     async def run(self) -> None:
@@ -130,6 +136,7 @@ class BrokerWatch:
         cluster, crossed = await asyncio.to_thread(self._evaluated, seen)
 
         async def find_plan(model: Cluster) -> PlacementPlan:
+            check_directories(seen)
             found = await asyncio.to_thread(self._plan, model, Balance())
             if isinstance(found, Infeasible):
                 raise PlacementError("; ".join(map(str, found.conflicts)))
@@ -140,6 +147,7 @@ class BrokerWatch:
     def _evaluated(self, seen: Snapshot) -> tuple[Cluster, tuple[Crossing, ...]]:
         """Return the model of a cluster, and the thresholds that it crosses."""
         cluster = cluster_model(seen, self._wanted)
+        self._dead = {broker: len(disk.dead) for broker, disk in seen.disks.items()}
         self._imbalance = imbalances(cluster, self._thresholds)
         limits = known_limits(cluster, seen, self._wanted)
         trends = topic_trends(seen.history.topics(), HOUR_S)
@@ -150,6 +158,8 @@ class BrokerWatch:
         for each in self._imbalance:
             labels = {"resource": each.resource}
             yield Sample("binwright_brokers_imbalance_ratio", each.factor, labels)
+        for broker, number in sorted(self._dead.items()):
+            yield Sample("binwright_brokers_dead_log_directories", number, {"broker": str(broker)})
         yield from self._reaction.samples()
 
 

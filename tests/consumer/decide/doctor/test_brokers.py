@@ -10,6 +10,7 @@ from binwright.consumer.decide.doctor.brokers import (
     advertised,
     apis,
     certificate,
+    log_directories,
     readable_password,
     servers,
 )
@@ -92,3 +93,8 @@ def test_a_password_that_all_may_read_is_a_warning() -> None:
     found = readable_password("binwright.toml")
     assert (found.check, found.status) == ("password in binwright.toml", "warning")
     assert "sasl_password_file" in found.do
+
+
+def test_a_dead_log_directory_is_a_fault_of_its_broker() -> None:
+    (found,) = log_directories({2: ("/data/b",)})
+    assert (found.check, found.status, "/data/b" in found.what) == ("broker 2", "fault", True)

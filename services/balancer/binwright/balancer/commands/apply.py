@@ -13,6 +13,7 @@ from binwright.balancer.executor import (
     FETCH_BACKOFF,
     Executor,
     check,
+    read_throttles,
     slow_followers,
     take_back,
 )
@@ -76,7 +77,7 @@ def apply(
 ) -> None:
     """Carry out a plan in small steps; start it again to continue one that was killed.
 
-    Ctrl-C takes back what is being copied; what is in place stays. No throttle is left.
+    Ctrl-C takes back what is being copied; what is in place stays. No throttle of ours is left.
     """
     settings, targets = (
         program_settings_at(BalancerProgramSettings, bootstrap_servers),
@@ -94,7 +95,9 @@ def apply(
 
     async def work() -> None:
         async with AdminClient(settings.kafka) as brokers:
-            await check(brokers, targets, replication_may_change=allow_replication_change)
+            found = await check(brokers, targets, replication_may_change=allow_replication_change)
+            for text in found.foreign_limits():
+                console.print(f"a limit that is not ours counts as well: {text}", highlight=False)
             if dry_run:
                 console.print(f"{len(targets)} partitions; the plan is safe, and nothing is moved")
                 return
@@ -104,9 +107,10 @@ def apply(
                     "may pause for seconds while leaders move; 100 is better"
                 )
             lines = ProgressLines(console)
-            async with producer_probe(settings.kafka, targets, wanted=probe) as found:
-                await Executor(brokers, targets, limits, probe=found, on_decision=lines.show).run()
-            console.print(f"{len(targets)} partitions are in place; no throttle is left")
+            async with producer_probe(settings.kafka, targets, wanted=probe) as measured:
+                run = Executor(brokers, targets, limits, probe=measured, on_decision=lines.show)
+                await run.run()
+            console.print(f"{lines.in_place(len(targets))}; no throttle of ours is left")
 
     run_for_result(work)  # stopped by a signal it is no success
 
@@ -130,7 +134,10 @@ def cancel(
     async def work() -> None:
         async with AdminClient(settings.kafka) as brokers:
             count = await take_back(brokers, targets)
-        console.print(f"{count} reassignments taken back; no throttle is left")
+            left = await read_throttles(brokers, await brokers.state())
+        console.print(f"{count} reassignments taken back; no throttle of ours is left")
+        for text in left.foreign_limits():
+            console.print(f"a limit that is not ours stays: {text}", highlight=False)
 
     run_for_result(work)  # stopped by a signal it is no success
 
@@ -141,9 +148,17 @@ class ProgressLines:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._last = ""
+        self._done = 0
+
+    def in_place(self, planned: int) -> str:
+        """Return how many partitions of a plan are in place at the end, and how many are gone."""
+        gone = planned - self._done
+        deleted = f", {gone} were deleted meanwhile" if gone else ""
+        return f"{self._done} partitions are in place{deleted}"
 
     def show(self, decided: NextActions, seen: ClusterObservation) -> None:
         """Print a line, unless it is the last one again."""
+        self._done = decided.progress.done
         text = line(decided, seen)
         if text != self._last:
             self._console.print(text, markup=False, highlight=False)
@@ -159,6 +174,11 @@ def line(decided: NextActions, seen: ClusterObservation) -> str:
         parts.append(f"{len(progress.copying)} being copied: {first}")
     if decided.elect:
         parts.append(f"{len(decided.elect)} leaders move")
+    if seen.stripped:
+        parts.append(
+            "another operator took our throttles off "
+            f"{', '.join(seen.stripped)}: what is copied is limited again"
+        )
     if decided.pauses:
         parts.append(f"paused: {'; '.join(decided.pauses)}")
     return "; ".join(parts)

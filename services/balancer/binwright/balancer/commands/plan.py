@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from binwright.balancer import plan_file
-from binwright.balancer.cluster_model import WhatIf, cluster_model
+from binwright.balancer.cluster_model import WhatIf, check_directories, cluster_model
 from binwright.balancer.commands.pages import infeasible_text, plan_page
 from binwright.balancer.commands.planning import Planning, unmeasured_text, with_planning
 from binwright.balancer.decide.model import Cluster
@@ -75,6 +75,7 @@ def numbers(text: str) -> tuple[int, ...]:
 def _planned(planning: Planning, goal: Goal, changes: WhatIf) -> tuple[Cluster, PlanOutcome]:
     """Return the cluster and the plan; warn of what is not measured."""
     seen, wanted = planning.read()
+    check_directories(seen, changes.drained)
     cluster = cluster_model(seen, wanted, changes)
     if warning := unmeasured_text(seen, cluster):
         Console(stderr=True, soft_wrap=True).print(warning)

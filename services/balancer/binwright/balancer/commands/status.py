@@ -19,7 +19,7 @@ from binwright.balancer.commands.planning import (
 from binwright.balancer.decide.loads import broker_loads, imbalance
 from binwright.balancer.decide.model import Cluster, current
 from binwright.balancer.decide.proposals import BrokerPlan, BrokerPlans
-from binwright.balancer.decide.safety import named, under_replicated
+from binwright.balancer.decide.safety import dead_directories, named, under_replicated
 from binwright.balancer.decide.throttles import Throttles
 from binwright.balancer.executor import read_throttles
 from binwright.balancer.plan_topic import PlanTopic
@@ -72,6 +72,8 @@ def lines(cluster: Cluster, seen: Snapshot, throttles: Throttles) -> Iterator[st
         yield f"{each.resource}: broker {each.broker} has {each.factor:.2f} of the mean"
     if warning := unmeasured_text(seen, cluster):
         yield warning
+    for _, text in dead_directories(seen.state, seen.disks):
+        yield text
     if behind := list(under_replicated({}, seen.state)):
         yield f"{len(behind)} partitions are not in sync: {named(behind)}"
     for partition, under_way in sorted(seen.state.reassignments.items()):
@@ -81,9 +83,10 @@ def lines(cluster: Cluster, seen: Snapshot, throttles: Throttles) -> Iterator[st
             f"throttles of `apply` on {len(throttles.ours)} topics and brokers: one runs, or was "
             "killed (continue it, or `binwright brokers cancel`)"
         )
-    if throttles.foreign:
-        places = ", ".join(f"{each.kind} {each.name or 'default'}" for each in throttles.foreign)
-        yield f"throttles of another tool: {places}"
+    if lists := [each.name for each in throttles.foreign if each.kind == "topic"]:
+        yield f"throttles of another tool on topics: {', '.join(lists)}"
+    for text in throttles.foreign_limits():
+        yield f"a limit on replication that is not ours: {text}"
 
 
 def plan_lines(proposals: BrokerPlans) -> Iterator[str]:
@@ -113,6 +116,7 @@ def _json(
                 "state": each.state,
                 "replicas": loads[each.id].replicas,
                 "leaders": loads[each.id].leaders,
+                "dead_directories": list(disk.dead if (disk := seen.disks.get(each.id)) else ()),
                 **loads[each.id].amounts._asdict(),
             }
             for each in cluster.brokers
@@ -138,5 +142,6 @@ def _json(
         "throttles": {
             "ours": [f"{each.kind} {each.name}" for each in throttles.ours],
             "foreign": [f"{each.kind} {each.name}" for each in throttles.foreign],
+            "limits": throttles.foreign_limits(),
         },
     }

@@ -101,6 +101,7 @@ class ClusterObservation:
     disks: Mapping[int, Disk] = field(default_factory=dict)
     slow: str | None = None  # why producers wait; None: they do not
     last_hour_bytes: int = 0  # that started to be copied
+    stripped: tuple[str, ...] = ()  # topics whose lists of ours another operator has taken away
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from itertools import islice
 from statistics import median
 
 from binwright.balancer.decide.throttles import Throttles
-from binwright.balancer.ports import ClusterState, PartitionState, Replicas, Targets
+from binwright.balancer.ports import ClusterState, Disk, PartitionState, Replicas, Targets
 from binwright.protocol.model import TopicPartition
 
 SHOWN = 3
@@ -89,14 +89,24 @@ def _foreign(targets: Targets, cluster: ClusterState, throttles: Throttles) -> I
         yield f"another tool reassigns: {named(theirs)}"
     if topics := throttles.foreign_topics({partition.topic for partition in targets}):
         yield f"another tool throttles the replication of {', '.join(topics)}"
-    if brokers := throttles.foreign_brokers():
-        which = ", ".join(broker or "all (default)" for broker in brokers)
-        yield f"another tool throttles the replication of brokers: {which}"
 
 
 def _behind(targets: Targets, cluster: ClusterState) -> Iterator[str]:
     if behind := list(under_replicated(targets, cluster)):
         yield f"replicas are not in sync: {named(behind)}; repair them first"
+
+
+def dead_directories(cluster: ClusterState, disks: Mapping[int, Disk]) -> Iterator[tuple[int, str]]:
+    """Yield brokers with a log directory that cannot be read any more, and what is lost there."""
+    for broker, disk in sorted(disks.items()):
+        if disk.dead:
+            lost = [
+                partition
+                for partition, state in sorted(cluster.partitions.items())
+                if broker in state.replicas and partition not in disk.sizes
+            ]
+            held = f": it held {named(lost)}" if lost else ""
+            yield broker, f"log directory {', '.join(disk.dead)} of broker {broker} is dead{held}"
 
 
 def under_replicated(targets: Targets, cluster: ClusterState) -> Iterator[TopicPartition]:

@@ -7,7 +7,11 @@ on each broker.) The lists name what is under way, so that what a killed run lef
 in the cluster alone.
 
 Marks: a rate of ours ends in `RATE_MARK`; a list of ours begins with `LIST_MARK`, which is a
-partition and a broker that no cluster has. What has no mark was set by another tool and stays.
+partition and a broker that no cluster has. What has no mark was set by another tool, or by the
+cluster's owner, and stays. A rate of theirs limits what our lists name as well, so that the smaller
+one counts: beside a default of theirs, ours is set on each broker if it is smaller; ours hides what
+brokers have in their files, so it is never above that. A value that they set on a single broker
+counts there.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -45,18 +49,36 @@ class Throttles:
 
     ours: Configs = field(default_factory=dict)
     foreign: Configs = field(default_factory=dict)
+    brokers: tuple[int, ...] = ()  # that are alive
 
     @classmethod
-    def found(cls, configs: Configs) -> "Throttles":
+    def found(cls, configs: Configs, brokers: Iterable[int] = ()) -> "Throttles":
         """Sort the values of `NAMES` by who set them."""
         ours: dict[ConfigResource, dict[str, str]] = {}
         foreign: dict[ConfigResource, dict[str, str]] = {}
         for resource, values in sorted(configs.items(), key=lambda item: item[0]):
             for name, value in sorted(values.items()):
                 if name in NAMES and value:
-                    side = ours if _is_ours(name, value) else foreign
+                    is_ours = not resource.is_static and _is_ours(name, value)
+                    side = ours if is_ours else foreign
                     side.setdefault(resource, {})[name] = value
-        return cls(ours, foreign)
+        return cls(ours, foreign, tuple(sorted(brokers)))
+
+    def with_lists(self, configs: Configs) -> "Throttles":
+        """Return these with lists of topics that were read later."""
+        later, topics = Throttles.found(configs), configs.keys()
+        return Throttles(
+            {**{each: v for each, v in self.ours.items() if each not in topics}, **later.ours},
+            {
+                **{each: v for each, v in self.foreign.items() if each not in topics},
+                **later.foreign,
+            },
+            self.brokers,
+        )
+
+    def listed(self) -> frozenset[str]:
+        """Return the topics that have lists of ours."""
+        return frozenset(each.name for each in self.ours if each.kind == "topic")
 
     def partitions(self) -> frozenset[TopicPartition]:
         """Return the partitions that our lists name: what we had under way."""
@@ -71,9 +93,21 @@ class Throttles:
         """Return which of these topics have lists of another tool."""
         return sorted({each.name for each in self.foreign if each.kind == "topic"} & {*names})
 
-    def foreign_brokers(self) -> list[str]:
-        """Return which brokers have rates of another tool; "" is the default of all."""
-        return sorted(each.name for each in self.foreign if each.kind == "broker")
+    def foreign_limits(self) -> list[str]:
+        """Return the rates that are not ours: where they are set, on which brokers, their values.
+
+        They limit nothing without lists, and limit what our lists name.
+        """
+        groups: dict[tuple[str, str], list[str]] = {}
+        for resource, values in self.foreign.items():
+            if rates := ", ".join(f"{name} = {values[name]}" for name in RATES if name in values):
+                source = "set on brokers" if resource.name else "the default of all brokers"
+                source = "in the files of brokers" if resource.is_static else source
+                groups.setdefault((source, rates), []).append(resource.name)
+        return [
+            f"{source} {', '.join(names)}".rstrip() + f": {rates}"
+            for (source, rates), names in groups.items()
+        ]
 
     def until(self, rate: int | None, copies: Iterable[Copy]) -> ConfigChanges:
         """Return the changes after which these copies are limited to `rate`, and nothing else.
@@ -82,12 +116,32 @@ class Throttles:
             rate: Bytes/s of each broker, in and out; None: unlimited, the lists are set alone.
             copies: What is under way and what is to start; none: all of ours is removed.
         """
-        wanted = _wanted(rate, sorted(copies, key=lambda copy: copy.partition))
+        under_way = sorted(copies, key=lambda copy: copy.partition)
+        wanted: dict[ConfigResource, dict[str, str]] = _lists(under_way)
+        if under_way and rate is not None:
+            for name in RATES:
+                for resource, limit in self._limits(name, marked_rate(rate)):
+                    wanted.setdefault(resource, {})[name] = str(limit)
         resources = sorted({*self.ours, *wanted})
         changes = {
             each: _changed(self.ours.get(each, {}), wanted.get(each, {})) for each in resources
         }
         return {resource: values for resource, values in changes.items() if values}
+
+    def _limits(self, name: str, limit: int) -> Iterator[tuple[ConfigResource, int]]:
+        """Yield where a rate of ours is to be, so that the smaller of ours and theirs counts."""
+        theirs = {
+            each: int(values[name])
+            for each, values in self.foreign.items()
+            if each.kind == "broker" and values.get(name, "").isdigit()
+        }
+        if (default := theirs.get(ALL_BROKERS)) is None:
+            static = min((rate for each, rate in theirs.items() if each.is_static), default=limit)
+            yield ALL_BROKERS, limit if limit <= static else _marked_below(static)
+        elif default > limit:
+            for broker in self.brokers:
+                if (each := ConfigResource("broker", str(broker))) not in theirs:
+                    yield each, limit
 
 
 def marked_rate(rate: int) -> int:
@@ -96,16 +150,20 @@ def marked_rate(rate: int) -> int:
     return rounded if rounded >= rate else rounded + RATE_UNIT
 
 
+def _marked_below(rate: int) -> int:
+    """Return the largest rate with our mark that is not above a rate, or the smallest there is."""
+    rounded = rate - rate % RATE_UNIT + RATE_MARK
+    return max(RATE_MARK, rounded if rounded <= rate else rounded - RATE_UNIT)
+
+
 def _is_ours(name: str, value: str) -> bool:
     if name in LISTS:
         return value.split(",", 1)[0] == LIST_MARK
     return value.isascii() and value.isdigit() and int(value) % RATE_UNIT == RATE_MARK
 
 
-def _wanted(rate: int | None, copies: list[Copy]) -> dict[ConfigResource, dict[str, str]]:
+def _lists(copies: list[Copy]) -> dict[ConfigResource, dict[str, str]]:
     wanted: dict[ConfigResource, dict[str, str]] = {}
-    if copies and rate is not None:
-        wanted[ALL_BROKERS] = dict.fromkeys(RATES, str(marked_rate(rate)))
     for topic in dict.fromkeys(copy.partition.topic for copy in copies):
         of_topic = [copy for copy in copies if copy.partition.topic == topic]
         wanted[ConfigResource("topic", topic)] = {

@@ -107,6 +107,7 @@ async def _topics(seen: Awaitable[Seen | Finding], settings: Settings) -> Sequen
     largest = settings.consumer.batch_inflated_bytes
     slots, staged_s = settings.controller.max_slots, settings.staging.retention_s
     return [
+        *brokers.log_directories(found.dead),
         *topics.data_topics(data, settings.topic_patterns, largest),
         *topics.compacted_topic(all_topics[names.metadata], found.brokers),
         *topics.compacted_topic(all_topics[names.orders], found.brokers),

@@ -23,7 +23,7 @@ from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_records import LANDING_PARTITIONS
 from binwright.kafka.frames import ListOffsets, Metadata
 from binwright.kafka.group_requests import FindCoordinators
-from binwright.kafka.log_dirs import DescribeLogDirs
+from binwright.kafka.log_dirs import DescribeLogDirs, dead_directories
 from binwright.kafka.permitted import (
     Operations,
     PermittedMetadata,
@@ -31,6 +31,7 @@ from binwright.kafka.permitted import (
     permitted_on_group,
 )
 from binwright.kafka.topics import refused_creations, topic_configs
+from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.rights import Names
 from binwright.protocol.selection import CONTROLLERS_SUFFIX
 from binwright.runtime.settings import Settings
@@ -75,6 +76,7 @@ class Seen:
     permitted: Permitted
     brokers: int
     refused: Mapping[str, str]  # topics that Kafka would not create, though this user may -> why
+    dead: Mapping[int, Sequence[str]]  # broker -> its log directories that are dead
 
 
 async def look_at_topics(settings: Settings) -> Seen:
@@ -121,9 +123,25 @@ async def look_at_topics(settings: Settings) -> Seen:
             if not (topics[name].exists or topics[name].hidden or topics[name].error)
         }
         denied, refused = await refused_creations(cluster, settings.kafka, missing)
+        dead = await _dead_directories(cluster, seen.brokers)
         groups = await _groups(cluster, [names.group, names.group + CONTROLLERS_SUFFIX])
     permitted = Permitted(seen.permitted, topics, groups, denied)
-    return Seen(names, topics, permitted, len(seen.brokers), refused)
+    return Seen(names, topics, permitted, len(seen.brokers), refused, dead)
+
+
+async def _dead_directories(
+    cluster: ClusterClient, brokers: Collection[int]
+) -> dict[int, Sequence[str]]:
+    """Return the directories that brokers name, as far as they answer and this user may know."""
+
+    async def ask(broker: int) -> Sequence[str]:
+        try:
+            return dead_directories(await cluster.send_request(broker, DescribeLogDirs({})))
+        except BrokerUnavailable:
+            return ()  # how it is reached is judged elsewhere
+
+    found = await asyncio.gather(*map(ask, brokers))
+    return {broker: dead for broker, dead in zip(brokers, found, strict=True) if dead}
 
 
 async def _data_topics(cluster: ClusterClient, settings: Settings) -> Sequence[str]:

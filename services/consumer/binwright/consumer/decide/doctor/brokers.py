@@ -50,6 +50,16 @@ def advertised(found: Mapping[int, Server]) -> Iterator[Finding]:
         yield ok("brokers", f"{len(found)} of {len(found)} reached as they advertise themselves")
 
 
+def log_directories(dead: Mapping[int, Sequence[str]]) -> Iterator[Finding]:
+    """Judge the log directories that brokers cannot read any more."""
+    for number, paths in sorted(dead.items()):
+        yield fault(
+            f"broker {number}",
+            f"log directory {', '.join(paths)} is dead: what it held has a replica less",
+            "repair the disk and restart the broker, or move what it held: binwright brokers drain",
+        )
+
+
 def readable_password(file: str) -> Finding:
     """Judge a settings file with a password that every user of the machine may read."""
     return warning(
