@@ -16,6 +16,7 @@ from binwright.protocol.names import (
     is_topic_name,
     lease_name,
     mark_name,
+    staged_by,
     table_name,
 )
 
@@ -70,6 +71,21 @@ def test_names_that_consumers_give_are_those_of_staged_files(name: str) -> None:
     assert is_staged_file(name)
     for other in (f"{name}.crc", f"x{name}", name.replace("-", "_"), "part-0.parquet"):
         assert not is_staged_file(other)
+
+
+def test_digits_of_other_scripts_are_in_no_name_of_ours() -> None:
+    ours = "12-345-67-89abcdef.parquet", f"lease-{'a' * 32}-7.parquet", mark_name(1, 2, 3, 1)
+    for name in ours:
+        for digit in "127":
+            if digit in name:
+                other = name.replace(digit, chr(0x660 + int(digit)))
+                assert [check(other) for check in (is_staged_file, is_lease, is_mark)] == [
+                    False
+                ] * 3
+
+
+def test_the_name_of_a_staged_file_says_who_staged_it() -> None:
+    assert staged_by("12-345-67-89abcdef.parquet") == (12, 345)
 
 
 def test_a_lease_is_neither_a_staged_file_nor_a_name_of_others() -> None:

@@ -17,9 +17,9 @@ BAD_SUFFIX = "__bad"
 TABLE_LENGTH = TOPIC_LENGTH - len(BAD_SUFFIX)
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
-_MARK = re.compile(r"large-\d{1,10}-\d{1,19}-[0-9a-f]{8}-[12]\.mark")
-_STAGED = re.compile(r"\d{1,10}-\d{1,19}-\d{1,19}-[0-9a-f]{8}\.parquet")
-_LEASE = re.compile(r"lease-[0-9a-f]{32}-\d{1,9}\.parquet")
+_MARK = re.compile(r"large-[0-9]{1,10}-[0-9]{1,19}-[0-9a-f]{8}-[12]\.mark")
+_STAGED = re.compile(r"[0-9]{1,10}-[0-9]{1,19}-[0-9]{1,19}-[0-9a-f]{8}\.parquet")
+_LEASE = re.compile(r"lease-[0-9a-f]{32}-[0-9]{1,9}\.parquet")
 
 
 def topic_name(text: str) -> str:
@@ -55,6 +55,12 @@ def is_topic_name(text: str) -> bool:
 def is_staged_file(name: str) -> bool:
     """Tell whether a consumer gives such names to its staged files: SLOT-EPOCH-NUMBER-RANDOM."""
     return _STAGED.fullmatch(name) is not None
+
+
+def staged_by(name: str) -> tuple[int, int]:
+    """Return slot and epoch of the consumer that staged a file of this name."""
+    slot, epoch, *_ = name.split("-")
+    return int(slot), int(epoch)
 
 
 def lease_name(writer: str, claim: int) -> str:

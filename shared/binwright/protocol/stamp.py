@@ -8,6 +8,7 @@ import orjson
 
 from binwright.protocol.fields import checked_offset
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import topic_name
 from binwright.protocol.ports.lake import CutFiles, PartitionOffsets, Table
 
 _NAME, _OLDER, _NEWEST = "binwright-stamp/", 3, 4
@@ -93,7 +94,7 @@ def read_stamp(text: str | None, table: Table) -> Stamp | None:
             cluster=table.cluster,
             writer=_text(parsed["writer"]),
             sequence=checked_offset("sequence", parsed["sequence"]),
-            topic_ids={topic: _optional_text(of["topic_id"]) for topic, of in topics.items()},
+            topic_ids={topic_name(t): _optional_text(of["topic_id"]) for t, of in topics.items()},
             landing_id=_optional_text(parsed["landing_id"]),
             needed_from=checked_offset("needed_from", parsed["needed_from"]),
             committed=_offsets("committed", topics),
@@ -156,6 +157,6 @@ def _cut_files(topics: Mapping[str, Any]) -> CutFiles:
 
 
 def _partition(topic: str, number: str) -> TopicPartition:
-    if not 0 <= int(number) < _PARTITIONS:
+    if not (number.isascii() and number.isdecimal() and int(number) < _PARTITIONS):
         raise ValueError("not a partition")
     return TopicPartition(topic, int(number))
