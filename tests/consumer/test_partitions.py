@@ -1,16 +1,18 @@
 """Partitions are read from the right offset, under every fault of their log and topic."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
 from tests.consumer.harness import CONFIG, C, ConsumerHarness, P, Q, harness, numbered, until
 
-from binwright.protocol.messages import Report, Started
+from binwright.protocol.messages import OffsetRange, Report, Started
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import GroupOffset, UndecodableBatch
+from binwright.protocol.ports.kafka import GroupOffset, Record, UndecodableBatch
+from binwright.protocol.ports.lake import Footer
+from binwright.testing.records import in_columns
 from binwright.testing.staging import FakeStaging
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
@@ -183,6 +185,46 @@ async def test_offsets_deleted_by_retention_are_counted_and_lie_inside_the_range
         await until(lambda: b.staged_end(P) == 50)
         assert b.ranges(P) == [(10, 50)]
         await until(lambda: b.report().lost_offsets == 20)
+
+
+@pytest.mark.parametrize("away", [False, True])
+async def test_what_retention_deleted_and_was_staged_is_announced_again_and_first(
+    *, away: bool
+) -> None:
+    """Its announcement expired while the table took no rows: the file has the last copy of them."""
+    async with harness({"orders": 2}) as b:
+        b.topics.produce(P, *numbered(50))
+
+        async def leave(name: str, topic_id: str, ranges: Mapping[int, tuple[int, int]]) -> None:
+            rows = {
+                TopicPartition("orders", p): [Record(o, 0, None, b"x") for o in range(*each)]
+                for p, each in ranges.items()
+            }
+            count = sum(map(len, rows.values()))
+            footer = Footer(topic_id, count, ranges, cut=frozenset({0}), topic="orders")
+            await b.staging.write("orders", name, in_columns(rows), footer)
+
+        await leave("3-7-2-0a1b2c3d.parquet", "orders-1", {0: (20, 30)})
+        await leave("3-7-1-0a1b2c3d.parquet", "orders-1", {0: (5, 20), 1: (0, 2)})
+        await leave("3-7-3-0a1b2c3d.parquet", "orders-1", {0: (30, 50)})  # Kafka has these
+        await leave("3-7-4-0a1b2c3d.parquet", "an earlier one", {0: (10, 30)})
+        b.topics.delete_records(P, 30)
+        if away:
+            b.staging.write_error = "away"
+        await b.read({P: 10})
+        if away:
+            await asyncio.sleep(30)
+            assert b.staged() == [], "behind what is announced now they would be lost"
+            b.staging.write_error = ""
+        await until(lambda: b.staged_end(P) == 50)
+        first, second, own = b.staged()
+        assert [first.file[:5], second.file[:5]] == ["3-7-1", "3-7-2"]
+        assert (first.rows, first.slot, first.epoch, first.cut) == (17, 3, 7, (P,))
+        assert b.staging.files["orders"][first.file].footer.agrees(first)
+        assert [*own.ranges.items()] == [(P, OffsetRange(10, 50))]
+        b.topics.produce(P, b"x")
+        await until(lambda: b.staged_end(P) == 51)
+        assert len(b.staged()) == 4, "once"
 
 
 async def test_a_partition_that_ends_in_a_marker_is_announced_up_to_its_end() -> None:

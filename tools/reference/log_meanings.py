@@ -289,6 +289,10 @@ MEANINGS = CONTROL_MEANINGS | {
     ),
     "staging.collected": "Old staged files that nobody deleted were deleted by age.",
     "staging.delayed": "A file cannot be staged or announced: its rows wait; tried again.",
+    "staging.found": (
+        "Retention deleted records before they were read, and a staged file has them: it is "
+        "announced again."
+    ),
     "staging.full": (
         "Files of a topic that have not landed take its share of `staging.max_bytes`; the consumer "
         "stops fetching the topic."

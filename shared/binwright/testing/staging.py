@@ -170,6 +170,12 @@ class FakeStaging:
         await asyncio.sleep(0)
         return {*self.files, *self.leases}
 
+    async def sizes(self, topic: str) -> Mapping[str, int]:
+        """Fit `Staging.sizes`."""
+        await asyncio.sleep(0)
+        self._refuse()
+        return {name: file.bytes for name, file in self.files.get(topic, {}).items()}
+
     async def older(self, topic: str, age_s: float) -> Collection[str]:
         """Fit `Staging.older`."""
         await asyncio.sleep(0)

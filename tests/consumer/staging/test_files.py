@@ -318,3 +318,17 @@ async def test_a_place_that_is_gone_is_not_taken_for_an_empty_one(tmp_path: Path
         root.write_text("a file")
         with pytest.raises(StagingUnavailable, match="the staging place is gone"):
             await staging.existing("orders", [OLD])
+
+
+async def test_sizes_are_those_of_staged_files(staging: FileStaging) -> None:
+    assert await staging.sizes("orders") == {}
+    size = await staging.write("orders", OLD, in_columns(ROWS), footer_of(ROWS))
+    await staging.write_lease("orders", f"lease-{'a' * 32}-1.parquet")
+    await staging.keep("orders", BATCH, b"batch")
+    assert await staging.sizes("orders") == {OLD: size}
+
+
+async def test_a_file_of_the_year_1970_is_old(staging: FileStaging, tmp_path: Path) -> None:
+    await staging.write("orders", OLD, in_columns(ROWS), footer_of(ROWS))
+    os.utime(directory(tmp_path) / OLD, (0, 0))
+    assert await staging.older("orders", 3_600) == {OLD}

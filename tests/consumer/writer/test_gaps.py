@@ -1,5 +1,7 @@
 """Lost staged files are read again; topics are truncated and recreated."""
 
+from dataclasses import replace
+
 import pytest
 
 from binwright.kafka.control_records import LANDING_PARTITIONS, landing_partition
@@ -263,3 +265,27 @@ async def test_records_of_an_open_transaction_are_not_missing() -> None:
         scene.topics.log(P).open_from = None
         await seconds(60)
         assert {P: 10} in writer.gaps, "from then on they are"
+
+
+async def test_a_file_that_has_the_last_copy_of_rows_lands_before_what_retention_left() -> None:
+    """As its consumer announces it again, at the moment in which Kafka's records are gone."""
+    scene = await Scene({"orders": 1}).prepare()
+    async with process(scene, "orders"):
+        await scene.land({P: (0, 10)})
+        await seconds(20)
+    scene.produce(P, 20)
+    kept = await scene.write({P: (10, 30)})
+    scene.topics.delete_records(P, 30)
+    scene.produce(P, 5)
+    async with process(scene, "orders", name="next") as writer:
+        await seconds(40)
+        assert {P: 10} in writer.gaps
+        left = replace(await scene.write({P: (10, 35)}), rows=5)
+        file = scene.staging.files["orders"][left.file]
+        file.rows = {P: [r for r in file.rows[P] if r.offset >= 30]}
+        file.footer = replace(file.footer, rows=5)
+        for message in (kept, left, kept):
+            await scene.announce(message)
+        await seconds(40)
+        assert scene.landed(P) == once(35)
+        assert scene.files() == set()

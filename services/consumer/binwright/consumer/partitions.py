@@ -25,6 +25,7 @@ from binwright.consumer.reading.start_offsets import (
 )
 from binwright.consumer.undecodable import UndecodableBatches
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.messages import OffsetRange
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, UndecodableBatch
 from binwright.protocol.ports.lake import Staging
@@ -76,6 +77,7 @@ class AssignedPartitions:
         self._reclaimed = reclaimed  # called when a lent partition is stopped
         self._pending: dict[TopicPartition, PendingStart] = {}
         self._begun_at: dict[TopicPartition, int] = {}  # the offset where reading began
+        self._lost: dict[str, dict[TopicPartition, OffsetRange]] = {}  # by topic, until `found`
         self._topic_ids: dict[str, str | None] = {}  # when the topic's first partition was started
         self._taken: dict[str, int] = {}  # topic -> bytes of its rows that are being staged
         self.paused_topics = self._held_topics = frozenset[str]()  # held: those that do not land
@@ -197,6 +199,16 @@ class AssignedPartitions:
             self._restart_topic(topic, recreated.topic_id)
         return recreated is None
 
+    def lost(self, topic: str) -> Mapping[TopicPartition, OffsetRange]:
+        """Return what retention deleted of a topic before it was read: it may be staged (†)."""
+        return dict(self._lost.get(topic, {}))
+
+    def found(self, topic: str, lost: Mapping[TopicPartition, OffsetRange]) -> None:
+        """Apply that what is staged of `lost` is announced."""
+        left = {p: at for p, at in self._lost.pop(topic, {}).items() if lost.get(p) != at}
+        if left:
+            self._lost[topic] = left
+
     def release(self, topic: str) -> None:
         """Free the memory of the rows that were taken last of a topic: they are staged."""
         del self._taken[topic]
@@ -256,6 +268,9 @@ class AssignedPartitions:
                 continue
             if first >= wanted:
                 self.lost_offsets += first - wanted
+                lost = self._lost.setdefault(partition.topic, {})
+                begin = lost[partition].first if partition in lost else wanted
+                lost[partition] = OffsetRange(min(begin, wanted), first)
                 self._buffer.advance(partition, first, loop_s())
                 log.error(
                     "records.lost",

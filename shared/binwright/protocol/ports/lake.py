@@ -123,6 +123,9 @@ class Staging(Protocol):
     async def topics(self) -> Collection[str]:
         """Return the names of directories. Raise `StagingUnavailable`."""
 
+    async def sizes(self, topic: str) -> Mapping[str, int]:
+        """Return the bytes of the topic's staged files. Raise `StagingUnavailable`."""
+
     async def older(self, topic: str, age_s: float) -> Collection[str]:
         """Return the topic's files of this age or older, and those that were never finished.
 

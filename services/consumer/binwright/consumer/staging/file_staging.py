@@ -129,6 +129,10 @@ class FileStaging:
         """Return the topics that have a directory; see `Staging.topics`."""
         return await self._run("be listed", lambda files: files.topics())
 
+    async def sizes(self, topic: str) -> Mapping[str, int]:
+        """Return the bytes of the topic's staged files; see `Staging.sizes`."""
+        return await self._run(f"list {topic}", lambda files: files.sizes(topic))
+
     async def older(self, topic: str, age_s: float) -> Collection[str]:
         """Return the topic's old files; see `Staging.older`."""
         return await self._run(f"list {topic}", lambda files: files.older(topic, age_s))

@@ -1,7 +1,7 @@
 """Writes taken rows to the staged files of a topic's tables, and says what is announced of them."""
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -12,8 +12,9 @@ from binwright.consumer.backlog import Backlog
 from binwright.consumer.decide.buffer import TakenRows
 from binwright.consumer.decoding.decoders import DecoderOf, no_decoder
 from binwright.consumer.timings import Timings
-from binwright.protocol.messages import Staged
-from binwright.protocol.model import Slot
+from binwright.protocol.messages import OffsetRange, Staged
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.names import staged_by
 from binwright.protocol.ports.lake import Footer, Staging
 from binwright.runtime.clock import loop_s
 from binwright.runtime.settings import Target
@@ -96,6 +97,30 @@ class FileWriter:
             cut=tuple(p for p, part in taken.ranges.items() if part.cut),
         )
 
+    async def staged_before(
+        self, topic: str, topic_id: str | None, lost: Mapping[TopicPartition, OffsetRange]
+    ) -> Sequence[Staged]:
+        """Return announcements of files, of whichever consumer, that have some of these offsets.
+
+        They are in the order of their offsets. One that has landed is deleted by the table's
+        writer; one that is announced already counts once.
+
+        Raises:
+            StagingUnavailable: The storage does not reply, or refuses.
+        """
+        found = []
+        for target in self.targets(topic):
+            sizes = await self._staging.sizes(target.name)
+            footers = await self._staging.footers(target.name, sizes.keys())
+            for name, footer in footers.items():
+                ranges = {
+                    TopicPartition(topic, p): OffsetRange(*r) for p, r in footer.ranges.items()
+                }
+                own = (footer.topic or target.name) == topic and footer.topic_id == topic_id
+                if own and any(_meet(each, lost.get(p)) for p, each in ranges.items()):
+                    found.append(_announcement(name, target, topic, footer, sizes[name]))
+        return sorted(found, key=lambda each: (sorted(each.ranges.items()), each.file))
+
     def keep(self, staged: Staged) -> None:
         """Count an announced file, whoever staged it, until its table's writer deletes it."""
         for target in self.targets(staged.topic):
@@ -112,3 +137,24 @@ class FileWriter:
             return await writing
         finally:
             slow.cancel()
+
+
+def _meet(one: OffsetRange, other: OffsetRange | None) -> bool:
+    return other is not None and one.first < other.next and other.first < one.next
+
+
+def _announcement(name: str, target: Target, topic: str, footer: Footer, size: int) -> Staged:
+    """Return what the consumer that staged a file would announce."""
+    slot, epoch = staged_by(name)
+    return Staged(
+        topic=topic,
+        table=target.name,
+        topic_id=footer.topic_id,
+        file=name,
+        rows=footer.rows + footer.skipped,
+        bytes=size,
+        ranges={TopicPartition(topic, p): OffsetRange(*r) for p, r in footer.ranges.items()},
+        slot=Slot(slot),
+        epoch=epoch,
+        cut=tuple(TopicPartition(topic, p) for p in sorted(footer.cut or ())),
+    )

@@ -265,6 +265,11 @@ class Files:
             if info.type == pafs.FileType.Directory and is_topic_name(info.base_name)
         )
 
+    def sizes(self, topic: str) -> dict[str, int]:
+        """Return the bytes of the topic's staged files, without leases and unfinished ones."""
+        files = (info for info in self._listed(topic) if info.is_file)
+        return {info.base_name: info.size for info in files if is_staged_file(info.base_name)}
+
     def older(self, topic: str, age_s: float) -> frozenset[str]:
         """Return the names of files of this age or older, and of abandoned unfinished ones."""
         now = time.time()
@@ -273,7 +278,8 @@ class Files:
             for info in self._listed(topic)
             if info.is_file
             and _is_ours(info.base_name)
-            and now - (info.mtime_ns or now * 1e9) / 1e9
+            and info.mtime_ns is not None
+            and now - info.mtime_ns / 1e9
             >= (min(age_s, UNFINISHED_S) if info.base_name.startswith(UNFINISHED) else age_s)
         )
 

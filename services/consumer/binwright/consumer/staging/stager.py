@@ -85,6 +85,12 @@ class Stager:
                 self._emit(FileDropped(taken.ranges.keys()))
                 self._note(work, {}, work.failing)
                 return True
+            if lost := self._partitions.lost(taken.topic):
+                # What others staged of it goes first: behind what is announced now it is lost (†).
+                for staged in await self._writer.staged_before(taken.topic, taken.topic_id, lost):
+                    log.warning("staging.found", topic=taken.topic, file=staged.file)
+                    await announce(self._bus, self._origin, self._writer, staged, lambda: 0.0)
+                self._partitions.found(taken.topic, lost)
             if work.files is None:
                 targets = self._writer.targets(taken.topic)
                 work.files = {target: self._writer.file_name() for target in targets}
