@@ -18,17 +18,17 @@ class Exceeded(AssertionError):
 
 def check(target: Target, content: bytes) -> None:
     """Decode once; raise what is none of the target's errors, or `Exceeded`."""
-    before, began = _memory(reset=True), time.process_time()
+    before, began = peak_memory(reset=True), time.process_time()
     with suppress(*target.errors):
         target.decode(content)
-    took_s, used = time.process_time() - began, _memory() - before
+    took_s, used = time.process_time() - began, peak_memory() - before
     if used > MEMORY_BYTES:  # first: where memory is short it takes CPU time, too
         raise Exceeded(f"{used >> 20} MB for {len(content)} bytes")
     if took_s > CPU_S:
         raise Exceeded(f"{took_s:.1f} s of CPU for {len(content)} bytes")
 
 
-def _memory(*, reset: bool = False) -> int:
+def peak_memory(*, reset: bool = False) -> int:
     """Return the most memory that this process had since the last reset, bytes; Linux tells it."""
     if not LINUX:
         return 0

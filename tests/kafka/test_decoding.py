@@ -22,8 +22,8 @@ from tests.kafka.batches import (
     torn,
 )
 
-from binwright.kafka import batches, decoding
-from binwright.kafka.batches import Batches, Limits
+from binwright.kafka import batches
+from binwright.kafka.batches import LARGE_BYTES, Batches, Limits
 from binwright.kafka.decoding import FetchResult, PartitionRecords, Watch, watch
 from binwright.protocol.ports.kafka import Record, Records
 from binwright.testing.records import in_rows
@@ -164,14 +164,14 @@ def test_a_batch_that_inflates_beyond_the_limit_is_a_fault_with_its_reason(codec
 @CODECS
 def test_a_large_batch_is_decoded_only_where_that_is_allowed(codec: int) -> None:
     """It may take more memory than the process has: others must be able to know of it before."""
-    large = built([(bytes(decoding.LARGE_BYTES), []), (b"last", [])], codec)
+    large = built([(bytes(LARGE_BYTES), []), (b"last", [])], codec)
     fetch = Fetch(large)
     assert not fetch.take()
     assert fetch.watch.fault is not None
     assert (fetch.watch.fault.large, fetch.watch.fault.next) == (True, 2)
     assert not Fetch(large, large_before=1).take()
     assert offsets(Fetch(large, large_before=2).take()) == [0, 1]
-    beyond = Fetch(large, large_before=2, limit=decoding.LARGE_BYTES)
+    beyond = Fetch(large, large_before=2, limit=LARGE_BYTES)
     assert not beyond.take()
     assert beyond.watch.fault is not None
     assert not beyond.watch.fault.large

@@ -23,6 +23,8 @@ from binwright.kafka.segments import OneByOne, Segment, find_records, offset_in_
 
 INFLATED_BYTES = 128_000_000
 """Limit of a batch's inflated records in partitions that are not watched."""
+LARGE_BYTES = 32_000_000
+"""A batch that inflates to more is decoded only if `Batches.large_before` says so."""
 MANY_HEADERS_BYTES = 1 << 20
 MOST_HEADERS = MANY_HEADERS_BYTES // 2
 """Of a record; a header takes two bytes or more, so no smaller record can have more."""
@@ -38,6 +40,7 @@ class Limits:
     """What one client's partitions share."""
 
     inflated_bytes: int  # of a batch
+    large_bytes: int = LARGE_BYTES  # of a batch, from which on it is large
     poll_bytes: int = 0  # that the present poll may still return; the last record may exceed it
     poll_records: int = sys.maxsize  # likewise
     stored_bytes: int = 0  # of all batches that were read, as stored

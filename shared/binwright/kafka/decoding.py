@@ -34,8 +34,6 @@ from binwright.protocol.ports.kafka import (
     memory_of,
 )
 
-LARGE_BYTES = 32_000_000
-"""A batch that inflates to more is decoded only if `Watch.large_before` says so."""
 FEW = 128
 """Fewer records are decoded one by one: to decode records together takes 0.2 ms at least."""
 
@@ -96,7 +94,7 @@ class PartitionRecords(fetcher.PartitionRecords):  # type: ignore[misc]  # aioka
         self._records.poll = watched.limits
         self._records.escaped = watched.escaped
         self._records.large_limit = most = watched.limits.inflated_bytes
-        self._records.limit = min(LARGE_BYTES, most)
+        self._records.limit = min(watched.limits.large_bytes, most)
         self._records.large_before = watched.large_before
 
     def close(self) -> None:

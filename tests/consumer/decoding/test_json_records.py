@@ -203,7 +203,7 @@ def test_a_value_that_does_not_fit_is_incompatible(kind: str, text: str, reason:
 def test_a_value_that_is_not_one_json_object_is_malformed(
     value: bytes, reason: str, columns: str
 ) -> None:
-    bad = RecordReader(parse_columns(columns)).read(value)
+    bad = RecordReader(parse_columns(columns), most_bytes=1 << 30).read(value)
     assert isinstance(bad, Bad)
     assert bad.kind == "malformed"
     assert reason in bad.reason

@@ -172,6 +172,9 @@ class Failing:
 
     columns, settings = parse_columns("b INT"), ""
 
+    def memory(self, values: Any, *_: Any) -> int:
+        return len(values)
+
     def decode(self, values: Any, headers: Any = None, keys: Any = None) -> tuple[Any, Any]:
         if b"bug" in values.to_pylist():
             raise OverflowError("too large")

@@ -12,6 +12,7 @@ from tests.consumer.decoding.schema_headers import in_front, in_header
 
 from binwright.consumer.decoding.avro_values import AvroReading
 from binwright.consumer.decoding.json_by_schema import JsonReading
+from binwright.consumer.decoding.portions import DecodingMemory
 from binwright.consumer.decoding.protobuf_values import ProtobufReading
 from binwright.consumer.decoding.registry_decoders import RegistryDecoders, SchemaReading
 from binwright.consumer.decoding.registry_schemas import ApicurioId, OwnIds
@@ -22,10 +23,11 @@ from binwright.consumer.decoding.schema_names import (
     header_of,
     schema_names,
 )
-from binwright.consumer.staging.parquet import decoded, to_arrow
+from binwright.consumer.staging.parquet import decoded, decoded_schema, to_arrow
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Headers, Record, Records
+from binwright.protocol.ports.lake import ValueDecoder
 
 GUID, OTHER, UNKNOWN = (UUID(int=(n << 124) + 0x7F00FF) for n in (1, 2, 3))
 P = TopicPartition("orders", 0)
@@ -77,6 +79,12 @@ def registry_of(kind: str) -> FakeRegistry:
     return registry
 
 
+def decode_all(table: pa.Table, decoder: ValueDecoder) -> pa.Table:
+    """Return the rows of all portions."""
+    batches = decoded(table, decoder, DecodingMemory())
+    return pa.Table.from_batches(batches, decoded_schema(decoder.columns))
+
+
 async def landed(
     reading: SchemaReading[Any],
     registry: FakeRegistry,
@@ -89,7 +97,7 @@ async def landed(
     for rows in ([part], [as_arrays(part)]):
         decoders = RegistryDecoders(registry, apicurio)
         decoder = await decoders.decoder(SUBJECT, reading, (), [rows])
-        table = decoded(to_arrow({P: rows}), decoder).to_pylist()
+        table = decode_all(to_arrow({P: rows}), decoder).to_pylist()
         for row, value in zip(table, part.values, strict=True):
             assert (row["row"] is None) is (row["bad"] is not None)
             assert row["bad"] is None or row["bad"]["value"] == value

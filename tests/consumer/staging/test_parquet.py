@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,6 +10,7 @@ import pytest
 
 from binwright.consumer.decoding.avro_values import AvroDecoder
 from binwright.consumer.decoding.json_values import JsonDecoder
+from binwright.consumer.decoding.portions import DecodingMemory
 from binwright.consumer.staging.parquet import (
     COLUMNS,
     FOOTER,
@@ -283,3 +285,35 @@ def test_a_raw_file_is_as_before_but_for_its_entry() -> None:
     content = encode(rows, Footer("x", 1, RANGES))
     assert pq.read_table(pa.BufferReader(content)).equals(to_arrow(rows))
     assert decode_footer(content.to_pybytes()) == Footer("x", 1, RANGES, newest_ms=0)
+
+
+def test_values_are_decoded_and_written_in_portions() -> None:
+    """All of them together may take far more memory than their bytes."""
+    value = b'{"x":[' + b"{}," * 20_000 + b"{}]}"
+    given = [value if n % 7 else b"no JSON" for n in range(50)]
+    rows = {P: [Record(n, n, None, each) for n, each in enumerate(given)]}
+    decoder, memory = Peak(JsonDecoder(parse_columns("x ARRAY<STRUCT<y: INT>>"))), DecodingMemory()
+    content = encode(in_columns(rows), Footer("x", 50, {0: (0, 50)}), decoder, memory)
+    found = pq.read_table(pa.BufferReader(content))
+    assert found["offset"].to_pylist() == [*range(50)]
+    assert [each is not None for each in found["bad"].to_pylist()] == [
+        n % 7 == 0 for n in range(50)
+    ]
+    footer = decode_footer(content.to_pybytes())
+    assert footer is not None
+    assert (footer.bad, footer.skipped, footer.newest_ms) == (8, 0, 49)
+    assert footer.fault.startswith("orders-0 at offset 0: malformed")
+    assert len(decoder.decoded) > 10
+    assert max(decoder.decoded) <= memory.portion_bytes
+
+
+class Peak:
+    """A decoder that knows what it was given at a time."""
+
+    def __init__(self, decoder: JsonDecoder) -> None:
+        self.columns, self.settings, self.memory = decoder.columns, "", decoder.memory
+        self._decoder, self.decoded = decoder, list[int]()
+
+    def decode(self, values: Any, *_: Any) -> tuple[Any, Any]:
+        self.decoded.append(self.memory(values))
+        return self._decoder.decode(values)

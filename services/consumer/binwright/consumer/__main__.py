@@ -17,8 +17,10 @@ from uuid import uuid4
 import structlog
 
 from binwright.consumer.decide.buffer import BatchConfig
+from binwright.consumer.decide.memory import large_batch_bytes, value_bytes
 from binwright.consumer.decide.writer.states import WriterConfig
 from binwright.consumer.decoding.decoders import Decoders
+from binwright.consumer.decoding.portions import DecodingMemory
 from binwright.consumer.ingest import Ingest, IngestConfig
 from binwright.consumer.mailbox import open_mailbox
 from binwright.consumer.reading.data_reader import KafkaDataReader
@@ -30,6 +32,7 @@ from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.writer.orders import TableOrders
 from binwright.consumer.writer.writers import Writers
+from binwright.kafka.batches import LARGE_BYTES
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.own_topics import check_own
 from binwright.protocol.errors import SettingsError
@@ -37,6 +40,7 @@ from binwright.protocol.model import Slot
 from binwright.protocol.ports.lake import Lake, Table
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.health import serve_health
+from binwright.runtime.memory import memory_limit
 from binwright.runtime.run import background_tasks
 from binwright.runtime.serve import serve
 from binwright.runtime.settings import LakeSettings, Settings, Target
@@ -59,12 +63,15 @@ async def consume(settings: Settings, slot: Slot) -> None:
         raise SettingsError(f"--slot must be 0 to {settings.controller.max_slots - 1}")
     structlog.contextvars.bind_contextvars(slot=slot)
     config = settings.consumer
+    memory = DecodingMemory(config.value_memory_bytes or value_bytes(memory_limit()))
     async with (
         AsyncExitStack() as stack,
         serve_health(settings.health, settings.kafka.ssl_certificate_file) as health,
         open_traces(settings.traces, "binwright-consumer") as trace,
-        FileStaging(settings.staging_path, moved=settings.staging.path is not None) as staging,
-        Decoders(settings) as decoders,
+        FileStaging(
+            settings.staging_path, memory, moved=settings.staging.path is not None
+        ) as staging,
+        Decoders(settings, memory.most_bytes) as decoders,
         KafkaControlTopics(settings.kafka) as bus,
         _data_reader(settings) as reader,
     ):
@@ -136,6 +143,7 @@ def _data_reader(settings: Settings) -> KafkaDataReader:
         config.isolation,
         config.batch_inflated_bytes,
         config.zone,
+        large_bytes=large_batch_bytes(memory_limit(), LARGE_BYTES),
     )
 
 

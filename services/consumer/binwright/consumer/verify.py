@@ -38,7 +38,9 @@ from binwright.cli.options import Bootstrap, Json, Lake, Spark, TableName, setti
 from binwright.cli.runner import progress_console, run_for_result, working_directory
 from binwright.cli.terminal import Console, print_page
 from binwright.consumer.decide.differences import Comparison, Place, Row, compare, total
+from binwright.consumer.decide.memory import MOST_VALUE_BYTES
 from binwright.consumer.decoding.decoders import Decoders
+from binwright.consumer.decoding.portions import DecodingMemory
 from binwright.consumer.lake.staged_rows import condition
 from binwright.consumer.staging.parquet import decoded, to_arrow
 from binwright.consumer.table_lookup import targets_named
@@ -169,12 +171,16 @@ async def _decoded(
 ) -> tuple[Columns | None, list[Row]]:
     """Return the columns of a table, and these records as rows of it."""
     table = to_arrow(found)
-    async with Decoders(settings, waits=False) as decoders:  # what waits has not landed
+    memory = DecodingMemory(settings.consumer.value_memory_bytes or MOST_VALUE_BYTES)
+    async with Decoders(
+        settings, memory.most_bytes, waits=False
+    ) as decoders:  # what waits has not landed
         decoder = await decoders.of(target, found)
     if decoder is None:
         raw = table.to_pylist()
         return None, [row | {"row": {RAW: row[RAW]}, "bad": None} for row in raw]
-    rows: list[Row] = [{"row": {}} | row for row in decoded(table, decoder).to_pylist()]
+    batches = decoded(table, decoder, memory)
+    rows: list[Row] = [{"row": {}} | row for batch in batches for row in batch.to_pylist()]
     variants = _variants(decoder.columns)
     for row in rows:
         _parse(row["row"], variants)

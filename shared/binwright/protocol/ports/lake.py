@@ -66,6 +66,12 @@ class ValueDecoder(Protocol):
             keys: Those of the records, like `values`; None: all are NULL.
         """
 
+    def memory(self, values: Any, keys: Any = None, /) -> int:
+        """Return how much memory these take at most while they are decoded, bytes; see `decode`.
+
+        The estimate is cheap. A value that takes more by itself than it may is bad.
+        """
+
 
 class Staging(Protocol):
     """A directory or object-store prefix, with one directory per table.

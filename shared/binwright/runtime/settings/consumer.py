@@ -42,6 +42,10 @@ class ConsumerSettings(Section):
     """Memory for rows that are not staged yet; fetching pauses when it is full."""
     batch_inflated_bytes: Bytes = 128_000_000
     """Inflated size up to which a record batch is decoded; a larger one is kept in a file."""
+    value_memory_bytes: Annotated[Bytes, Field(ge=1_000_000)] | None = None
+    """Memory that a value may take while it is decoded, and all that are decoded at a time; a value
+    that would take more is a bad record. Unset: a quarter of what the process has, and 256 MB at
+    most."""
     start: Literal["earliest", "latest"] = "earliest"
     """Where reading begins in partitions that the group has never landed."""
     isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"

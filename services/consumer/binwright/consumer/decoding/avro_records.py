@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import orjson
 
+from binwright.consumer.decoding.avro_memory import AvroMemory
 from binwright.consumer.decoding.avro_schemas import (
     LOCAL_TICKS,
     NUMBERS,
@@ -45,6 +46,7 @@ from binwright.consumer.decoding.one_by_one import (
     Misfit,
     exact_decimal,
 )
+from binwright.consumer.decoding.portions import MOST_BYTES
 from binwright.consumer.decoding.registry_schemas import HEADER
 from binwright.protocol.columns import Array, Columns, ColumnType, Decimal, Map, Simple, Struct
 from binwright.protocol.schemas import IS_PRESENT, SchemaRefused
@@ -58,7 +60,9 @@ _MALFORMED = (EOFError, IndexError, ValueError, packing_error, RecursionError)
 _BITS, _INT_END = 64, 1 << 31
 
 
-def record_reader(schema: AvroSchema, columns: Columns) -> "Callable[[bytes], Fields | Bad]":
+def record_reader(
+    schema: AvroSchema, columns: Columns, most_bytes: int = MOST_BYTES
+) -> "Callable[[bytes], Fields | Bad]":
     """Return what reads a value, with its header, into these columns.
 
     Fields that no column names are left out.
@@ -71,7 +75,11 @@ def record_reader(schema: AvroSchema, columns: Columns) -> "Callable[[bytes], Fi
     except RecursionError:
         raise SchemaRefused("is nested too deep") from None
 
+    memory = AvroMemory(schema, columns)
+
     def read(value: bytes) -> Fields | Bad:
+        if fault := memory.fault(value, most_bytes):
+            return fault
         try:
             fields, end = read_row(value, HEADER)
         except Misfit as exc:

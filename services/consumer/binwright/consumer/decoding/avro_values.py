@@ -8,9 +8,11 @@ from typing import Any
 import pyarrow as pa
 
 from binwright.consumer.decoding.arrow_types import row_type
+from binwright.consumer.decoding.avro_memory import AvroMemory
 from binwright.consumer.decoding.avro_records import record_reader
 from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.one_by_one import Bad, Decoded, Fields, decode_each
+from binwright.consumer.decoding.portions import MOST_BYTES
 from binwright.consumer.decoding.registry_schemas import (
     has_header,
     nothing_behind,
@@ -18,6 +20,7 @@ from binwright.consumer.decoding.registry_schemas import (
     schema_id,
     without_header,
 )
+from binwright.consumer.decoding.value_memory import content, row_bytes
 from binwright.protocol.columns import Columns
 from binwright.protocol.schemas import SchemaRefused
 
@@ -25,11 +28,14 @@ Schemas = Mapping[int, AvroSchema | Bad]
 """Schemas by id; why values are bad that name one which cannot be used."""
 
 record_reader_of = lru_cache(maxsize=1_000)(record_reader)
+_memory_of = lru_cache(maxsize=1_000)(AvroMemory)
 
 
 @dataclass(frozen=True, slots=True)
 class AvroReading:
     """How a table of Avro reads schemas."""
+
+    most_bytes: int = MOST_BYTES  # of memory, for a value
 
     def of(self, schema: object) -> AvroSchema:
         """Return the schema; raise `SchemaRefused` if it is none of Avro."""
@@ -39,7 +45,7 @@ class AvroReading:
 
     def decoder(self, columns: Columns, schemas: Schemas) -> "AvroDecoder":
         """Return the decoder of a table."""
-        return AvroDecoder(columns, schemas)
+        return AvroDecoder(columns, schemas, self.most_bytes)
 
     def misfit(self, schema: AvroSchema, columns: Columns) -> str:
         """Return why no value of a schema can be read into these columns, "" if some may be."""
@@ -61,10 +67,21 @@ class AvroDecoder:
         columns: Of the rows.
     """
 
-    def __init__(self, columns: Columns, schemas: Schemas) -> None:
+    def __init__(self, columns: Columns, schemas: Schemas, most_bytes: int = MOST_BYTES) -> None:
         """Read values that name one of these schemas."""
-        self.columns, self._schemas = columns, schemas
+        self.columns, self._schemas, self._most_bytes = columns, schemas, most_bytes
         self.settings = ""
+
+    def memory(self, values: "pa.Array[Any]", *_: Any) -> int:
+        """Return what these values take; see `ValueDecoder.memory`."""
+        found = [
+            _memory_of(each, self.columns)
+            for each in self._schemas.values()
+            if isinstance(each, AvroSchema)
+        ]
+        row = max((each.row for each in found), default=row_bytes(self.columns))
+        byte = max((each.byte for each in found), default=0)
+        return row * len(values) + byte * len(content(values))
 
     def decode(self, values: "pa.Array[Any]", *_: Any) -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
@@ -84,6 +101,6 @@ class AvroDecoder:
         if isinstance(schema, Bad):
             return schema
         try:
-            return record_reader_of(schema, self.columns)
+            return record_reader_of(schema, self.columns, self._most_bytes)
         except SchemaRefused as exc:
             return refused(number, str(exc))

@@ -85,6 +85,9 @@ class _CountedDecoder:
         parts = () if target.decoded is None else target.decoded.parts
         self._by_schema = {part.part: part.by_schema for part in parts}
 
+    def memory(self, values: Any, keys: Any = None) -> int:
+        return self._decoder.memory(values, keys)
+
     def decode(self, values: Any, headers: Any = None, keys: Any = None) -> tuple[Any, Any]:
         began = time.perf_counter()
         rows, bad = self._decoder.decode(values, headers, keys)

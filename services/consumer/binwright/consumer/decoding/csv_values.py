@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from binwright.consumer.decoding.arrow_types import row_type
@@ -20,6 +21,8 @@ from binwright.consumer.decoding.one_by_one import (
     decode_each,
     not_text,
 )
+from binwright.consumer.decoding.portions import MOST_BYTES
+from binwright.consumer.decoding.value_memory import content, row_bytes, too_large
 from binwright.protocol.columns import Columns, ColumnType, Decimal, Simple
 
 csv.field_size_limit(1 << 30)  # of the process; a value is bounded by what Kafka takes
@@ -27,6 +30,7 @@ csv.field_size_limit(1 << 30)  # of the process; a value is bounded by what Kafk
 _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
 _BOOLEANS = {"true": True, "false": False}
 _FLOATS = {"float", "double"}
+_BYTE, _FIELD = 18, 45  # of memory, for a byte of a value and for each of its fields
 
 Read = Callable[[str], Any]
 
@@ -40,10 +44,17 @@ class CsvDecoder:
         columns: Of the rows.
     """
 
-    def __init__(self, columns: Columns, delimiter: str) -> None:
+    def __init__(self, columns: Columns, delimiter: str, most_bytes: int = MOST_BYTES) -> None:
         self.columns, self.settings = columns, ""
+        self._row, self._most_bytes = row_bytes(columns), most_bytes
         self._delimiter = delimiter
         self._readers = [(column.name, _reader(column.type)) for column in columns]
+
+    def memory(self, values: "pa.Array[Any]", *_: Any) -> int:
+        """Return what these values take; see `ValueDecoder.memory`."""
+        data = content(values)
+        fields = int(np.count_nonzero(data == ord(self._delimiter)))
+        return self._row * len(values) + _BYTE * len(data) + _FIELD * fields
 
     def decode(self, values: "pa.Array[Any]", *_: Any) -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
@@ -53,6 +64,11 @@ class CsvDecoder:
         """Return the fields that are not empty; a tombstone (None) has none."""
         if value is None:
             return {}
+        need = _BYTE * len(value)
+        if need > self._most_bytes // 4:  # delimiters are counted only where they matter
+            need += _FIELD * value.count(self._delimiter.encode())
+        if need > self._most_bytes:
+            return too_large(need, self._most_bytes)
         try:
             lines = [
                 *csv.reader([value.decode("utf-8-sig")], delimiter=self._delimiter, strict=True)

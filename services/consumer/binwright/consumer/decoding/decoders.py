@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import structlog
 
+from binwright.consumer.decoding.portions import MOST_BYTES
 from binwright.protocol.columns import KAFKA_KEY
 from binwright.protocol.errors import SchemaAtFault
 from binwright.protocol.model import TopicPartition
@@ -51,15 +52,18 @@ class DecodingTotals:
 class Decoders:
     """Makes the decoders that the settings name."""
 
-    def __init__(self, settings: Settings, *, waits: bool = True) -> None:
+    def __init__(
+        self, settings: Settings, most_bytes: int = MOST_BYTES, *, waits: bool = True
+    ) -> None:
         """Decode by these settings.
 
         Args:
             settings: Their entries say what is decoded, and how.
+            most_bytes: Of memory that a value may take while it is decoded.
             waits: Whether an entry may have records wait whose schema is at fault; else all of
                 these are bad.
         """
-        self._settings, self._waits = settings, waits
+        self._settings, self._most_bytes, self._waits = settings, most_bytes, waits
         self._faults: dict[Target, str] = {}  # of schemas, by the tables that wait
         self._fault_counts: Counter[Target] = Counter()
         self._stack = AsyncExitStack()
@@ -153,14 +157,18 @@ class Decoders:
                     beyond = fields.KeptFields(columns)
                 else:
                     beyond = fields.CountedFields(columns, new, _within(part))
-                decoder = (await self._module("json_values")).JsonDecoder(columns, beyond)
+                decoder = (await self._module("json_values")).JsonDecoder(
+                    columns, beyond, most_bytes=self._most_bytes
+                )
             case "string":
                 decoder = (await self._module("text_values")).TextDecoder(part.parsed)
             case "variant":
-                decoder = (await self._module("variant_values")).VariantDecoder(part.parsed)
+                decoder = (await self._module("variant_values")).VariantDecoder(
+                    part.parsed, self._most_bytes
+                )
             case "csv":
                 values = await self._module("csv_values")
-                decoder = values.CsvDecoder(part.parsed, part.delimiter)
+                decoder = values.CsvDecoder(part.parsed, part.delimiter, self._most_bytes)
         return decoder
 
     async def _of_registry(
@@ -181,12 +189,14 @@ class Decoders:
         reading: Any
         match part.format:
             case "avro":
-                reading = (await self._module("avro_values")).AvroReading()
+                reading = (await self._module("avro_values")).AvroReading(self._most_bytes)
             case "json":
-                reading = (await self._module("json_by_schema")).JsonReading(new, _within(part))
+                reading = (await self._module("json_by_schema")).JsonReading(
+                    new, _within(part), self._most_bytes
+                )
             case _:
                 values = await self._module("protobuf_values")
-                reading = values.ProtobufReading(part.message_read)
+                reading = values.ProtobufReading(part.message_read, self._most_bytes)
         subject = part.subject_of(target.topic)
         found: ValueDecoder = await self._by_schema.decoder(
             subject,

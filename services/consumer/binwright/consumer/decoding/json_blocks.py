@@ -11,6 +11,7 @@ Arrow accepts more, the value is not given to it: see `_SUSPECTS`.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -99,8 +100,15 @@ def _is_read(kind: ColumnType) -> bool:
             return False  # Arrow wants a list of keys and values
 
 
-def suspects(values: "pa.BinaryArray") -> npt.NDArray[np.bool_]:
-    """Return which of these values, none of them NULL, `BlockReader` must not be given."""
+def suspects(
+    values: "pa.BinaryArray", too_large: Callable[[bytes], object] = lambda _: None
+) -> npt.NDArray[np.bool_]:
+    """Return which of these values, none of them NULL, `BlockReader` must not be given.
+
+    Args:
+        values: Many.
+        too_large: Returns what is wrong with a value that takes too much memory.
+    """
     found = np.zeros(len(values), np.bool_)
     for pattern in _SUSPECTS:
         matches = pc.match_substring_regex(values, pattern=pattern)
@@ -108,7 +116,9 @@ def suspects(values: "pa.BinaryArray") -> npt.NDArray[np.bool_]:
     lengths = pc.binary_length(values).to_numpy()
     for place in np.flatnonzero(~found & (lengths > 2 * MOST_NESTED)).tolist():  # each is closed
         value: bytes = values[place].as_py()
-        found[place] = len(value) > LONGEST or brackets(value) > MOST_NESTED
+        found[place] = (
+            len(value) > LONGEST or brackets(value) > MOST_NESTED or too_large(value) is not None
+        )
     return found
 
 

@@ -13,6 +13,7 @@ from binwright.consumer.decoding.arrow_types import BAD, row_type
 from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.decoding.new_fields import CountedFields
 from binwright.consumer.decoding.one_by_one import Bad, Decoded
+from binwright.consumer.decoding.portions import MOST_BYTES
 from binwright.consumer.decoding.registry_schemas import (
     HEADER,
     has_header,
@@ -36,6 +37,7 @@ class JsonReading:
     new: Counter[str] = field(default_factory=Counter, compare=False)
     """In which fields are counted that no column has."""
     within: str = field(default="", compare=False)  # which column they are of, if one is meant
+    most_bytes: int = MOST_BYTES  # of memory, for a value
 
     def of(self, schema: object) -> JsonSchema:
         """Return the schema; raise `SchemaRefused` if it is no JSON Schema."""
@@ -45,7 +47,12 @@ class JsonReading:
 
     def decoder(self, columns: Columns, schemas: Schemas) -> "JsonSchemaDecoder":
         """Return the decoder of a table."""
-        return JsonSchemaDecoder(columns, schemas, CountedFields(columns, self.new, self.within))
+        return JsonSchemaDecoder(
+            columns,
+            schemas,
+            CountedFields(columns, self.new, self.within),
+            most_bytes=self.most_bytes,
+        )
 
     def misfit(self, schema: JsonSchema, columns: Columns) -> str:
         """Return why no value of a schema can be read into these columns, "" if some may be."""
@@ -67,12 +74,21 @@ class JsonSchemaDecoder:
     """
 
     def __init__(
-        self, columns: Columns, schemas: Schemas, beyond: CountedFields | None = None
+        self,
+        columns: Columns,
+        schemas: Schemas,
+        beyond: CountedFields | None = None,
+        *,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
         """Read values that name one of these schemas; see `JsonDecoder`."""
-        self._bodies = JsonDecoder(columns, beyond)
+        self._bodies = JsonDecoder(columns, beyond, most_bytes=most_bytes)
         self.columns, self.settings = self._bodies.columns, ""
         self._faults = {number: _fault(number, each, columns) for number, each in schemas.items()}
+
+    def memory(self, values: "pa.Array[Any]", *_: Any) -> int:
+        """Return what these values take; see `ValueDecoder.memory`."""
+        return self._bodies.memory(values)
 
     def decode(self, values: "pa.Array[Any]", *_: Any) -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""

@@ -26,6 +26,8 @@ from binwright.consumer.decoding.one_by_one import (
     read_items,
     read_pairs,
 )
+from binwright.consumer.decoding.portions import MOST_BYTES
+from binwright.consumer.decoding.value_memory import JsonMemory
 from binwright.consumer.decoding.variant_limits import unfit_for_variant, with_signs
 from binwright.protocol.columns import (
     JSON,
@@ -86,16 +88,30 @@ class RecordReader:
     the numbers as they were written.
     """
 
-    def __init__(self, columns: Columns, beyond: "Beyond | None" = None) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        beyond: "Beyond | None" = None,
+        *,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
         """Read into these columns.
 
         Args:
             columns: Of the rows.
             beyond: What is done with fields that none of them has; None: nothing.
+            most_bytes: Of memory that a value may take.
         """
         self._fields, self._beyond = _fields_reader(columns), beyond
         self.type = row_type(columns if beyond is None else (*columns, *beyond.columns))
         self._exact = any(_is_exact(column.type) for column in columns)
+        is_exact = self._exact or (beyond is not None and bool(beyond.columns))
+        self.memory, self._most_bytes = JsonMemory(columns, exact=is_exact), most_bytes
+        self._memory_as_written = JsonMemory(columns, exact=True)
+
+    def too_large(self, value: bytes) -> Bad | None:
+        """Return a value as bad that takes too much memory."""
+        return self.memory.fault(value, self._most_bytes)
 
     def read(self, value: bytes | None) -> Fields | Bad:
         """Return the fields that are there and not null, as Arrow takes them for `type`.
@@ -104,6 +120,8 @@ class RecordReader:
         """
         if value is None:
             return {}
+        if fault := self.too_large(value):
+            return fault
         value = value.removeprefix(BOM)
         try:
             document = orjson.loads(value)
@@ -124,7 +142,9 @@ class RecordReader:
             try:
                 return self._fields(document)
             except Misfit as exc:
-                if type(exc.there) is not float:  # only as it was written it shows if it is whole
+                # Only as it was written it shows if it is whole.
+                is_float = type(exc.there) is float
+                if not is_float or self._memory_as_written.fault(value, self._most_bytes):
                     raise
         return self._fields(as_written(value))
 

@@ -17,6 +17,7 @@ from binwright.consumer.decoding.json_blocks import (
 )
 from binwright.consumer.decoding.json_records import Beyond, RecordReader
 from binwright.consumer.decoding.one_by_one import Decoded, Fields, Misfit, decode_each
+from binwright.consumer.decoding.portions import MOST_BYTES
 from binwright.protocol.columns import Columns, stored
 
 BLOCK_ROWS, BLOCK_BYTES = 16384, 16 << 20  # at most, unless a block has few rows
@@ -32,13 +33,29 @@ class JsonDecoder:
         columns: Of the rows: text where those that it reads are of type `JSON`.
     """
 
-    def __init__(self, columns: Columns, beyond: Beyond | None = None) -> None:
-        """Decode into these columns; `beyond` is what is done with fields that none of them has."""
+    def __init__(
+        self,
+        columns: Columns,
+        beyond: Beyond | None = None,
+        *,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        """Decode into these columns.
+
+        Args:
+            columns: Of the rows.
+            beyond: What is done with fields that none of them has.
+            most_bytes: Of memory that a value may take.
+        """
         more = () if beyond is None else beyond.columns
         self.columns, self.settings = (*stored(columns), *more), ""
-        self._records = RecordReader(columns, beyond)
+        self._records = RecordReader(columns, beyond, most_bytes=most_bytes)
         self._blocks = BlockReader(columns) if columns and in_blocks(columns) else None
         self._beyond = beyond
+
+    def memory(self, values: "pa.Array[Any]", *_: Any) -> int:
+        """Return what these values take; see `ValueDecoder.memory`."""
+        return self._records.memory.of(values)
 
     def decode(self, values: "pa.Array[Any]", *_: Any) -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
@@ -47,7 +64,7 @@ class JsonDecoder:
             return decode_each(values, records.read, records.type)
         anything: Any = values  # its types do not know this call
         texts: pa.BinaryArray = pc.fill_null(anything, b"{}") if values.null_count else anything
-        is_suspect = suspects(texts)
+        is_suspect = suspects(texts, records.too_large)
         plain, rest = np.flatnonzero(~is_suspect), np.flatnonzero(is_suspect)
         if not len(rest):
             return _joined([*self._pieces(texts, blocks)], self.columns)

@@ -27,7 +27,7 @@ A row is NULL where the value is bad; a bad record is NULL where it is not.
 class Bad:
     """Why a value could not be decoded."""
 
-    kind: Literal["malformed", "incompatible", "schema_unknown"]
+    kind: Literal["malformed", "incompatible", "schema_unknown", "too_large"]
     reason: str  # at most `REASON_LENGTH` characters
 
 

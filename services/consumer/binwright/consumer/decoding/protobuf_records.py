@@ -26,8 +26,9 @@ from binwright.consumer.decoding.one_by_one import (
     read_items,
     read_pairs,
 )
+from binwright.consumer.decoding.portions import MOST_BYTES
 from binwright.consumer.decoding.protobuf_json import field_text, json_text
-from binwright.consumer.decoding.protobuf_memory import MOST_BYTES, MemoryOf
+from binwright.consumer.decoding.protobuf_memory import MemoryOf
 from binwright.consumer.decoding.protobuf_schemas import (
     JSON_TEXT,
     Message,
@@ -46,7 +47,9 @@ A few bytes can be messages whose many fields all have their default values.
 """
 
 
-def record_reader(message: Message, columns: Columns) -> "Callable[[bytes], Fields | Bad]":
+def record_reader(
+    message: Message, columns: Columns, most_bytes: int = MOST_BYTES
+) -> "Callable[[bytes], Fields | Bad]":
     """Return what reads a message, without its header, into these columns.
 
     Fields that no column names, and those that its schema does not have, are left out.
@@ -57,12 +60,12 @@ def record_reader(message: Message, columns: Columns) -> "Callable[[bytes], Fiel
     budget = _Budget()
     fit = _Fits(budget).fields(message, columns, is_top=True)
     made: Any = message_factory.GetMessageClass(message)
-    memory = MemoryOf(message)
+    memory = MemoryOf(message, columns)
     requires = any(f.is_required for each in messages_in(message).values() for f in each.fields)
 
     def read(body: bytes) -> Fields | Bad:
-        if memory.exceeds(body):
-            return Bad("incompatible", f"takes more than {MOST_BYTES >> 20} MB of memory")
+        if fault := memory.fault(body, most_bytes):
+            return fault
         budget.left = MOST_FIELDS + FIELDS_PER_BYTE * len(body)
         try:
             found = made.FromString(body)

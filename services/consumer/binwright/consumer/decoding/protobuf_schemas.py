@@ -102,6 +102,14 @@ class ProtobufSchema:
             raise SchemaRefused(f"has no message {name}")
         return found
 
+    def messages(self) -> Sequence[Message]:
+        """Return all messages of its file, those within others too."""
+        found, left = list[Message](), [*self._top]
+        while left:
+            found.append(left.pop())
+            left += found[-1].nested_types
+        return found
+
     def message_at(self, indexes: Sequence[int]) -> Message:
         """Return a message by its place: the index in its file, or in the message around it.
 

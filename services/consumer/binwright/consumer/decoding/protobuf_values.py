@@ -14,6 +14,8 @@ import pyarrow as pa
 
 from binwright.consumer.decoding.arrow_types import row_type
 from binwright.consumer.decoding.one_by_one import Bad, Decoded, Fields, decode_each
+from binwright.consumer.decoding.portions import MOST_BYTES
+from binwright.consumer.decoding.protobuf_memory import MemoryOf
 from binwright.consumer.decoding.protobuf_records import record_reader
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.registry_schemas import (
@@ -24,6 +26,7 @@ from binwright.consumer.decoding.registry_schemas import (
     schema_id,
     without_header,
 )
+from binwright.consumer.decoding.value_memory import content, row_bytes
 from binwright.protocol.columns import DEEPEST, Columns
 from binwright.protocol.schemas import SchemaRefused
 
@@ -60,6 +63,7 @@ class ProtobufReading:
     """How a table of Protobuf reads schemas."""
 
     message: str | None  # see `TableSchema.message`
+    most_bytes: int = MOST_BYTES  # of memory, for a value
 
     def of(self, schema: object) -> TableSchema:
         """Return the schema; raise `SchemaRefused` if it lacks the table's message."""
@@ -70,7 +74,7 @@ class ProtobufReading:
 
     def decoder(self, columns: Columns, schemas: Schemas) -> "ProtobufDecoder":
         """Return the decoder of a table."""
-        return ProtobufDecoder(columns, schemas)
+        return ProtobufDecoder(columns, schemas, self.most_bytes)
 
     def misfit(self, schema: TableSchema, columns: Columns) -> str:
         """Return why no value of a schema can be read into these columns, "" if some may be.
@@ -129,11 +133,19 @@ class ProtobufDecoder:
         columns: Of the rows.
     """
 
-    def __init__(self, columns: Columns, schemas: Schemas) -> None:
+    def __init__(self, columns: Columns, schemas: Schemas, most_bytes: int = MOST_BYTES) -> None:
         """Read values that name one of these schemas."""
-        self.columns, self._schemas = columns, schemas
+        self.columns, self._schemas, self._most_bytes = columns, schemas, most_bytes
         self._names = {number: number for number in schemas}  # their texts may be GUIDs
         self.settings = ""
+
+    def memory(self, values: "pa.Array[Any]", *_: Any) -> int:
+        """Return what these values take; see `ValueDecoder.memory`."""
+        tables = [each for each in self._schemas.values() if isinstance(each, TableSchema)]
+        found = [_most_of(table, self.columns) for table in tables]
+        row = max((row for row, _ in found), default=row_bytes(self.columns))
+        byte = max((byte for _, byte in found), default=0)
+        return row * len(values) + byte * len(content(values))
 
     def decode(self, values: "pa.Array[Any]", *_: Any) -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
@@ -165,9 +177,20 @@ class ProtobufDecoder:
         except SchemaRefused as exc:
             return Bad("malformed", f"schema {name}: {exc}")
         try:
-            return record_reader_of(_of_table(table, message), self.columns)
+            return record_reader_of(_of_table(table, message), self.columns, self._most_bytes)
         except SchemaRefused as exc:
             return refused(name, str(exc))
+
+
+@lru_cache(maxsize=1_000)
+def _most_of(table: TableSchema, columns: Columns) -> tuple[int, int]:
+    """Return the most that a message of the table's takes, and that a byte of it takes."""
+    any_message = table.message is None
+    messages = (
+        table.schema.messages() if any_message else [table.schema.message(table.message or "")]
+    )
+    found = [MemoryOf(message, columns) for message in messages]
+    return max(each.row for each in found), max(each.byte for each in found)
 
 
 def _of_table(table: TableSchema, message: Any) -> Any:

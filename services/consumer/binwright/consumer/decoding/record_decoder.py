@@ -47,6 +47,11 @@ class RecordDecoder:
         column = (key_column(keys.columns, key_format or ""),) if keys and keys.columns else ()
         self.columns, self.settings = (*column, *values.columns), ""
 
+    def memory(self, values: "pa.Array[Any]", keys: Any = None) -> int:
+        """Return what these records take; see `ValueDecoder.memory`."""
+        need = self._values.memory(values)
+        return need if self._keys is None or keys is None else need + self._keys.memory(keys)
+
     def decode(self, values: "pa.Array[Any]", headers: Any = None, keys: Any = None) -> Decoded:
         """Return the rows of these records, and the bad ones; see `ValueDecoder.decode`."""
         rows, bad = self._values.decode(values, headers)

@@ -52,6 +52,7 @@ _TAGS: Mapping[OwnIds, bytes] = {
     "contentId": b"apicurio contentId ",
 }
 """What is put in front of an id of Apicurio's, so that its kind stays with it."""
+_FRONT = 100  # bytes of memory for what is put in front of a value
 FIRST_LOCAL_ID = 1 << 31  # registries give no such id
 _BINARY = pa.binary()
 _NOTHING, _ZERO, _ONE = (pa.scalar(each, _BINARY) for each in (b"", b"\0", b"\1"))
@@ -187,6 +188,10 @@ class NamesDecoder:
         self._decoder, self._ids, self._header_fault = decoder, ids, header_fault
         self._part: Part = part
         self.columns, self.settings = decoder.columns, ""
+
+    def memory(self, values: "pa.Array[Any]", *_: Any) -> int:
+        """Return what these values take; see `ValueDecoder.memory`."""
+        return self._decoder.memory(values) + _FRONT * len(values)
 
     def decode(self, values: "pa.Array[Any]", headers: Any = None, *_: Any) -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""

@@ -6,7 +6,10 @@ import pyarrow as pa
 
 from binwright.consumer.decoding.arrow_types import BAD, row_type
 from binwright.consumer.decoding.one_by_one import Bad, Decoded, Fields, decode_each, not_text
+from binwright.consumer.decoding.value_memory import RECORD_BYTES, content
 from binwright.protocol.columns import Columns
+
+_BYTE = 8  # of memory, for a byte of a text that is read alone
 
 
 class TextDecoder:
@@ -18,6 +21,10 @@ class TextDecoder:
 
     def __init__(self, columns: Columns) -> None:
         self.columns, self.settings = columns, ""
+
+    def memory(self, values: "pa.Array[Any]", *_: Any) -> int:
+        """Return what these values take; see `ValueDecoder.memory`."""
+        return RECORD_BYTES * len(values) + _BYTE * len(content(values))
 
     def decode(self, values: "pa.Array[Any]", *_: Any) -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""

@@ -14,6 +14,8 @@ from binwright.consumer.decoding.one_by_one import (
     Fields,
     decode_each,
 )
+from binwright.consumer.decoding.portions import MOST_BYTES
+from binwright.consumer.decoding.value_memory import JsonMemory
 from binwright.consumer.decoding.variant_limits import unfit_for_variant, with_signs
 from binwright.protocol.columns import Columns
 
@@ -25,9 +27,14 @@ class VariantDecoder:
         columns: Of the rows: one, a variant.
     """
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns, most_bytes: int = MOST_BYTES) -> None:
         self.columns, self.settings = columns, ""
         self._name = columns[0].name
+        self._memory, self._most_bytes = JsonMemory(columns, exact=False), most_bytes
+
+    def memory(self, values: "pa.Array[Any]", *_: Any) -> int:
+        """Return what these values take; see `ValueDecoder.memory`."""
+        return self._memory.of(values)
 
     def decode(self, values: "pa.Array[Any]", *_: Any) -> Decoded:
         """Return the rows of these values, and the bad ones; see `ValueDecoder.decode`."""
@@ -37,6 +44,8 @@ class VariantDecoder:
         """Return the value's text, checked; a tombstone (None) has none."""
         if value is None:
             return {}
+        if fault := self._memory.fault(value, self._most_bytes):
+            return fault
         value = value.removeprefix(BOM)
         try:
             document = orjson.loads(value)

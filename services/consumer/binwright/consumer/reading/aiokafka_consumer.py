@@ -49,10 +49,10 @@ class AssignedConsumer:
     """
 
     def __init__(
-        self, kafka: KafkaSettings, isolation: str, inflated_bytes: int, zone: str | None
+        self, kafka: KafkaSettings, isolation: str, limits: Limits, zone: str | None
     ) -> None:
         self._kafka, self._isolation, self._zone = kafka, isolation, zone
-        self._limits = Limits(inflated_bytes)
+        self._limits = limits
         self._first: set[KafkaPartition] = set()  # started, and not fetched yet
         self._watched: Mapping[KafkaPartition, Watch] = {}
         self._consumer: Any = None

@@ -13,7 +13,7 @@ from binwright.consumer.reading.aiokafka_consumer import AssignedConsumer
 from binwright.consumer.reading.data_topics import DataTopics
 from binwright.consumer.reading.group_offsets import GroupOffsets
 from binwright.consumer.reading.retry_delays import RetryDelays
-from binwright.kafka.batches import INFLATED_BYTES
+from binwright.kafka.batches import INFLATED_BYTES, LARGE_BYTES, Limits
 from binwright.kafka.client import ClusterClient, translate_errors
 from binwright.kafka.decoding import DecodeFault
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
@@ -59,6 +59,8 @@ class KafkaDataReader:
         isolation: str = "read_committed",
         inflated_bytes: int = INFLATED_BYTES,
         zone: str | None = None,
+        *,
+        large_bytes: int = LARGE_BYTES,
     ) -> None:
         """Read with the group's name.
 
@@ -68,12 +70,15 @@ class KafkaDataReader:
             isolation: Kafka's `isolation.level`.
             inflated_bytes: Limit of a compressed batch's inflated size.
             zone: Where this process runs: it reads from a replica there, if brokers allow that.
+            large_bytes: Inflated size above which a batch is only decoded after `allow_large`.
         """
         self._kafka = kafka
         self._cluster = ClusterClient(kafka)
         self._topics = DataTopics(self._cluster, stable=isolation == "read_committed")
         self._offsets = GroupOffsets(self._cluster, group, kafka.request_timeout_s)
-        self._assigned = AssignedConsumer(kafka, isolation, inflated_bytes, zone)
+        self._assigned = AssignedConsumer(
+            kafka, isolation, Limits(inflated_bytes, large_bytes), zone
+        )
         self._starts: dict[TopicPartition, object] = {}  # the latest start of each, by identity
         self._delays = RetryDelays()
         self._jumps: dict[TopicPartition, tuple[int, int]] = {}

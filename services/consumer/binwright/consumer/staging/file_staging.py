@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from binwright.consumer.decoding.portions import DecodingMemory
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
@@ -39,9 +40,17 @@ class FileStaging:
     address does not name come from the environment or the machine.
     """
 
-    def __init__(self, url: str, *, moved: bool = False) -> None:
-        """Use this place; `moved`: versions before staged in the directory above, see `Files`."""
-        self._url, self._moved = url, moved
+    def __init__(
+        self, url: str, memory: DecodingMemory | None = None, *, moved: bool = False
+    ) -> None:
+        """Use this place.
+
+        Args:
+            url: Its path or address.
+            memory: In which values are decoded, with all others of the process.
+            moved: Versions before staged in the directory above, see `Files`.
+        """
+        self._url, self._memory, self._moved = url, memory or DecodingMemory(), moved
         self._threads = ThreadPoolExecutor(THREADS, "staging")
         self._opening: asyncio.Future[Files] | None = None
 
@@ -87,7 +96,7 @@ class FileStaging:
         """Write a file whole and durably; see `Staging.write`."""
         # What fails while rows are encoded is no fault of the location, nor told as one.
         execute = asyncio.get_running_loop().run_in_executor
-        content = await execute(self._threads, _encoded, rows, footer, decoder)
+        content = await execute(self._threads, _encoded, rows, footer, decoder, self._memory)
         return await self._run(
             f"take {topic}/{name}", lambda files: files.put(topic, name, content)
         )
@@ -168,12 +177,15 @@ class FileStaging:
 
 
 def _encoded(
-    rows: Mapping[TopicPartition, Sequence[Records]], footer: Footer, decoder: ValueDecoder | None
+    rows: Mapping[TopicPartition, Sequence[Records]],
+    footer: Footer,
+    decoder: ValueDecoder | None,
+    memory: DecodingMemory,
 ) -> Any:
     """Return the content of a file, as an Arrow buffer."""
     from binwright.consumer.staging import parquet  # noqa: PLC0415 - as below
 
-    return parquet.encode(rows, footer, decoder)
+    return parquet.encode(rows, footer, decoder, memory)
 
 
 def _open_files(url: str, moved: bool) -> "Files":

@@ -4,7 +4,8 @@ The value of a record is a column of bytes, or it is decoded into columns: then 
 its place, behind the others.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 
 from binwright.consumer.decoding.arrow_types import BAD, row_type
 from binwright.consumer.decoding.one_by_one import decode_parts
+from binwright.consumer.decoding.portions import DecodingMemory
 from binwright.protocol.columns import Columns, columns_text, parse_row
 from binwright.protocol.fields import LATEST_MS, checked_offset
 from binwright.protocol.model import TopicPartition
@@ -54,6 +56,7 @@ CODEC: Literal["lz4"] = (
 FOOTER = "binwright.staged"  # the key of our entry in a file's own metadata
 NO_ROWS = Footer(None, 0, {})
 MOST_FAULT = 300  # characters of what a footer says of a bad record
+GROUP_BYTES = 8 << 20  # of records that are decoded, and of rows that are written, at once
 FOOTER_BYTES = 4 << 20  # a longer one is not read: 10,000 partitions take half a megabyte
 TAIL_BYTES = 64 << 10  # holds the footer of nearly every file
 
@@ -142,17 +145,36 @@ def decoded_schema(columns: Columns) -> pa.Schema:
     return pa.schema([*fields, *row, pa.field("bad", BAD)])
 
 
-def decoded(table: pa.Table, decoder: ValueDecoder) -> pa.Table:
-    """Return the rows with their values decoded, without those that are skipped."""
-    schema, batches = decoded_schema(decoder.columns), []
+def decoded(
+    table: pa.Table, decoder: ValueDecoder, memory: DecodingMemory
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows with their values decoded, without those that are skipped, in portions."""
+    schema = decoded_schema(decoder.columns)
     for batch in table.combine_chunks().to_batches():
-        row, bad = decode_parts(decoder, batch["value"], batch["headers"], batch["key"])
-        rows = [row] if decoder.columns else []
-        arrays: list[pa.Array[Any]] = [*batch.drop_columns(["value"]).columns, *rows, bad]
-        made = pa.RecordBatch.from_arrays(arrays, schema=schema)
-        is_kept = pc.or_(pc.is_valid(row), pc.is_valid(bad))
-        batches.append(made if pc.all(is_kept).as_py() else made.filter(is_kept))
-    return pa.Table.from_batches(batches, schema=schema)
+        for begin, length, need in memory.portions(decoder, batch["value"], batch["key"]):
+            part = batch.slice(begin, length)
+            with memory.taken(need):
+                row, bad = decode_parts(decoder, part["value"], part["headers"], part["key"])
+            rows = [row] if decoder.columns else []
+            arrays: list[pa.Array[Any]] = [*part.drop_columns(["value"]).columns, *rows, bad]
+            made = pa.RecordBatch.from_arrays(arrays, schema=schema)
+            is_kept = pc.or_(pc.is_valid(row), pc.is_valid(bad))
+            yield made if pc.all(is_kept).as_py() else made.filter(is_kept)
+
+
+def _groups(
+    rows: Mapping[TopicPartition, Sequence[Records]],
+) -> Iterator[Mapping[TopicPartition, Sequence[Records]]]:
+    """Yield these rows in groups of about `GROUP_BYTES`, of which each is decoded by itself."""
+    group, size = dict[TopicPartition, list[Records]](), 0
+    for partition, parts in rows.items():
+        for part in parts:
+            if size and size + part.bytes > GROUP_BYTES:
+                yield group
+                group, size = {}, 0
+            group.setdefault(partition, []).append(part)
+            size += part.bytes
+    yield group
 
 
 def _first_fault(table: pa.Table) -> str:
@@ -172,38 +194,83 @@ def encode(
     rows: Mapping[TopicPartition, Sequence[Records]],
     footer: Footer,
     decoder: ValueDecoder | None = None,
+    memory: DecodingMemory | None = None,
 ) -> pa.Buffer:
     """Return the rows as a Parquet file; it is read once, so it has no indexes and statistics.
 
-    Columns and bad values are those of `decoder`, whatever `footer` says of them.
+    Columns and bad values are those of `decoder`, whatever `footer` says of them. Values are
+    decoded within `memory`.
     """
-    table, columns, bad, skipped, fault = to_arrow(rows), None, 0, 0, ""
-    newest_ms = _newest_ms(table)
-    if decoder is not None:
-        records = len(table)
-        table, columns = decoded(table, decoder), decoder.columns
-        skipped = records - len(table)
+    sink, found = pa.BufferOutputStream(), _Found()
+    schema = SCHEMA if decoder is None else decoded_schema(decoder.columns)
+    with pq.ParquetWriter(
+        sink, schema, compression=CODEC, use_dictionary=False, write_statistics=False
+    ) as writer:
+        if decoder is None:
+            table = to_arrow(rows)
+            found.newest_ms = _newest_ms(table)
+            writer.write_table(table)
+        else:
+            found.write(writer, rows, decoder, memory or DecodingMemory())
+        entry = _entry(footer, decoder, found)
+        writer.add_key_value_metadata({FOOTER: orjson.dumps(entry).decode()})
+    return sink.getvalue()
+
+
+@dataclass(slots=True)
+class _Found:
+    """What a file's records are found to be."""
+
+    newest_ms: int | None = None
+    bad: int = 0
+    skipped: int = 0
+    fault: str = ""  # of the first bad one
+
+    def write(
+        self,
+        writer: pq.ParquetWriter,
+        rows: Mapping[TopicPartition, Sequence[Records]],
+        decoder: ValueDecoder,
+        memory: DecodingMemory,
+    ) -> None:
+        """Decode records and write them, some at a time: all together may take much memory."""
+        waiting, size = list[pa.RecordBatch](), 0
+        for group in _groups(rows):
+            table = to_arrow(group)
+            times = [ms for ms in (self.newest_ms, _newest_ms(table)) if ms is not None]
+            self.newest_ms, self.skipped = max(times, default=None), self.skipped + len(table)
+            for batch in decoded(table, decoder, memory):
+                waiting.append(batch)
+                size += batch.nbytes
+                if size >= GROUP_BYTES:
+                    self._write(writer, waiting)
+                    waiting, size = [], 0
+        if waiting:
+            self._write(writer, waiting)
+
+    def _write(self, writer: pq.ParquetWriter, batches: Sequence[pa.RecordBatch]) -> None:
+        table = pa.Table.from_batches(batches)
+        self.skipped -= len(table)
         bad = len(table) - table["bad"].null_count
-        fault = _first_fault(table) if bad else ""
-    entry = {
+        self.fault = self.fault or (_first_fault(table) if bad else "")
+        self.bad += bad
+        writer.write_table(table)
+
+
+def _entry(footer: Footer, decoder: ValueDecoder | None, found: _Found) -> dict[str, Any]:
+    """Return what a file says of itself."""
+    return {
         "topic": footer.topic,
         "topic_id": footer.topic_id,
         "ranges": [[p, first, end] for p, (first, end) in sorted(footer.ranges.items())],
-        "columns": None if columns is None else columns_text(columns),
-        "bad": bad,
-        "skipped": skipped,
-        "fault": fault,
+        "columns": None if decoder is None else columns_text(decoder.columns),
+        "bad": found.bad,
+        "skipped": found.skipped,
+        "fault": found.fault,
         "decoded_by": "" if decoder is None else decoder.settings,
-        "newest_ms": newest_ms,
+        "newest_ms": found.newest_ms,
         "cut": None if footer.cut is None else sorted(footer.cut),
     }
-    sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(
-        sink, table.schema, compression=CODEC, use_dictionary=False, write_statistics=False
-    ) as writer:
-        writer.write_table(table)
-        writer.add_key_value_metadata({FOOTER: orjson.dumps(entry).decode()})
-    return sink.getvalue()
 
 
 def is_whole(content: bytes) -> bool:

@@ -1,0 +1,43 @@
+"""How much memory this process may have."""
+
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+_LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
+_CGROUP_FILES = {"": "memory.max", "memory": "memory.limit_in_bytes"}  # of versions 2 and 1
+
+
+def memory_limit(root: Path = Path("/")) -> int:
+    """Return the least of what limits this process's memory, bytes.
+
+    That is its control group or one above it (of version 2 or 1), `ulimit`, or the machine.
+
+    Args:
+        root: Where `proc` and `sys` are.
+    """
+    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    soft = [resource.getrlimit(each)[0] for each in _LIMITS]
+    found += [limit for limit in soft if limit != resource.RLIM_INFINITY]
+    return min([*found, *_of_groups(root)])
+
+
+def _of_groups(root: Path) -> Iterator[int]:
+    """Yield the limits of this process's control groups."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return  # no Linux
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        for controller in set(controllers.split(",")) & _CGROUP_FILES.keys():
+            top = root / "sys/fs/cgroup" / controller
+            # In a container the path may be the host's: what is there of it counts, and the top.
+            group = top / path.strip("/")
+            for directory in (group, *group.parents):
+                with suppress(OSError, ValueError):  # none there, or `max`
+                    yield int((directory / _CGROUP_FILES[controller]).read_text())
+                if directory == top:
+                    break
