@@ -325,8 +325,9 @@ MEANINGS = CONTROL_MEANINGS | {
     "table.delayed": "Nothing lands in a table at the moment: Spark or the lake does not answer.",
     "table.lost": "Another consumer is the writer of the table now.",
     "table.contradicted": (
-        "The rows of a table, or the group's offsets, reach above the end of its topic: they are "
-        "of another topic, and nothing lands until a person decides."
+        "The rows of a table, the group's offsets, or the stamp of a version that the event names "
+        "reach above the end of its topic, or a stamp is a later version's or no writer's: nothing "
+        "lands until a person decides."
     ),
     "table.reclaimed": (
         "A commit ended without a verdict; the writer claims the table anew and reads what is "

@@ -5,6 +5,7 @@ missing is read and staged again.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import fields, replace
@@ -14,8 +15,10 @@ import pytest
 from binwright.consumer.decide.writer.landing import MOST_WAITING
 from binwright.protocol.messages import OffsetRange, Staged
 from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.ports.lake import Commit, Table
+from binwright.protocol.stamp import read_stamp
 
-from .scene import P, Process, Q, Scene, once, process, seconds
+from .scene import CLUSTER, GROUP, P, Process, Q, Scene, once, process, seconds
 
 pytestmark = pytest.mark.looptime
 
@@ -175,3 +178,56 @@ async def test_of_announcements_that_never_join_a_bounded_number_is_kept() -> No
         await scene.land({P: (10, 20)})
         await seconds(30)
         assert scene.landed(P) == once(20)
+
+
+@pytest.mark.parametrize(
+    "false",
+    [
+        {"committed": {P: 1 << 62}},
+        {"cuts": {P: 1 << 62}},
+        {"committed": {P: 20}, "full": False},
+        {"needed_from": 1 << 62},
+    ],
+)
+async def test_a_false_stamp_stops_its_table_or_loses_nothing(false: dict[str, object]) -> None:
+    """As whoever may write to the lake could commit it: alone, or after all that has landed."""
+    scene = await Scene({"orders": 1}).prepare()
+    async with process(scene, "orders"):
+        await scene.land({P: (0, 10)})
+        await seconds(5)
+    table = scene.storage.table("orders")
+    newest = read_stamp(table.commits[-1].metadata, Table("orders", GROUP, CLUSTER))
+    assert newest is not None
+    stamp = replace(newest, full=True, committed={P: 10})
+    forged = replace(stamp, **false)  # type: ignore[arg-type]
+    if not forged.full:
+        del table.commits[1:]
+    version = len(table.commits)
+    table.commits.append(Commit(version, forged.encode()))
+    scene.produce(P, 20)
+    staged = await scene.stage({P: (10, 30)})
+    async with with_reader(scene) as writer:
+        await seconds(60)
+        if "needed_from" in false:
+            assert scene.landed(P) == once(30)
+            return
+        assert writer.report().state == "refused"
+        assert f"version {version} " in writer.report().fault
+        assert staged in scene.files()
+        assert scene.topics.offsets[GROUP][P].offset <= 10
+
+
+async def test_a_log_that_was_cut_while_nobody_wrote_goes_on_with_its_next_record() -> None:
+    scene = await Scene({"orders": 1}).prepare()
+    async with process(scene, "orders"):
+        await scene.land({P: (0, 10)})
+        await seconds(5)
+    scene.topics.cut(P, 5)
+    async with process(scene, "orders", name="w2") as writer:
+        await seconds(30)
+        assert writer.report().state == "refused"
+        scene.produce(P, 1)
+        await scene.stage({P: (5, 6)}, cut=True)
+        await seconds(30)
+        assert writer.report().state == "landing"
+        assert scene.landed(P) == once(10) + Counter([5])

@@ -156,6 +156,7 @@ class _Names:
             self.chain(phase.chain, now, world),
             phase.flight and self.flight(phase.flight),
             (phase.stamp_due, phase.since_full, bool(phase.fault)),
+            (_sorted(phase.doubted), phase.doubted_from if phase.doubted else 0),
             (_sorted(phase.undecided), phase.undecided_until if phase.undecided else 0),
             reread_from,
             _sorted(phase.behind),

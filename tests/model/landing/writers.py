@@ -229,7 +229,8 @@ def read_announcement(world: World, index: int) -> World:
     process = replace(process, position=at + 1)
     read = [] if staged is None or staged.topic not in taken(world, index) else [(at, staged)]
     writer, effects = machine.apply_announcements(process.writer, read, process.now)
-    writer = machine.apply_read_up_to(writer, at + 1)
+    if not any(isinstance(effect, ReadAnnouncements) for effect in effects):
+        writer = machine.apply_read_up_to(writer, at + 1)
     return _carry_out(world.writer(index, replace(process, writer=writer)), index, effects)
 
 

@@ -10,6 +10,7 @@ from binwright.consumer.decide.writer.states import (
     CommitOffsets,
     Committed,
     Contradicted,
+    DeleteFiles,
     HistoryRead,
     KafkaState,
     LandedOffsets,
@@ -19,6 +20,7 @@ from binwright.consumer.decide.writer.states import (
     ReadAnnouncements,
     ReadHistory,
     ReadLandedOffsets,
+    RereadPartitions,
     Resolving,
     Unclear,
 )
@@ -296,4 +298,124 @@ def test_a_table_of_a_later_version_is_refused() -> None:
     effects = scene.complete(HistoryRead(history(later), complete=True))
     assert isinstance(scene.writer.phase, Contradicted)
     assert "a later version of binwright (binwright-stamp/5)" in scene.writer.phase.reason
-    assert (list(effects), scene.next_request()) == ([], None)
+    assert [log.event for log in effects_of(effects, Log)] == ["table.contradicted"]
+    assert scene.next_request() is None
+
+
+# --- stamps that no writer has made --------------------------------------------------------------
+
+FAR = 1 << 62
+
+
+def reason_of(scene: Scene) -> str:
+    assert isinstance(scene.writer.phase, Contradicted)
+    return scene.writer.phase.reason
+
+
+def doubted(end: int = 10, landing_end: int = 9) -> Scene:
+    """Return a writer of a table whose stamp says that more has landed than Kafka has."""
+    return resolved(
+        stamp({0: FAR, 1: 5}, full=True, needed_from=7),
+        state=topic_state({0: (0, end), 1: (0, 10)}, landing_end=landing_end),
+    )
+
+
+def asks(scene: Scene) -> None:
+    assert isinstance(scene.next_request(1.0), QueryKafka)
+
+
+def test_a_stamp_beyond_the_end_of_a_log_without_a_cut_is_refused_by_version() -> None:
+    scene = doubted()
+    assert effects_of(scene.effects, CommitOffsets) == []
+    assert scene.next_request() is None
+    assert machine.due_at(scene.writer, scene.now) == scene.now + 1
+    assert scene.announce(staged("true", {0: (0, 10), 1: (5, 9)}), 7) == []
+    asks(scene)
+    scene.complete(Unclear("no answer"))
+    asks(scene)
+    facts = topic_state({0: (0, 10), 1: (0, 10)}, landing_end=9)
+    assert scene.complete(facts) == []  # not all is read
+    scene.writer = machine.apply_read_up_to(scene.writer, 9)
+    asks(scene)
+    assert [log.event for log in effects_of(scene.complete(facts), Log)] == ["table.contradicted"]
+    assert "version 1 " in reason_of(scene)
+    assert "orders-0" in reason_of(scene)
+    assert effects_of(scene.effects, DeleteFiles) == []
+
+
+def test_a_cut_that_is_announced_makes_such_a_stamp_true() -> None:
+    scene = doubted()
+    scene.announce(staged("before", {1: (5, 6)}), 7)
+    effects = scene.announce(staged("cut", {0: (9, 10)}, cut=(0,)), 8)
+    assert effects == [ReadAnnouncements(7)]
+    stamped = scene.next_request()
+    assert isinstance(stamped, Append)
+    assert stamped.batch.slices == ()
+    scene.complete(Committed())
+    scene.announce(staged("before", {1: (5, 6)}), 7)
+    scene.announce(staged("cut", {0: (9, 10)}, cut=(0,)), 8)
+    assert scene.appends().batch.files == ("before", "cut")
+
+
+def test_a_log_that_has_grown_makes_such_a_stamp_true() -> None:
+    scene = doubted()
+    asks(scene)
+    facts = topic_state({0: (0, FAR), 1: (0, 10)}, landing_end=9)
+    assert scene.complete(facts) == [ReadAnnouncements(7)]
+    assert scene.committed == {0: FAR, 1: 5}
+
+
+def test_a_stamp_beyond_the_end_of_two_logs_needs_both_cuts() -> None:
+    scene = resolved(
+        stamp({0: FAR, 1: FAR}, full=True), state=topic_state({0: (0, 9), 1: (0, 9)}, landing_end=2)
+    )
+    assert scene.announce(staged("cut", {0: (8, 9)}, cut=(0,)), 0) == []
+    assert scene.announce(staged("other", {1: (8, 9)}, cut=(1,)), 1) == [ReadAnnouncements(0)]
+
+
+def test_a_topic_recreated_meanwhile_leaves_no_doubt() -> None:
+    scene = doubted()
+    scene.writer = machine.apply_read_up_to(scene.writer, 9)
+    asks(scene)
+    facts = topic_state({0: (0, 3), 1: (0, 3)}, topic_id="id-2", landing_end=9)
+    assert scene.complete(facts) == [ReadAnnouncements(7)]
+
+
+def test_of_a_log_without_a_leader_nothing_is_false() -> None:
+    scene = doubted()
+    scene.writer = machine.apply_read_up_to(scene.writer, 9)
+    asks(scene)
+    assert scene.complete(topic_state({1: (0, 10)}, landing_end=9)) == []
+    assert isinstance(scene.writer.phase, Landing)
+
+
+def test_where_partitions_begin_is_not_decided_while_there_are_doubts() -> None:
+    facts = topic_state({0: (0, 10), 1: (4, 10)}, landing_end=9)
+    scene = resolved(stamp({0: FAR}, full=True), state=facts)
+    scene.writer = machine.apply_read_up_to(scene.writer, 9)
+    assert scene.committed == {0: FAR}
+
+
+def test_a_cut_that_no_announcement_can_have_told_of_is_refused_by_version() -> None:
+    false = stamp({0: 3}, full=True, cuts={0: FAR})
+    scene = resolved(false, state=topic_state(landing_end=9))
+    assert "version 1 " in reason_of(scene)
+    other = resolved(replace(false, landing_id="l"), state=topic_state(landing_end=9))
+    assert isinstance(other.writer.phase, Landing)
+
+
+def test_a_stamp_without_a_full_one_before_it_is_refused_by_version() -> None:
+    assert "version 1 " in reason_of(resolved(stamp({0: 500}), claim("me-1")))
+    scene = claimed()
+    scene.complete(topic_state())
+    cleaned_up = [Commit(9, stamp({0: 5}).encode()), Commit(8, None)]
+    scene.complete(HistoryRead(cleaned_up, complete=True))
+    assert isinstance(scene.next_request(), ReadLandedOffsets)
+
+
+def test_a_stamp_that_needs_announcements_that_are_not_there_loses_nothing() -> None:
+    scene = resolved(stamp({0: 0}, full=True, needed_from=FAR), state=topic_state(landing_end=9))
+    for _ in range(2):
+        assert isinstance(scene.next_request(CONFIG.check_s), QueryKafka)
+        effects = scene.complete(topic_state(landing_end=9))
+    assert effects == [RereadPartitions(at({0: 0}))]

@@ -166,6 +166,16 @@ def _begins_after_cut(announced: Announcement, partition: int) -> bool:
     return announced.partition(partition) in announced.staged.cut
 
 
+def new_cuts(chain: Chain, announced: Announcement) -> Collection[TopicPartition]:
+    """Return the partitions of which an announcement tells a cut that has not landed yet."""
+    return [
+        p
+        for p in announced.staged.cut
+        if chain.is_of_chain(announced)
+        and not _precedes_cut(chain.cuts, chain.cut_files, announced, p.partition)
+    ]
+
+
 def _precedes_cut(
     cuts: PartitionOffsets, cut_files: CutFiles, announced: Announcement, partition: int
 ) -> bool:

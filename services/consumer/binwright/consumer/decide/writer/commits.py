@@ -23,6 +23,10 @@ class Resolved:
     written: frozenset[str]
     """Topics, or earlier ones of their names, of which the group has landed rows, or decided where
     partitions begin."""
+    versions: Mapping[TopicPartition, int]  # of the table: where `committed` is from
+    cut_versions: Mapping[TopicPartition, int]  # where `cuts` are from
+    unfounded: int | None = None
+    """The version of a stamp before which no claim has a full one, though no version is missing."""
     later: str = ""  # the kind of a stamp that only a later version reads; what landed is not known
     paused: str = ""  # who paused the table, when and why
 
@@ -46,8 +50,13 @@ def resolve(
     cut_files: dict[TopicPartition, tuple[str, ...]] = {}
     ids: dict[str, str | None] = {}
     replaced: set[str] = set()
+    versions: dict[TopicPartition, int] = {}
+    cut_versions: dict[TopicPartition, int] = {}
     whole, later = False, ""
+    oldest: int | None = None
+    partial: int | None = None
     for commit in commits:
+        oldest = commit.version
         stamp = read_stamp(commit.metadata, table)
         if stamp is None and (later := later_kind(commit.metadata, table)):
             break
@@ -58,8 +67,11 @@ def resolve(
             ids.setdefault(topic, topic_ids.get(topic, topic_id))
             if not same_topic(topic_id, ids[topic]):
                 replaced.add(topic)
-        committed = {**_of_others(stamp.committed, replaced), **committed}
-        cuts = {**_of_others(stamp.cuts, replaced), **cuts}
+        partial = commit.version
+        ends, at = _of_others(stamp.committed, replaced), _of_others(stamp.cuts, replaced)
+        versions = {**dict.fromkeys(ends, commit.version), **versions}
+        cut_versions = {**dict.fromkeys(at, commit.version), **cut_versions}
+        committed, cuts = {**ends, **committed}, {**at, **cuts}
         files = {p: each for p, each in stamp.cut_files.items() if p.topic not in replaced}
         cut_files = {**files, **cut_files}
         # All older stamps of a table's one topic are of the previous topic, too.
@@ -75,6 +87,9 @@ def resolve(
         needed_from=newest.needed_from if newest else 0,
         whole=whole,
         written=frozenset(ids),
+        versions=versions,
+        cut_versions=cut_versions,
+        unfounded=partial if oldest == 0 and not (whole or later) else None,
         later=later,
         paused=newest.paused if newest else "",
     )

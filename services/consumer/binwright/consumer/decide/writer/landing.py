@@ -50,6 +50,8 @@ Step = tuple[Landing, tuple[Effect, ...]]
 def apply_announcements(state: Landing, read: Sequence[tuple[int, Staged]], now: float) -> Step:
     """Add announcements to the chain: (offset of the record, message)."""
     announced = [Announcement(offset, message, now) for offset, message in read]
+    if state.doubted:
+        return _look_for_cuts(state, announced)
     chain, finished, refused = chains.add_announcements(state.chain, announced)
     effects: list[Effect] = []
     if refused:
@@ -78,7 +80,7 @@ def _decide_begins(state: Landing) -> Landing:
     What was staged counts also if Kafka no longer has it. A reader announces in order, so its first
     announcement says where it began.
     """
-    if not state.undecided:
+    if not state.undecided or state.doubted:
         return state
     chain = state.chain
     firsts: dict[TopicPartition, int] = {}
@@ -100,6 +102,48 @@ def _decide_begins(state: Landing) -> Landing:
         undecided={p: begin for p, begin in state.undecided.items() if p not in new},
         begins={**state.begins, **new},
         stamp_due=True,
+    )
+
+
+def _look_for_cuts(state: Landing, read: Sequence[Announcement]) -> Step:
+    """Read on for announcements of cuts; others are read again once there are no doubts."""
+    chain, cut = state.chain, {p for a in read for p in chains.new_cuts(state.chain, a)}
+    chain = chains.read_up_to(chain, max((a.offset + 1 for a in read), default=0))
+    return _without_doubts(replace(state, chain=chain), cut)
+
+
+def _without_doubts(state: Landing, partitions: Collection[TopicPartition]) -> Step:
+    """Believe what stamps have of these partitions; land, once there are no other doubts."""
+    left = {p: version for p, version in state.doubted.items() if p not in partitions}
+    if left:
+        return replace(state, doubted=left), ()
+    chain = replace(state.chain, next_announcement=state.doubted_from)
+    state = replace(state, doubted={}, chain=chain, stamp_due=True)
+    return state, (ReadAnnouncements(state.doubted_from),)
+
+
+def resolve_doubts(state: Landing, facts: KafkaState, now: float) -> tuple[Step, str]:
+    """Apply Kafka's state while there are doubts; return also what is false, "" if it may be true.
+
+    The logs may have grown since; or all is read that was announced, and nothing tells of a cut.
+    """
+    known = state.chain
+    true = {
+        p
+        for p in state.doubted
+        if not chains.same_topic(facts.topic_ids.get(p.topic), known.topic_ids.get(p.topic))
+        or facts.bounds.get(p, (0, 0))[1] >= known.committed[p]
+    }
+    step = _without_doubts(replace(state, checked_at=now), true)
+    false = sorted(p for p in step[0].doubted if p in facts.bounds)
+    if not false or known.next_announcement < (facts.landing_end or 0):
+        return step, ""
+    first = false[0]
+    return step, (
+        f"version {state.doubted[first]} of the table says that partition {first} has landed up to "
+        f"offset {known.committed[first]}, but its log ends at {facts.bounds[first][1]}, and no "
+        "reader has announced that it was cut: it does so with the next record. If the log was not "
+        "cut, somebody else made this version: set another lake.path, or move the table away"
     )
 
 
@@ -150,6 +194,8 @@ def due_at(state: Landing, config: WriterConfig, now: float) -> float:
     times = [state.full_at + config.idle_stamp_s]
     if state.stamp_due:
         times.append(now)
+    if state.doubted:
+        return max(state.checked_at + BATCH_RETRY_S, now)
     if state.paused:
         return max(min(times), state.retry_at, now)
     times.append(state.checked_at + config.check_s)
@@ -203,6 +249,11 @@ def next_request(
             return _send(state, config, *batch, now)
         state = replace(state, looked_at=now, joins=False)
     return state, None
+
+
+def next_query(state: Landing, config: WriterConfig, now: float) -> tuple[Landing, Request | None]:
+    """Return the query that is due while there are doubts; None: there is none yet."""
+    return _query(state, config) if now >= state.checked_at + BATCH_RETRY_S else (state, None)
 
 
 def _query(state: Landing, config: WriterConfig) -> tuple[Landing, Request]:

@@ -66,7 +66,8 @@ def next_request(writer: Writer, now: float) -> tuple[Writer, Request | None]:
         case Resolving() as phase:
             return writer, _resolve_request(phase, writer.config.table)
         case Landing() as phase:
-            phase, wanted = landing.next_request(phase, writer.config, now)
+            request = landing.next_query if phase.doubted else landing.next_request
+            phase, wanted = request(phase, writer.config, now)
             return replace(writer, phase=phase), wanted
         case _:
             return writer, None
@@ -199,8 +200,8 @@ def _apply_while_resolving(writer: Writer, phase: Resolving, outcome: Outcome, n
             return replace(writer, phase=replace(phase, kafka=outcome)), ()
         case HistoryRead(commits=commits, complete=complete) if phase.kafka is not None:
             resolved = resolve(commits, writer.config.table, phase.kafka.topic_ids)
-            if resolved.later:
-                return replace(writer, phase=Contradicted(_later(resolved.later))), ()
+            if reason := _later(resolved.later) or _false_stamp(resolved, phase.kafka):
+                return _contradicted(writer, reason)
             if resolved.whole:
                 return _begin(writer, phase.kafka, resolved, now)
             longer = replace(phase, limit=phase.limit * LONGER)
@@ -211,8 +212,7 @@ def _apply_while_resolving(writer: Writer, phase: Resolving, outcome: Outcome, n
         case LandedOffsets() if phase.resolved and phase.kafka:
             resolved = _with_landed_offsets(phase.resolved, outcome)
             if reason := _contradiction(phase.resolved, resolved, phase.kafka):
-                log = Log("table.contradicted", {"reason": reason}, fault=True)
-                return replace(writer, phase=Contradicted(reason)), (log,)
+                return _contradicted(writer, reason)
             return _begin(writer, phase.kafka, resolved, now)
         case _:  # no conclusive outcome: the request is repeated
             missing = phase.kafka is not None and bool(phase.kafka.unknown)
@@ -221,8 +221,38 @@ def _apply_while_resolving(writer: Writer, phase: Resolving, outcome: Outcome, n
             return replace(writer, phase=again), ()
 
 
+def _contradicted(writer: Writer, reason: str) -> Step:
+    log = Log("table.contradicted", {"reason": reason}, fault=True)
+    return replace(writer, phase=Contradicted(reason)), (log,)
+
+
+def _false_stamp(resolved: Resolved, facts: KafkaState) -> str:
+    """Return which version has a stamp that no writer has made; empty if none is known to (†).
+
+    Whoever may write the table's place can commit any. What is above the end of a log may be true,
+    if the log was cut: `landing.resolve_doubts`.
+    """
+    instead = "somebody else made it: set another lake.path, or move the table away"
+    if (version := resolved.unfounded) is not None:
+        return (
+            f"version {version} of the table says what has landed, and no version before it says "
+            f"all of it, as each writer's first commit does: {instead}"
+        )
+    end = facts.landing_end
+    if resolved.landing_id != facts.landing_id or end is None or resolved.needed_from > end:
+        return ""
+    for p, offset in sorted(resolved.cuts.items()):
+        if offset >= end:
+            return (
+                f"version {resolved.cut_versions[p]} of the table says that announcement {offset} "
+                f"told of a cut of partition {p}, but the landing topic ends at {end}: {instead}, "
+                "or have the landing topic made anew, if its log was cut"
+            )
+    return ""
+
+
 def _later(kind: str) -> str:
-    return (
+    return kind and (
         f"the table has commits of a later version of binwright ({kind}), which this one does not "
         "read: it lands nothing. Run that version, or a later one, again"
     )
@@ -284,6 +314,12 @@ def _begin(writer: Writer, facts: KafkaState, resolved: Resolved, now: float) ->
         stamp_due=bool(fixed) or not (resolved.whole or undecided),
         undecided=undecided,
         undecided_until=until,
+        doubted={
+            p: resolved.versions[p]
+            for p, (_, end) in facts.bounds.items()
+            if p in resolved.versions and resolved.committed[p] > end
+        },
+        doubted_from=needed_from,
         begins={p: at for p, at in first_begins.items() if p in fixed},
         paused=resolved.paused,
         resolved_at=now,
@@ -293,6 +329,8 @@ def _begin(writer: Writer, facts: KafkaState, resolved: Resolved, now: float) ->
         full_at=now,
     )
     log = Log("table.resolved", {"committed": by_name(chain.committed)})
+    if phase.doubted:
+        return replace(writer, phase=phase), (log, ReadAnnouncements(needed_from))
     return replace(writer, phase=phase), (
         log,
         CommitOffsets(resolved.committed),  # new decisions are published once a stamp has them (†)
@@ -321,10 +359,7 @@ def _landing_position(resolved: Resolved, facts: KafkaState) -> tuple[int, Parti
 def _apply_while_landing(writer: Writer, phase: Landing, outcome: Outcome, now: float) -> Step:
     config = writer.config
     if phase.flight is None:
-        if isinstance(outcome, KafkaState):
-            return _with_phase(writer, landing.apply_kafka_state(phase, config, outcome, now))
-        # Kafka did not reply: it is asked again at the next check, announced files land meanwhile.
-        return replace(writer, phase=replace(phase, checked_at=now)), ()
+        return _apply_answer(writer, phase, outcome, now)
     match outcome:
         case Committed():
             return _with_phase(writer, landing.committed(phase, config, now, outcome))
@@ -341,6 +376,16 @@ def _apply_while_landing(writer: Writer, phase: Landing, outcome: Outcome, now: 
             return _with_phase(writer, landing.refused(phase, config, reason, now))
         case _:
             raise ValueError(f"{outcome} is not an outcome of a commit")
+
+
+def _apply_answer(writer: Writer, phase: Landing, outcome: Outcome, now: float) -> Step:
+    """Apply what Kafka answers, or that it does not: it is asked again at the next check."""
+    if not isinstance(outcome, KafkaState):
+        return replace(writer, phase=replace(phase, checked_at=now)), ()
+    if not phase.doubted:
+        return _with_phase(writer, landing.apply_kafka_state(phase, writer.config, outcome, now))
+    step, false = landing.resolve_doubts(phase, outcome, now)
+    return _contradicted(writer, false) if false else _with_phase(writer, step)
 
 
 def _with_phase(writer: Writer, step: landing.Step) -> Step:

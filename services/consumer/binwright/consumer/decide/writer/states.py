@@ -309,6 +309,10 @@ class Landing:
     since_full: int = 0  # commits since the last full stamp; 0: none under this claim
     begin_at_end: frozenset[TopicPartition] = frozenset()
     """Partitions without bounds, where `latest` counts."""
+    doubted: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Partition that has landed beyond the end of its log, by the stamp of this version: nothing
+    lands or is deleted until an announcement says that its log was cut (†)."""
+    doubted_from: int = 0  # the announcement from which all are read again then
     undecided: PartitionOffsets = field(default_factory=dict)
     """Partition -> its first record, of those that begin there or with what is announced of them,
     which is not read yet."""
