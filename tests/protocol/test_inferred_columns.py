@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.protocol.columns import columns_text, in_values, parse_columns
-from binwright.protocol.inferred_columns import DEEPEST, MOST_FIELDS, LeftOut, infer_columns
+from binwright.protocol.inferred_columns import (
+    DEEPEST,
+    MOST_FIELDS,
+    OF_CONNECT,
+    LeftOut,
+    infer_columns,
+)
 
 NAMES = st.sampled_from(["a", "A", "b", "_KAFKA", "a b", "", "\x00", "e.f", "`", '"', "\\", "é"])
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -91,6 +97,67 @@ def test_what_is_left_out_within_others_is_named_by_its_path() -> None:
 @pytest.mark.parametrize("name", ["", "a\x00", "x" * 129])
 def test_a_name_that_no_column_can_have_is_left_out(name: str) -> None:
     assert left_out({name: 1}) == {name: "a column cannot have this name"}
+
+
+ROW = {"id": 1, "name": "x"}
+
+
+def test_what_is_before_a_change_has_the_type_of_what_is_after_it() -> None:
+    inserted = {"before": None, "after": ROW | {"n": 1}, "op": "c"}
+    row = "struct<id:bigint,name:string,n:bigint>"
+    assert inferred(inserted) == f"before {row}, after {row}, op string"
+    deleted = {"before": ROW | {"n": 1.5}, "after": None, "op": "d"}
+    row = "struct<id:bigint,name:string,n:double>"
+    assert inferred(inserted, deleted) == f"before {row}, after {row}, op string"
+    assert left_out({"before": None, "after": ROW}) == {"before": "only null"}
+
+
+def connect(kind: str, of: str = "", **parts: Any) -> dict[str, Any]:
+    return {"type": kind, "optional": True, "field": of, **parts}
+
+
+ENVELOPE = connect(
+    "struct",
+    fields=[
+        connect("struct", "before", fields=[connect("int64", "id"), connect("bytes", "b")]),
+        connect("struct", "after", fields=[connect("int64", "id"), connect("bytes", "b")]),
+        connect("string", "op"),
+        connect("array", "tags", items=connect("string")),
+        connect("map", "m", keys=connect("string"), values=connect("int32")),
+        connect("bytes", "price", name="org.apache.kafka.connect.data.Decimal"),
+    ],
+)
+
+
+def test_of_an_envelope_of_kafka_connect_the_payload_has_columns() -> None:
+    row: dict[str, Any] = {"id": 1, "b": None}
+    nulls: dict[str, Any] = {"tags": [], "m": None, "price": None}
+    documents: list[dict[str, Any]] = [
+        {"schema": ENVELOPE, "payload": {"before": None, "after": row, "op": "c", **nulls}},
+        {"schema": None, "payload": None},
+    ]
+    assert inferred(*documents) == (
+        "payload struct<before:struct<id:bigint,b:binary>,after:struct<id:bigint,b:binary>,"
+        "op:string,tags:array<string>,m:map<string,int>>"
+    )
+    assert left_out(*documents) == {"schema": OF_CONNECT, "payload.price": "only null"}
+
+
+def test_of_an_envelope_without_values_the_schema_counts() -> None:
+    fields = [connect("double", "a"), connect("array", "l", items=connect("struct", fields=[]))]
+    empty = {"schema": connect("struct", fields=fields), "payload": None}
+    assert left_out(empty) == {"schema": OF_CONNECT, "payload": "only null"}
+    one = {"schema": connect("struct", fields=fields[:1]), "payload": None}
+    assert inferred(one) == "payload struct<a:double>"
+    assert inferred({"schema": None, "payload": {"a": 1}}) == "payload struct<a:bigint>"
+
+
+def test_what_only_looks_like_an_envelope_is_none() -> None:
+    for other in ({"schema": "x", "payload": 1}, {"schema": {"type": 1}, "payload": 1}):
+        assert OF_CONNECT not in left_out(other).values()
+    assert inferred({"schema": {"type": "x"}, "payload": 1, "id": 1}) == (
+        "schema struct<type:string>, payload bigint, id bigint"
+    )
 
 
 def test_of_names_that_differ_by_case_alone_the_first_one_stays() -> None:

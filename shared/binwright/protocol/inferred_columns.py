@@ -19,6 +19,7 @@ from binwright.protocol.columns import (
     Struct,
     folded,
 )
+from binwright.protocol.connect_schemas import SCHEMA, Node, are_envelopes, column_type, places
 
 MOST_FIELDS = 200
 """Different names in the objects of one place: more are keys of a map, rather than fields."""
@@ -27,8 +28,14 @@ DEEPEST = 8
 LONGEST_NAME = 128
 BIGINT_END = 1 << 63
 _WIDE, _ARRAY, _STRUCT = "an integer beyond 64 bits", "array", "struct"
+_CHANGE = frozenset(["before", "after", "op"])
+"""Fields of Debezium's changes: what is before one, and after it, has the same fields."""
 _NUMBERS = frozenset(["bigint", "double"])
 
+OF_CONNECT = (
+    "Kafka Connect's, in each record; with value.converter.schemas.enable=false values are what is "
+    "in payload, and its fields become columns"
+)
 Document = Mapping[str, Any]
 
 
@@ -51,6 +58,8 @@ class Inferred:
 @dataclass(slots=True)
 class _Inference:
     left_out: list[LeftOut] = field(default_factory=list)
+    described: Mapping[str, Node] = field(default_factory=dict)
+    """Place -> what a schema says of it, for values that are always null."""
 
     def fields(self, documents: Sequence[Document], path: str, depth: int) -> Columns:
         """Return the fields of the objects of one place."""
@@ -74,13 +83,21 @@ class _Inference:
                 self._none(place, "a column cannot have this name")
             elif (other := taken.setdefault(folded(name), name)) is not name:
                 self._none(place, f"the name of {other}, but for upper and lower case")
-            elif kind := self._type(values, place, depth):
+            elif kind := self._type(
+                [*there["after"], *there["before"]]
+                if there.keys() >= _CHANGE and name in {"after", "before"}
+                else values,
+                place,
+                depth,
+            ):
                 yield Column(name, kind)
 
     def _type(self, values: Sequence[Any], path: str, depth: int) -> ColumnType | None:
         """Return the type that all values have; None, with the reason noted: there is none."""
         there = [value for value in values if value is not None]
         kinds = Counter(map(_kind, there))
+        if not there and (described := column_type(self.described.get(path))):
+            return described
         if kinds.keys() == _NUMBERS:
             return Simple("double")
         if len(kinds) != 1 or _WIDE in kinds:
@@ -99,7 +116,7 @@ class _Inference:
         return Struct(fields) if fields else None
 
     def _array(self, items: Sequence[Any], path: str, depth: int) -> ColumnType | None:
-        if not items:
+        if not items and f"{path}[]" not in self.described:
             self._none(path, "only empty arrays")
             return None
         item = self._type(items, f"{path}[]", depth)
@@ -112,8 +129,14 @@ class _Inference:
 
 def infer_columns(documents: Sequence[Document]) -> Inferred:
     """Return the columns of these objects, as orjson parses them; none where none is certain."""
-    inference = _Inference()
-    columns = inference.fields(documents, "", 0)
+    if not are_envelopes(documents):
+        inference = _Inference()
+        columns = inference.fields(documents, "", 0)
+        return Inferred(columns, tuple(inference.left_out))
+    newest = next((each for each in reversed(documents) if each[SCHEMA]), {SCHEMA: None})
+    inference = _Inference([LeftOut(SCHEMA, OF_CONNECT)], places(newest))
+    payloads = [{name: each[name] for name in each if name != SCHEMA} for each in documents]
+    columns = inference.fields(payloads, "", 0)
     return Inferred(columns, tuple(inference.left_out))
 
 

@@ -55,7 +55,7 @@ def _schema_ids(values: Sequence[bytes]) -> tuple[int, ...]:
 
 def _parsed(value: bytes) -> Any:
     try:
-        return orjson.loads(value)
+        return orjson.loads(value.removeprefix(b"\xef\xbb\xbf"))  # as consumers do
     except orjson.JSONDecodeError:
         return None
 

@@ -73,6 +73,14 @@ def test_fields_without_a_column_are_counted_or_kept(
     assert kept(value) == rest
 
 
+def test_a_field_whose_name_no_column_has_is_not_new() -> None:
+    columns = parse_columns("`a b` INT, s STRUCT<`c d`: INT>")
+    assert counted(b'{"a b": 1, "a_b": 2, "s": {"c d": 3, "c_d": 4}}', columns) == {
+        "a_b": 1,
+        "s.c_d": 1,
+    }
+
+
 def test_fields_of_bad_values_are_not_counted() -> None:
     assert counted(b'{"id": "x", "new": 1}') == {}
 
