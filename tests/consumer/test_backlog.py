@@ -8,10 +8,13 @@ import pytest
 
 from binwright.consumer.backlog import Backlog
 from binwright.protocol.errors import StagingUnavailable
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Footer
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import Target
-from binwright.testing.staging import FakeStaging
+from binwright.testing.records import in_columns
+from binwright.testing.staging import ROW_OVERHEAD, FakeStaging
 
 pytestmark = pytest.mark.looptime
 
@@ -23,7 +26,19 @@ class Place:
 
     def __init__(self) -> None:
         self.staging = FakeStaging()
-        self.backlog = Backlog(self.staging, 1_000, FRESHNESS_S, INTERVAL_S)
+        self.tables = {"orders": ("orders", "all"), "clicks": ("clicks", "all")}
+        self.backlog = Backlog(self.staging, 1_000, FRESHNESS_S, INTERVAL_S, self.targets)
+
+    def targets(self, topic: str) -> list[Target]:
+        return [Target(topic, table) for table in self.tables[topic]]
+
+    def is_full(self) -> bool:
+        return self.backlog.full
+
+    async def leave(self, table: str, name: str, size: int) -> None:
+        """Leave a file of this size, as a consumer that has ended."""
+        rows = {TopicPartition(table, 0): [Record(0, 0, None, bytes(size - ROW_OVERHEAD))]}
+        await self.staging.write(table, name, in_columns(rows), Footer(None, 1, {}))
 
     async def add(self, topic: str, name: str, size: int = 10, *, table: str | None = None) -> None:
         target = Target(topic, table or topic)
@@ -123,3 +138,50 @@ async def test_a_storage_that_is_away_changes_nothing() -> None:
         found.staging.existing = real  # type: ignore[method-assign]
         await asyncio.sleep(4)
         assert found.backlog.bytes == 0
+
+
+async def test_what_was_left_when_a_topic_is_first_read_counts_until_it_has_landed() -> None:
+    """Each restart of a consumer of a refused table would stage as much again."""
+    async with place() as found:
+        for number in range(3):
+            await found.leave("orders", f"{number}.parquet", 300)
+        await asyncio.sleep(61)
+        await found.leave("orders", "new.parquet", 300)  # on its way
+        assert found.backlog.over_share(["orders", "clicks"]) == frozenset()
+        await asyncio.sleep(4)
+        assert found.backlog.over_share(["orders", "clicks"]) == {"orders"}
+        assert not found.is_full()
+        assert found.backlog.bytes == 0, "what is reported is this consumer's"
+        await found.add("clicks", "1.parquet", 100)
+        assert found.is_full()
+        await found.staging.delete("orders", ["0.parquet", "1.parquet"])
+        await asyncio.sleep(20)
+        assert not found.is_full()
+        assert found.backlog.over_share(["orders", "clicks"]) == frozenset()
+
+
+async def test_files_of_a_table_of_several_topics_count_once() -> None:
+    async with place() as found:
+        for number in range(2):
+            await found.leave("all", f"{number}.parquet", 400)
+        await asyncio.sleep(61)
+        found.backlog.over_share(["orders", "clicks"])
+        await asyncio.sleep(4)
+        assert not found.is_full()
+        await found.add("orders", "1.parquet", 200)
+        assert found.is_full()
+
+
+async def test_a_topic_that_is_not_read_any_more_counts_no_more() -> None:
+    async with place() as found:
+        await found.leave("orders", "0.parquet", 1_000)
+        await asyncio.sleep(61)
+        found.backlog.over_share(["orders"])
+        await asyncio.sleep(4)
+        assert found.is_full()
+        found.backlog.over_share(["clicks"])
+        await asyncio.sleep(4)
+        assert not found.is_full()
+        found.backlog.over_share(["orders"])
+        await asyncio.sleep(4)
+        assert found.is_full()

@@ -1,9 +1,14 @@
-"""Files that a consumer announced and that have not landed: a limit on their bytes; their age."""
+"""Files that a consumer announced and that have not landed: a limit on their bytes; their age.
+
+What was left in the place when it began to read a topic counts, too: else each restart of a
+consumer of a table that takes no rows would stage as much again.
+"""
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from math import inf
 
 import structlog
 
@@ -20,6 +25,8 @@ SHORT_INTERVAL_S, LONG_INTERVAL_S = 3.0, 30.0
 LATE_INTERVALS = 8
 """A topic is checked when its oldest file is older than `freshness_s` by so many intervals of
 staging: it may have landed, and else the topic is late by that."""
+LEFT_S = 60.0
+"""Age from which a file counts as left: others are on their way."""
 LONGEST_INTERVAL_S = 15.0
 """Between checks of a topic that is late: until then it is staged as if it still were."""
 REST = 10.0
@@ -42,7 +49,12 @@ class Backlog:
     """
 
     def __init__(
-        self, staging: Staging, max_bytes: int, freshness_s: float, interval_s: float
+        self,
+        staging: Staging,
+        max_bytes: int,
+        freshness_s: float,
+        interval_s: float,
+        targets: Callable[[str], Collection[Target]] = lambda _: (),
     ) -> None:
         """Limit the backlog to about `max_bytes`.
 
@@ -51,6 +63,7 @@ class Backlog:
             max_bytes: Of all topics.
             freshness_s: The age of rows when they land, as wanted.
             interval_s: Between two files of a topic.
+            targets: Returns a topic's tables, in whose directories files may be left.
         """
         self.bytes, self.late_s = 0, dict[str, float]()
         self._staging, self._max_bytes = staging, max_bytes
@@ -61,14 +74,22 @@ class Backlog:
         self._check_at: dict[Target, float] = {}  # when it is checked next
         self._late: dict[str, dict[Target, float]] = {}  # topic -> how late each of its tables is
         self._stopped: frozenset[str] = frozenset()
+        self._targets = targets
+        self._topics: frozenset[str] = frozenset()  # that are read
+        self._left: dict[Target, dict[str, int]] = {}  # name -> bytes, of files that were left
+        self._look_at: dict[Target, float] = {}  # when it is looked at what is left
 
     @property
     def full(self) -> bool:
         """Return whether the limit is reached: fetching pauses."""
-        return self.bytes >= self._max_bytes
+        return self.bytes + sum(map(self._left_bytes, self._left)) >= self._max_bytes
+
+    def _left_bytes(self, target: Target) -> int:
+        return sum(self._left[target].values())
 
     def over_share(self, topics: Collection[str]) -> frozenset[str]:
         """Return those of the topics that are read whose files take too much; log changes."""
+        self._topics = frozenset(topics)
         sizes = dict.fromkeys(topics, 0) | self._topic_sizes()
         over = topics if self.full else over_share(self._max_bytes, sizes)
         stopped = frozenset(over).intersection(topics)
@@ -89,6 +110,8 @@ class Backlog:
         sizes = Counter[str]()
         for target, size in self._sizes.items():
             sizes[target.topic] += size
+        for target in self._left:
+            sizes[target.topic] += self._left_bytes(target)
         return sizes
 
     def add(self, target: Target, name: str, size: int) -> None:
@@ -107,6 +130,7 @@ class Backlog:
         """Drop files that were deleted, until cancelled."""
         rests_until: dict[Target, float] = {}
         while True:
+            await self._look()
             await asyncio.sleep(SHORT_INTERVAL_S)
             often = self._stopped or 4 * self.bytes >= self._max_bytes
             for target in sorted(self._files, key=lambda each: each.name):
@@ -117,6 +141,33 @@ class Backlog:
                     await self._check(target)
                     rests_until[target] = loop_s() + REST * (loop_s() - began)
             rests_until = {t: at for t, at in rests_until.items() if t in self._files}
+
+    async def _look(self) -> None:
+        """Count what is left of topics that are read; once, and again until it is gone."""
+        read = {t.name: t for topic in sorted(self._topics) for t in self._targets(topic)}
+        targets = frozenset(read.values())  # a table of several topics counts for one of them
+        self._left = {t: files for t, files in self._left.items() if t in targets}
+        self._look_at = {t: at for t, at in self._look_at.items() if t in targets}
+        for target in sorted(targets, key=lambda each: each.name):
+            if loop_s() < self._look_at.get(target, 0.0):
+                continue
+            try:
+                left = await self._left_of(target)
+            except StagingUnavailable as exc:
+                log.warning("staging.list_failed", topic=target.topic, reason=str(exc))
+            else:
+                self._left[target] = left
+            again = target not in self._left or self._left[target]
+            self._look_at[target] = loop_s() + LONGEST_INTERVAL_S if again else inf
+
+    async def _left_of(self, target: Target) -> dict[str, int]:
+        if (known := self._left.get(target)) is not None:
+            existing = frozenset(await self._staging.existing(target.name, known))
+            return {name: size for name, size in known.items() if name in existing}
+        if not (old := frozenset(await self._staging.older(target.name, LEFT_S))):
+            return {}
+        sizes, own = await self._staging.sizes(target.name), self._files.get(target, {})
+        return {name: size for name, size in sizes.items() if name in old and name not in own}
 
     async def _check(self, target: Target) -> None:
         """Look at all files of a table: those that land may lie behind others that never do."""

@@ -135,7 +135,7 @@ class Ingest:
         self._outbox = Outbox(mailbox, self.report)
         self._capacity = CapacityMeter()
         self._backlog = Backlog(
-            staging, config.staged_bytes, config.freshness_s, config.batch.wait_s
+            staging, config.staged_bytes, config.freshness_s, config.batch.wait_s, config.targets
         )
         self._helped = Backlog(  # of its own: what no owner announces lands never
             staging, config.staged_bytes, config.freshness_s, config.batch.wait_s

@@ -83,7 +83,8 @@ class StagingSettings(Section):
     """Staged files are in a directory of the group's name in it, which Spark reaches too; unset:
     _staging in lake.path."""
     max_bytes: Bytes = 2_000_000_000
-    """Announced bytes of one consumer that have not landed; a topic may take what is left free."""
+    """Bytes that one consumer announced, or found in the place when it began to read a topic, and
+    that have not landed; a topic may take what is left free."""
     retention_s: Seconds = 345_600.0
     """Age at which staged files are deleted whose rows have landed or are still in Kafka."""
 
