@@ -277,6 +277,26 @@ def test_fields_have_names_that_a_table_can_have() -> None:
     assert str(schema.columns[-1].type) == "struct<_kafka:int,p_q:int>"
 
 
+def unions(depth: int, width: int, *, defined: bool = True) -> Any:
+    """Return a union of so many records, each with a field that is the same of less depth."""
+    if not depth:
+        return "int"
+    names = [f"D{depth}_{n}" for n in range(width)]
+    if not defined:
+        return ["string", *names]
+    parts = [unions(depth - 1, width, defined=n == 0) for n in range(width)]
+    records = [record(("x", part), name=name) for name, part in zip(names, parts, strict=True)]
+    return ["string", *records]
+
+
+def test_columns_within_unions_are_looked_for_once_in_each_record() -> None:
+    schema, began = parsed(record(("x", unions(4, 40)))), process_time()
+    columns = parse_columns("x STRUCT<x: STRUCT<x: STRUCT<x: STRUCT<x: DATE>>>>")
+    with pytest.raises(SchemaRefused, match="x needs struct"):
+        record_reader(schema, columns)
+    assert process_time() - began < 1
+
+
 def test_a_schema_that_doubles_at_each_level_is_refused_at_once() -> None:
     schema, began = parsed(doubling(30)), process_time()
     with pytest.raises(SchemaRefused, match=f"has more than {MOST_PARTS} fields; `columns` can"):

@@ -104,6 +104,7 @@ class _Readers:
         self._passing: dict[int, Passing] = {}
         self._json: dict[int, Reader] = {}
         self._nothing: dict[int, bool] = {}
+        self._values: dict[tuple[int, int], Reader | str] = {}
 
     def row(self, node: Node, columns: Columns, *, is_top: bool = False) -> Reader:
         """Return the reader of a record, or of a union of several, into these columns."""
@@ -142,8 +143,19 @@ class _Readers:
     def value(self, node: Node, wanted: ColumnType) -> Reader:
         """Return the reader of a type; raise `SchemaRefused`, with the rest of its path in front.
 
-        A null is None.
+        A null is None. It is made once for each type and column, however often unions have both.
         """
+        key = id(node), id(wanted)
+        if key not in self._values:
+            try:
+                self._values[key] = self._value(node, wanted)
+            except SchemaRefused as exc:
+                self._values[key] = str(exc)
+        if isinstance(made := self._values[key], str):
+            raise SchemaRefused(made)
+        return made
+
+    def _value(self, node: Node, wanted: ColumnType) -> Reader:
         match wanted, node.kind:
             case _, "null":
                 return _null
