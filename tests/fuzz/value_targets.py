@@ -12,6 +12,7 @@ from binwright.consumer.decoding.avro_values import AvroDecoder
 from binwright.consumer.decoding.csv_values import CsvDecoder
 from binwright.consumer.decoding.json_by_schema import JsonSchemaDecoder
 from binwright.consumer.decoding.json_values import JsonDecoder
+from binwright.consumer.decoding.new_fields import KeptFields
 from binwright.consumer.decoding.one_by_one import Bad
 from binwright.consumer.decoding.protobuf_compiler import compiled
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
@@ -31,6 +32,8 @@ JSON_DECODER = JsonDecoder(
 )
 JSON_VALUE = b'{"id":7,"x":1.5e3,"d":"1.25","at":"2026-01-01T00:00:00Z","s":{"b":true,"l":["a"]}}'
 JSON_VALUES = b"\0".join([JSON_VALUE, b"{}", JSON_VALUE[:-1], b'{"d": 3.5}'] * 3)
+REST_COLUMNS = parse_columns("id BIGINT, s STRUCT<b: BOOLEAN>, m ARRAY<STRUCT<x: INT>>")
+REST_DECODER = JsonDecoder(REST_COLUMNS, KeptFields(REST_COLUMNS))
 VARIANT_DECODER = VariantDecoder(parse_columns("value VARIANT"))
 CSV_DECODER = CsvDecoder(parse_columns("id BIGINT, x DOUBLE, d DECIMAL(9,2), at TIMESTAMP"), ",")
 CSV_VALUES = b"\0".join([b'7,1.5e3,"1.25",2026-01-01T00:00:00Z', b",,,", b'"a,1'] * 3)
@@ -151,6 +154,7 @@ def _json_schema(content: bytes) -> object:
 
 VALUE_TARGETS: Mapping[str, Target] = {
     "JSON values": Target(partial(_text_values, JSON_DECODER), (), (JSON_VALUES,)),
+    "JSON values with more fields": Target(partial(_text_values, REST_DECODER), (), (JSON_VALUES,)),
     "variant values": Target(partial(_text_values, VARIANT_DECODER), (), (JSON_VALUES,)),
     "CSV values": Target(partial(_text_values, CSV_DECODER), (), (CSV_VALUES,)),
     "Avro values": Target(_avro_values, (), (b"\0\0\0".join([AVRO_VALUE] * 3),)),

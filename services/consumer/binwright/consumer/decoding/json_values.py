@@ -114,9 +114,8 @@ class JsonDecoder:
         more: list[Fields] = [{}] * len(part)
         if has_more:
             texts: list[Any] = part.to_pylist()
-            try:
-                documents = [*map(orjson.loads, texts)]
-                more = [*map(beyond.fields, texts, documents)]
+            try:  # one at a time: what all of them parse to may take much memory
+                more = [beyond.fields(text, orjson.loads(text)) for text in texts]
             except (Misfit, orjson.JSONDecodeError) as exc:  # reading one by one says which
                 raise BlockRefused(str(exc)) from exc
         if not beyond.columns:
