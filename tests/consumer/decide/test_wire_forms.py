@@ -71,6 +71,12 @@ def test_headers_tell_of_apicurio() -> None:
     assert not recognised(AVRO, ["trace"], by_schema=True)
 
 
+def test_a_value_whose_schema_is_in_a_header_needs_none_in_front() -> None:
+    for value in (JSON, b"\x08\x96\x01"):
+        assert not recognised(value, ["trace", "__value_schema_id"], by_schema=True)
+        assert recognised(value, ["trace"], by_schema=True)
+
+
 @given(st.binary(max_size=200), st.booleans())
 def test_any_bytes_are_looked_at(value: bytes, by_schema: bool) -> None:
     assert len(recognised(value, by_schema=by_schema)) < 100

@@ -9,6 +9,8 @@ BY_ID, BY_GUID, APICURIO, GLUE = 5, 17, 9, 18  # bytes in front of a value, at l
 MOST_FIELDS = 64  # of what may be Protobuf that are looked at
 MOST_IN_VARINT = 10  # bytes
 _APICURIO_HEADERS = "apicurio."
+_SCHEMA_HEADERS = frozenset(["__value_schema_id", "__key_schema_id"])
+"""Headers that name a schema: then nothing stands in front of a value."""
 _PREFIXES = (
     (b"\x1f\x8b", "gzip"),
     (b"\x28\xb5\x2f\xfd", "Zstandard"),
@@ -55,7 +57,9 @@ def recognised(value: bytes, headers: Collection[str] = (), *, by_schema: bool) 
     if value[:BY_ID] == bytes(BY_ID) and len(value) >= APICURIO and any(value[BY_ID:APICURIO]):
         number = int.from_bytes(value[1:APICURIO], "big")
         return f"a value of Apicurio's own serializer, with the id {number} in eight bytes"
-    return _of_schema(value) if by_schema else _of_no_schema(value)
+    if by_schema:
+        return "" if any(name in _SCHEMA_HEADERS for name in headers) else _of_schema(value)
+    return _of_no_schema(value)
 
 
 def _of_schema(value: bytes) -> str:
