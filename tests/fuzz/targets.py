@@ -13,6 +13,7 @@ import yaml
 from google.protobuf.message import DecodeError
 from tests.builders import measurement, report
 from tests.controller.fleets.kubernetes.refused_patches import ALLOWED
+from tests.fuzz.structures import STRUCTURES
 from tests.fuzz.target import Target
 from tests.fuzz.value_targets import VALUE_TARGETS
 from tests.kafka import batches
@@ -361,6 +362,7 @@ TARGETS: Mapping[str, Target] = {
     "record batches": Target(_columns, (), (*_STORED, b"".join(_STORED))),
     "staged file's footer": Target(_footer, (), (STAGED_FILE, STAGED_FILE[-600:])),
     **VALUE_TARGETS,
+    **STRUCTURES,
     "staged file": Target(_staged_file, (), (STAGED_FILE,)),
     **dict(
         _frame(name, decode)
