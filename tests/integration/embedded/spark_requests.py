@@ -3,6 +3,7 @@
 import socket
 import struct
 from collections.abc import Iterable
+from contextlib import suppress
 from http.client import HTTPConnection
 
 import psutil
@@ -12,6 +13,7 @@ REQUEST, RESPONSE, FAILURE = 3, 4, 5  # types of messages
 NUMBER = 7  # of the request
 REFUSALS = ("Expected SaslMessage", "Unknown challenge message")
 """What Spark says before it reads a request of somebody that it does not know."""
+PAGE = b"GET / HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n"
 KILL = ("/app/kill/?id={}&terminate=true", "/workers/kill/?host=127.0.0.1")
 
 
@@ -36,16 +38,16 @@ def answer(port: int, sent: bytes) -> bytes:
     """Return the beginning of what comes back; nothing if the connection is closed."""
     with socket.create_connection(("127.0.0.1", port), ASKED_S) as connection:
         connection.settimeout(ASKED_S)
-        connection.sendall(sent)
-        return connection.recv(4096)
+        with suppress(ConnectionResetError):
+            connection.sendall(sent)
+            return connection.recv(4096)
+    return b""
 
 
 def reply(port: int, body: bytes) -> str:
     """Return what a port replies to a request: the failure's text, or that it did the work."""
     head = struct.pack(">BQI", REQUEST, NUMBER, len(body))
     found = answer(port, struct.pack(">Q", 8 + len(head) + len(body)) + head + body)
-    if found.startswith(b"HTTP/"):
-        return "HTTP"
     kind, number = struct.unpack(">BQ", found[8:17])
     assert number == NUMBER
     return found[21:].decode(errors="replace") if kind == FAILURE else f"done: {found[17:]!r}"
@@ -72,6 +74,9 @@ def kinds_of(ports: Iterable[int]) -> dict[int, str]:
     """Return what each port is to somebody without a secret: `refuses`, `HTTP`, or what it does."""
     found = {}
     for port in ports:
+        if answer(port, PAGE).startswith(b"HTTP/"):
+            found[port] = "HTTP"
+            continue
         replies = [reply(port, body) for body in (blocks(), call(port))]
         refused = [any(why in text for why in REFUSALS) for text in replies]
         found[port] = "refuses" if all(refused) else replies[0][:200]
