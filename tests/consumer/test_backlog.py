@@ -115,6 +115,15 @@ async def test_what_has_landed_no_longer_counts() -> None:
         assert found.backlog.bytes == 0
 
 
+async def test_all_files_are_looked_at_also_behind_many_that_never_land() -> None:
+    async with place() as found:
+        for number in range(1_200):
+            await found.add("orders", f"{number}.parquet", 1)
+        await found.staging.delete("orders", [f"{n}.parquet" for n in range(1_100, 1_200)])
+        await asyncio.sleep(30)
+        assert found.backlog.bytes == 1_100
+
+
 async def test_above_a_quarter_of_the_limit_it_is_looked_at_every_three_seconds() -> None:
     async with place() as found:
         await found.add("orders", "1.parquet", 250)

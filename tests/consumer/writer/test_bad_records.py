@@ -1,7 +1,7 @@
 """Records that cannot be decoded land in a table of their own: each offset in one of two tables."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 
 import pytest
@@ -9,6 +9,7 @@ import pytest
 from binwright.consumer.writer import actions
 from binwright.consumer.writer.actions import REREAD_S
 from binwright.protocol.columns import parse_columns
+from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.testing.lake import Failure
@@ -309,3 +310,37 @@ async def test_bad_records_are_looked_for_once_a_claim_and_from_what_is_committe
         await scene.announce(await scene.write({P: (5, 10)}, cut=True))
         await seconds(20)
         assert asked[1:] == [{P: 5, Q: 8}], "behind a cut offsets are lower"
+
+
+async def test_a_batch_of_which_no_row_is_left_is_stamped_all_the_same() -> None:
+    """Its rows may all be bad, or landed before: Delta makes no commit of none."""
+    scene = await Scene(columns=COLUMNS).prepare()
+    scene.staging.is_bad = lambda record: record.offset >= 5
+    async with process(scene, "orders", name="first"):
+        await scene.land({P: (0, 5)})
+        await seconds(5)
+        await scene.land({P: (0, 10)})
+        await seconds(5)
+    async with process(scene, "orders", name="next") as writer:
+        await seconds(5)
+        assert writer.report().committed == {P: 10, Q: 0}
+    assert scene.landed() == once(10)
+
+
+async def test_a_new_claim_looks_for_bad_records_again() -> None:
+    """Another writer may have landed some since the last look, and no rows with them."""
+    async with decoding() as (scene, writer):
+        await scene.land({P: (0, 10)})
+        await seconds(5)
+        real = scene.staging.existing
+
+        async def fail_once(topic: str, names: Collection[str]) -> Collection[str]:
+            scene.staging.existing = real  # type: ignore[method-assign]
+            del topic, names
+            raise StagingUnavailable("injected failure")
+
+        scene.staging.existing = fail_once  # type: ignore[method-assign]
+        await scene.land({P: (10, 20)})
+        await seconds(20)
+        assert writer.claims == 2
+        assert [name for name, _ in writer.lake.calls].count("newest_bad") == 2

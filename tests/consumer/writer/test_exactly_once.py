@@ -257,3 +257,18 @@ async def test_a_restarted_attempt_claims_with_another_lease() -> None:
         assert writer.claims == 6
 
     assert scene.landed() == once(50)
+
+
+async def test_a_writer_whose_files_another_has_landed_and_deleted_takes_none_for_lost() -> None:
+    """They went after its lease: it ends, and has nothing read again."""
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as loser:
+        await seconds(5)
+        loser.lake.latency_s = 10.0
+        file = await scene.land({P: (0, 10)})
+        while not loser.appending("orders"):
+            await seconds(0.01)
+        await scene.staging.delete_other_leases("orders", "another's")
+        await scene.staging.delete("orders", [file])
+        await seconds(30)
+        assert (loser.lost, loser.gaps) == (["orders"], [])

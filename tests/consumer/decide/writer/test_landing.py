@@ -321,3 +321,29 @@ def test_an_outcome_of_another_request_raises() -> None:
 def test_an_outcome_without_a_commit_raises() -> None:
     with pytest.raises(ValueError, match="in flight"):
         landings.committed(landing().landing, CONFIG, 0.0, Committed())
+
+
+# --- announcements that nobody may trust ---------------------------------------------------------
+
+
+def test_an_announcement_that_differs_from_that_of_a_file_that_waits_is_logged() -> None:
+    scene = landing()
+    scene.announce(staged("late", {0: (5, 9)}))
+    effects = scene.announce(staged("late", {0: (5, 9)}, cut=(0,)))
+    assert [log.event for log in effects_of(effects, Log)] == ["announcement.refused"]
+
+
+def test_of_what_does_not_join_the_newest_announcements_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(landings, "MOST_WAITING", 3)
+    scene = landing()
+    for n in range(3):
+        scene.announce(staged(f"far{n}", {0: (50 + n, 60)}))
+        scene.announce(staged(f"next{n}", {0: (n, n + 1)}))
+    dropped = effects_of(scene.effects, Log)
+    assert dropped == []
+    scene.announce(staged("far3", {0: (53, 60)}))
+    assert [log.facts for log in effects_of(scene.effects, Log)] == [{"files": 1}]
+    files = [a.staged.file for a in scene.landing.chain.pending]
+    assert files == ["next0", "far1", "next1", "far2", "next2", "far3"]

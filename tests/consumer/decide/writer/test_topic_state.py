@@ -61,6 +61,7 @@ def test_a_new_partition_begins_once_all_that_may_be_announced_of_it_is_read() -
     facts = topic_state({0: (0, 0), 1: (7, 9)}, landing_end=5)
     with_query(scene).complete(facts)
     assert scene.committed == {0: 0}
+    scene.announce(staged("of another topic", {1: (1, 2)}, topic_id="id-0"))
     scene.announce(staged("other", {0: (0, 1)}))
     assert scene.committed == {0: 0}
     scene.announce(staged("a", {1: (2, 9)}), 3)
