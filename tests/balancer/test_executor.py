@@ -11,8 +11,10 @@ from tests.balancer.fake_brokers import FakeBrokers, FakeProbe
 from binwright.balancer.decide.reassignment import ClusterObservation, CopyLimits, NextActions
 from binwright.balancer.decide.throttles import (
     ALL_BROKERS,
+    FOLLOWER_LIST,
     FOLLOWER_RATE,
     LEADER_RATE,
+    LIST_MARK,
     Copy,
     Throttles,
 )
@@ -20,6 +22,7 @@ from binwright.balancer.executor import (
     FETCH_BACKOFF,
     POLL_S,
     Executor,
+    _Observer,
     check,
     slow_followers,
     take_back,
@@ -133,6 +136,15 @@ async def test_lists_that_others_strip_are_set_again_at_the_next_look_and_told()
         await running
     assert [one["topics"] for one in logs if one["event"] == "throttles.stripped"] == [("orders",)]
     assert placement(fake) == AFTER
+
+
+async def test_our_lists_are_read_at_each_look() -> None:
+    fake, orders = brokers(), ConfigResource("topic", "orders")
+    fake.configs_set[orders] = {FOLLOWER_LIST: f"{LIST_MARK},0:3"}
+    observer = _Observer(fake, with_disks=False)
+    assert [(await observer.observe()).stripped for _ in range(2)] == [(), ()]
+    del fake.configs_set[orders]
+    assert [(await observer.observe()).stripped for _ in range(2)] == [("orders",), ()]
 
 
 @pytest.mark.parametrize("theirs", ["400", "900000"])

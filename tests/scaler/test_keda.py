@@ -178,7 +178,7 @@ async def test_members_that_cannot_be_looked_up_are_not_none() -> None:
 async def test_a_newline_of_a_secret_is_no_part_of_a_name() -> None:
     kafka = FakeKafka(rates={"orders": MANY})
     names = {"group": "orders\n", "topics": "orders\n", "recordsPerSecond": "100\n"}
-    assert await answer(kafka, **names) == replicas(3)
+    assert await answer(kafka, **names, startsAt="latest\n", scalerAddress="s") == replicas(3)
 
 
 async def test_a_topic_that_does_not_exist_is_unavailable_by_its_name() -> None:
