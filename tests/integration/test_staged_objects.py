@@ -16,6 +16,7 @@ from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Footer, Staging
+from binwright.runtime.storage_path import below
 from binwright.testing.records import in_columns
 from binwright.testing.staging import footer_of
 
@@ -68,6 +69,30 @@ async def test_an_object_names_what_it_holds(staging: Staging) -> None:
         await staging.write("orders", name, in_columns(ROWS), footer)
 
     assert await staging.footers("orders", [FILE, OTHER, "lost"]) == footers
+
+
+async def test_objects_that_a_version_before_staged_above_are_taken_over(
+    store: ObjectStore, request: pytest.FixtureRequest
+) -> None:
+    above = store.staging(request.node.name.replace("_", "-"))
+    lease, zombie = f"lease-{'a' * 32}-2.parquet", f"lease-{'b' * 32}-1.parquet"
+    async with FileStaging(above) as before:
+        await before.write("orders", FILE, in_columns(ROWS), footer_of(ROWS, "an id"))
+        await before.write_lease("orders", zombie)
+        async with FileStaging(below(above, "g"), moved=True) as staging:
+            await staging.prepare("group g of cluster x")
+            await staging.prepare("group g of cluster x")
+            with pytest.raises(StagingUnavailable, match=r"of cluster x.*this is group g"):
+                await staging.prepare("group g of cluster y")
+            await staging.write_lease("orders", lease)
+            await staging.delete_other_leases("orders", lease)
+            assert await before.existing("orders", [zombie]) == set()
+            found = await staging.footers("orders", [FILE, OTHER])
+            assert found == {FILE: footer_of(ROWS, "an id")}
+            assert await staging.readable("orders", [FILE]) == {FILE}
+            assert await before.existing("orders", [FILE]) == set()
+            assert {*await staging.sizes("orders")} == {FILE}
+            assert await staging.topics() == {"orders"}
 
 
 async def test_a_damaged_object_is_distinguished_from_an_intact_one(

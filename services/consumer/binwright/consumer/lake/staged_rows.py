@@ -114,7 +114,7 @@ def _staged(
 
     frames = [read(whole)]
     frames += [read([part.file]).where(condition(part.ranges)) for part in parts]
-    return reduce(DataFrame.unionAll, frames)
+    return reduce(lambda all_of, more: all_of.unionAll(more), frames)
 
 
 def _values(columns: Columns) -> list[SparkColumn]:
