@@ -30,6 +30,7 @@ class FakeCluster:
         self.errors: dict[str, str] = {}
         self.requests = 0
         self.hanging: set[int] = set()
+        self.latency_s = 0.0
         self.stable: dict[int, int] = {}  # partition -> where its open transaction begins
         self.ids: dict[int, str] = {}
         self.silent: set[int] = set()
@@ -46,7 +47,7 @@ class FakeCluster:
         return self.ids[broker]
 
     async def topic_ids(self, topics: Collection[str], broker: int) -> dict[str, str | None]:
-        await asyncio.sleep(3600 if broker in self.hanging else 0)
+        await asyncio.sleep(3600 if broker in self.hanging else self.latency_s)
         self._answer(broker)
         return {topic: f"{topic}-{self.ids.get(broker, 'id')}" for topic in topics}
 
@@ -58,7 +59,7 @@ class FakeCluster:
         *,
         stable: bool = False,
     ) -> dict[tuple[str, int], int]:
-        await asyncio.sleep(3600 if broker in self.hanging else 0)
+        await asyncio.sleep(3600 if broker in self.hanging else self.latency_s)
         self._answer(broker)
         ends = self.stable if stable else {}
         return {
@@ -135,6 +136,15 @@ async def test_a_broker_that_hangs_hides_only_the_topics_that_it_alone_leads() -
     assert found["orders"] is not None
     assert found["orders"].leaderless == {*orders(1)}
     assert asyncio.get_running_loop().time() < 10
+
+
+@pytest.mark.looptime
+async def test_where_all_brokers_are_slow_the_first_is_waited_for() -> None:
+    cluster, topics = queries({0: 1})
+    cluster.latency_s = 3.0
+    found = (await topics.states(["orders"]))["orders"]
+    assert found is not None
+    assert found.bounds == {TopicPartition("orders", 0): (0, 5)}
 
 
 async def test_leaders_that_do_not_agree_make_their_topic_unknown() -> None:

@@ -1,9 +1,9 @@
 """Queries about data topics: partitions, leaders, topic ids, first and end offsets."""
 
 import asyncio
-from collections.abc import Awaitable, Collection, Iterable, Mapping
+from collections.abc import Collection, Coroutine, Iterable, Mapping
 from itertools import chain
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from binwright.kafka.client import EARLIEST, LATEST, NO_LEADER, ClusterClient
 from binwright.kafka.leaders import Leaders, by_leader
@@ -15,7 +15,7 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 REPLY_S = 2.5
-"""How long one of the brokers that are asked about many topics may take."""
+"""How long one of the brokers that are asked about many topics may take, once another replied."""
 
 
 class DataTopics:
@@ -156,21 +156,32 @@ class DataTopics:
         return metadata.leaders
 
 
-async def _replies(asked: Iterable[Awaitable[T]]) -> list[T]:
-    """Return what the brokers reply that are available: one that hangs delays no other for long."""
+async def _replies(asked: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Return what the brokers reply that are available: one that hangs delays no other for long.
 
-    async def reply(each: Awaitable[T]) -> T | None:
-        try:
-            async with asyncio.timeout(REPLY_S):
-                return await each
-        except (BrokerUnavailable, TimeoutError):
-            return None
+    If all are slow the first reply is waited for: the caller limits that.
+    """
+    tasks = [asyncio.create_task(each) for each in asked]
+    if not tasks:
+        return []
+    try:
+        done, _ = await asyncio.wait(tasks, timeout=REPLY_S)
+        if not done:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+    replies = []
+    for task in tasks:
+        if task in done:
+            try:
+                replies.append(task.result())
+            except BrokerUnavailable:
+                continue
+    return replies
 
-    replies = await asyncio.gather(*map(reply, asked))
-    return [each for each in replies if each is not None]
 
-
-async def _united(asked: Iterable[Awaitable[Mapping[K, T]]]) -> dict[K, T]:
+async def _united(asked: Iterable[Coroutine[Any, Any, Mapping[K, T]]]) -> dict[K, T]:
     return dict(chain.from_iterable(each.items() for each in await _replies(asked)))
 
 
