@@ -343,15 +343,27 @@ def marks(staging: FakeStaging) -> list[str]:
     return sorted(name[-6:] for _, name in staging.kept if name.endswith(".mark"))
 
 
-async def test_a_large_batch_is_decoded_behind_a_mark_which_goes_when_its_rows_are_staged() -> None:
+async def test_a_large_batch_is_decoded_behind_a_mark_which_goes_when_its_rows_are() -> None:
     async with large_batch(FakeStaging()) as b:
         await until(lambda: b.staged_end(P) == 6)
         await asyncio.sleep(5)
-        assert marks(b.staging) == ["1.mark"], "some of its rows are not staged yet"
+        assert marks(b.staging) == ["1.mark"], "some of its rows are not decoded yet"
         b.topics.produce(P, *numbered(2, 6))
         await until(lambda: not b.staging.kept)
         assert b.values(P) == numbered(8)
         assert b.report().lost_offsets == 0
+
+
+async def test_a_mark_goes_when_rows_are_decoded_though_their_file_cannot_be_written() -> None:
+    """Who ends meanwhile was not ended by the batch."""
+    async with large_batch(FakeStaging()) as b:
+        await until(lambda: b.staged_end(P) == 6)
+        b.staging.latency_s = 20.0
+        b.topics.produce(P, *numbered(2, 6))
+        await until(lambda: not b.staging.kept)
+        assert b.staged_end(P) == 6
+        await until(lambda: b.staged_end(P) == 8)
+        assert b.values(P) == numbered(8)
 
 
 async def test_a_batch_that_ended_two_consumers_is_kept_and_stepped_over_by_the_third() -> None:

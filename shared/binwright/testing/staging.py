@@ -85,8 +85,11 @@ class FakeStaging:
         rows: Mapping[TopicPartition, Sequence[Records]],
         footer: Footer,
         decoder: ValueDecoder | None = None,
+        *,
+        encoded: Callable[[], None] = lambda: None,
     ) -> int:
         """Fit `Staging.write`."""
+        encoded()
         await asyncio.sleep(self.latency_s)
         self._refuse()
         kept = {partition: tuple(in_rows(records)) for partition, records in rows.items()}

@@ -21,7 +21,7 @@ from tests.consumer.harness import (
 
 from binwright.protocol.errors import RecordTooLarge
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.lake import Footer, ValueDecoder
+from binwright.protocol.ports.lake import Footer
 from binwright.runtime.run import background_tasks
 from binwright.testing.staging import ROW_OVERHEAD
 
@@ -195,11 +195,11 @@ async def test_an_unexpected_error_stops_one_topic_which_is_reported_and_tried_a
         write = b.staging.write
 
         async def refuse_orders(
-            topic: str, name: str, rows: Any, footer: Footer, decoder: ValueDecoder | None = None
+            topic: str, name: str, rows: Any, footer: Footer, *others: Any, **named: Any
         ) -> int:
             if topic == "orders":
                 raise TypeError("'<=' not supported")
-            return await write(topic, name, rows, footer, decoder)
+            return await write(topic, name, rows, footer, *others, **named)
 
         b.staging.write = refuse_orders  # type: ignore[method-assign]
         b.topics.produce(P, *numbered(5))

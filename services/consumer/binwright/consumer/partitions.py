@@ -209,10 +209,13 @@ class AssignedPartitions:
         if left:
             self._lost[topic] = left
 
+    def decoded(self, topic: str) -> None:
+        """Say that the rows that were taken last of a topic are decoded, for all its tables."""
+        self._undecodable.decoded(topic, self._buffer.taken_before)
+
     def release(self, topic: str) -> None:
         """Free the memory of the rows that were taken last of a topic: they are staged."""
         del self._taken[topic]
-        self._undecodable.staged(topic, self._buffer.taken_before)
         self._room.set()
         self._rows.set()
 

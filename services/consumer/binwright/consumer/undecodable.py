@@ -4,8 +4,9 @@ A batch that cannot be decoded is kept in a file for a person, and reading goes 
 
 A large one may take more memory than the process has: it is killed then, and so is each process
 that gets the partition after it. So it is decoded only behind a mark, a file that all consumers of
-the group see, which is deleted once the batch's rows are staged. Two marks remain where two
-consumers have ended: the third keeps the batch and steps over it.
+the group see, which is deleted once the batch's rows are decoded and encoded: what ends a consumer
+while they are written is not the batch. Two marks remain where two consumers have ended: the third
+keeps the batch and steps over it.
 """
 
 import asyncio
@@ -36,7 +37,7 @@ class _Mark:
 
 
 class UndecodableBatches:
-    """Batches at which partitions are stopped, and marks of those whose rows are not staged yet."""
+    """Batches at which partitions are stopped, and marks of those whose rows are not decoded."""
 
     def __init__(self, staging: Staging, *, step_over: Continue, decode: Continue) -> None:
         """Have reading go on in one of two ways.
@@ -63,8 +64,8 @@ class UndecodableBatches:
         if mark := self._marks.pop(partition, None):
             self._needless.put_nowait((partition.topic, (mark.name,)))
 
-    def staged(self, topic: str, end: Callable[[TopicPartition], int | None]) -> None:
-        """Delete the marks of batches before the `end` of what is staged of a partition."""
+    def decoded(self, topic: str, end: Callable[[TopicPartition], int | None]) -> None:
+        """Delete the marks of batches before the `end` of what is decoded of a partition."""
         for partition, mark in list(self._marks.items()):
             if partition.topic == topic and (end(partition) or 0) >= mark.next:
                 del self._marks[partition]

@@ -1,6 +1,6 @@
 """The staging storage and the lake: consumers write files, which commits land in Delta tables."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -93,10 +93,13 @@ class Staging(Protocol):
         rows: Mapping[TopicPartition, Sequence[Records]],
         footer: Footer,
         decoder: ValueDecoder | None = None,
+        *,
+        encoded: Callable[[], None] = lambda: None,
     ) -> int:
         """Write a file atomically and durably; return its bytes. Raise `StagingUnavailable`.
 
-        Columns and bad values are those of `decoder`, whatever `footer` says of them.
+        Columns and bad values are those of `decoder`, whatever `footer` says of them. `encoded` is
+        called when the rows are decoded and encoded, before anything is written.
         """
 
     async def keep(self, topic: str, name: str, content: bytes) -> None:

@@ -92,11 +92,14 @@ class FileStaging:
         rows: Mapping[TopicPartition, Sequence[Records]],
         footer: Footer,
         decoder: ValueDecoder | None = None,
+        *,
+        encoded: Callable[[], None] = lambda: None,
     ) -> int:
         """Write a file whole and durably; see `Staging.write`."""
         # What fails while rows are encoded is no fault of the location, nor told as one.
         execute = asyncio.get_running_loop().run_in_executor
         content = await execute(self._threads, _encoded, rows, footer, decoder, self._memory)
+        encoded()
         return await self._run(
             f"take {topic}/{name}", lambda files: files.put(topic, name, content)
         )

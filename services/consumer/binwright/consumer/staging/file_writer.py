@@ -68,8 +68,16 @@ class FileWriter:
         origin = self._origin
         return f"{origin.slot}-{origin.epoch}-{self._count}-{uuid4().hex[:8]}.parquet"
 
-    async def write(self, name: str, target: Target, taken: TakenRows) -> Staged:
+    async def write(
+        self,
+        name: str,
+        target: Target,
+        taken: TakenRows,
+        encoded: Callable[[], None] = lambda: None,
+    ) -> Staged:
         """Write a table's file; return its announcement, in which the rows have no age yet.
+
+        `encoded` is called when the rows are decoded and encoded.
 
         Raises:
             ExternalError: It cannot be staged, or decoded, now.
@@ -80,7 +88,7 @@ class FileWriter:
         footer = Footer(taken.topic_id, taken.count, ranges, topic=taken.topic, cut=cut)
         decoder = await self._decoder_of(target, rows)
         async with self._slots:
-            writing = self._staging.write(target.name, name, rows, footer, decoder)
+            writing = self._staging.write(target.name, name, rows, footer, decoder, encoded=encoded)
             began_at = loop_s()
             size = await self._warn_if_slow(writing, taken.topic)
             self._timings.staging.observe(loop_s() - began_at)

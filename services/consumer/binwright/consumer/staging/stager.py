@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import structlog
 
@@ -29,6 +29,7 @@ class _Work:
 
     taken: TakenRows
     files: dict[Target, str] | None = None  # that are not announced yet; None: not known yet
+    undecoded: set[Target] = field(default_factory=set)  # tables whose rows are not encoded yet
     failing: frozenset[str] = frozenset()  # tables, or the topic
 
 
@@ -94,10 +95,11 @@ class Stager:
             if work.files is None:
                 targets = self._writer.targets(taken.topic)
                 work.files = {target: self._writer.file_name() for target in targets}
+                work.undecoded.update(targets)
         except Exception as exc:  # noqa: BLE001 - a bug, or a name that no table can have
             self._note(work, {taken.topic: exc}, ())
             return False
-        failed = await self._stage_files(work.files, taken)
+        failed = await self._stage_files(work.files, work)
         self._note(work, failed, work.failing)
         if failed:
             return False
@@ -106,14 +108,12 @@ class Stager:
         self._emit(FileAnnounced(taken.ranges.keys()))
         return True
 
-    async def _stage_files(
-        self, files: dict[Target, str], taken: TakenRows
-    ) -> Mapping[str, Exception]:
+    async def _stage_files(self, files: dict[Target, str], work: _Work) -> Mapping[str, Exception]:
         """Stage these files, and remove those that are announced; return why others are not."""
         failed: dict[str, Exception] = {}
         left = dict(files)
         results = await asyncio.gather(
-            *(self._stage_file(name, target, taken) for target, name in left.items()),
+            *(self._stage_file(name, target, work) for target, name in left.items()),
             return_exceptions=True,
         )
         for target, result in zip(left, results, strict=True):
@@ -141,9 +141,16 @@ class Stager:
             log.info("staging.recovered", topic=topic, table=name)
         work.failing = work.failing - recovered | failed.keys()
 
-    async def _stage_file(self, name: str, target: Target, taken: TakenRows) -> None:
+    async def _stage_file(self, name: str, target: Target, work: _Work) -> None:
         """Write a table's file and announce it."""
-        staged = await self._writer.write(name, target, taken)
+        taken = work.taken
+
+        def encoded() -> None:
+            work.undecoded.discard(target)
+            if not work.undecoded:
+                self._partitions.decoded(taken.topic)
+
+        staged = await self._writer.write(name, target, taken, encoded)
         await announce(
             self._bus, self._origin, self._writer, staged, lambda: loop_s() - taken.oldest_at
         )
