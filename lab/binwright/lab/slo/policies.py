@@ -238,10 +238,13 @@ class ScaledGroupPolicy:
         ends = {p: self.ends.get(p, 0.0) + load.rate * passed_s for p, load in loads.items()}
         history = self.history.with_ends(now_s, {p.partition: int(end) for p, end in ends.items()})
         topic = next(iter(loads)).topic
+        # Logs begin where the simulation does, at 0, and what lags there is from before.
+        committed = {p: int(ends[p]) - round(load.lag) for p, load in loads.items()}
+        starts = {p.partition: min(0, at) for p, at in committed.items()}
         work, baseline = work_of(
-            {p: int(ends[p]) - round(load.lag) for p, load in loads.items()},
+            committed,
             [topic],
-            {topic: history.latest(len(loads))},
+            {topic: replace(history.latest(len(loads)), starts=starts)},
             self.state.baseline,
             now_s,
         )
