@@ -279,7 +279,7 @@ def _begins_at_kafkas_first_record(state: Landing) -> Landing:
 
 def _deletes_before_stamp(state: Landing, read: Any, now: float) -> landing.Step:
     announced = [Announcement(offset, staged, now) for offset, staged in read]
-    _, over, _ = chains.add_announcements(state.chain, announced)
+    _, (over, _) = chains.add_announcements(state.chain, announced)
     after, _ = _apply_announcements(state, read, now)
     return after, landing._delete(over)
 

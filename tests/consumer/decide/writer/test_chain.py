@@ -35,7 +35,7 @@ def chain_of(*files: Staged, committed: dict[int, int] | None = None) -> Chain:
     """Return a chain with these announcements, one second apart."""
     chain = Chain(topic_ids={TOPIC: ID}, committed=at({0: 0} if committed is None else committed))
     for offset, file in enumerate(files):
-        chain, *_ = add_announcements(chain, [Announcement(offset, file, seen_at=offset)])
+        chain, _ = add_announcements(chain, [Announcement(offset, file, seen_at=offset)])
     return chain
 
 
@@ -97,7 +97,7 @@ def test_only_the_partitions_of_a_file_that_join_are_taken() -> None:
     assert taken(chain) == [("a", {0: (0, 2)})]
     chain, finished = after(chain)
     assert finished == ()
-    chain, *_ = add_announcements(chain, [Announcement(1, staged("b", {1: (0, 4)}), 1)])
+    chain, _ = add_announcements(chain, [Announcement(1, staged("b", {1: (0, 4)}), 1)])
     assert taken(chain) == [("a", {1: (4, 6)}), ("b", {1: (0, 4)})]
     assert after(chain)[1] == ("a", "b")
 
@@ -156,14 +156,14 @@ def test_a_file_is_finished_when_all_of_it_is_committed() -> None:
 
 def test_an_announcement_of_committed_offsets_is_finished_at_once() -> None:
     chain = Chain(topic_ids={TOPIC: ID}, committed=at({0: 5}))
-    chain, finished, _ = add_announcements(chain, [Announcement(0, staged("a", {0: (0, 5)}), 0)])
+    chain, (finished, _) = add_announcements(chain, [Announcement(0, staged("a", {0: (0, 5)}), 0)])
     assert names(finished) == ("a",)
     assert (chain.pending, chain.needed_from) == ((), 1)
 
 
 def test_an_announcement_that_was_read_before_is_ignored() -> None:
     chain = chain_of(staged("a", {0: (0, 3)}))
-    again, finished, _ = add_announcements(chain, [Announcement(0, staged("a", {0: (0, 3)}), 5)])
+    again, (finished, _) = add_announcements(chain, [Announcement(0, staged("a", {0: (0, 3)}), 5)])
     assert (again, finished) == (chain, ())
 
 
@@ -171,7 +171,7 @@ def test_announcements_during_a_commit_stay_pending() -> None:
     chain = chain_of(staged("a", {0: (0, 3)}))
     found = next_batch(chain, LARGE)
     assert found is not None
-    chain, *_ = add_announcements(chain, [Announcement(1, staged("b", {0: (3, 4)}), 1)])
+    chain, _ = add_announcements(chain, [Announcement(1, staged("b", {0: (3, 4)}), 1)])
     chain, finished = landed(chain, found[1])
     assert names(finished) == ("a",)
     assert taken(chain) == [("b", {0: (3, 4)})]
@@ -242,7 +242,7 @@ def test_a_range_announced_before_a_cut_that_does_not_join_is_finished() -> None
 def test_each_cut_is_applied_once() -> None:
     chain, _ = after(chain_of(staged("cut", {0: (7, 8)}, cut=(0,)), committed={0: 9}))
     chain = Chain(topic_ids={TOPIC: ID}, committed=chain.committed, cuts=chain.cuts)
-    chain, finished, _ = add_announcements(
+    chain, (finished, _) = add_announcements(
         chain, [Announcement(0, staged("cut", {0: (7, 8)}, cut=(0,)), 0)]
     )
     assert names(finished) == ("cut",)
@@ -392,7 +392,7 @@ def test_two_cuts_of_a_partition_land_in_two_commits() -> None:
 
 def test_a_file_waits_by_one_announcement() -> None:
     file = plain_file(1, 3, 5)
-    chain, _, refused = add_announcements(
+    chain, (_, refused) = add_announcements(
         chain_of(file), [Announcement(1, replace(file, age_s=9.0), 1.0)]
     )
     assert (len(chain.pending), chain.next_announcement, refused) == (1, 2, ())
@@ -414,7 +414,7 @@ def test_a_second_announcement_that_says_something_else_is_refused(
     file = plain_file(1, 3, 5)
     other = Announcement(1, replace(file, **forged), 1.0)  # type: ignore[arg-type]
     before = chain_of(file, committed={0: 3})
-    chain, finished, refused = add_announcements(before, [other])
+    chain, (finished, refused) = add_announcements(before, [other])
     assert (chain.pending, finished, refused) == (before.pending, (), (other,))
 
 

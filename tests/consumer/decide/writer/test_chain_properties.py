@@ -60,7 +60,7 @@ def test_every_offset_lands_exactly_once(
     deleted: set[str] = set()
     for offset, number in enumerate(order):
         announced = Announcement(offset, staged(f"f{number}", files[number]), offset)
-        chain, finished, _ = add_announcements(chain, [announced])
+        chain, (finished, _) = add_announcements(chain, [announced])
         deleted |= {a.staged.file for a in finished}
         if data.draw(st.booleans()):
             chain = _commit(chain, most, rows, deleted)
@@ -99,14 +99,14 @@ def test_lost_files_are_read_again_from_the_committed_offsets(
     chain = Chain(topic_ids={TOPIC: ID}, committed=at(dict.fromkeys(range(PARTITIONS), 0)))
     rows: dict[int, list[int]] = {p: [] for p in range(PARTITIONS)}
     for offset, some in enumerate(files):
-        chain, *_ = add_announcements(
+        chain, _ = add_announcements(
             chain, [Announcement(offset, staged(f"f{offset}", some), offset)]
         )
     lost = data.draw(st.sets(st.sampled_from([f"f{n}" for n in range(len(files))])))
     chain, again = without_files(chain, lost)
     assert all(chain.committed[p] == offset for p, offset in again.items())
     whole = {p: (offset, END) for p, offset in numbers(chain.committed).items()}
-    chain, *_ = add_announcements(chain, [Announcement(len(files), staged("again", whole), 0)])
+    chain, _ = add_announcements(chain, [Announcement(len(files), staged("again", whole), 0)])
     while next_batch(chain, 10_000) is not None:
         chain = _commit(chain, 1_000, rows, set())
     assert rows == {p: list(range(END)) for p in range(PARTITIONS)}

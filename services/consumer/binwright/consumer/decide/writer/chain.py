@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import inf
 from types import MappingProxyType
+from typing import NamedTuple
 
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
@@ -109,20 +110,23 @@ def same_topic(one: str | None, other: str | None) -> bool:
     return one is None or other is None or one == other
 
 
-def add_announcements(
-    chain: Chain, read: Iterable[Announcement]
-) -> tuple[Chain, tuple[Announcement, ...], tuple[Announcement, ...]]:
-    """Add announcements in order.
+class NotPending(NamedTuple):
+    """Announcements that were read, and that nothing waits for."""
+
+    finished: tuple[Announcement, ...]  # of which all has landed
+    refused: tuple[Announcement, ...]
+    """Those that differ from the one by which their file is pending: a file is announced as what it
+    is, once (†)."""
+
+
+def add_announcements(chain: Chain, read: Iterable[Announcement]) -> tuple[Chain, NotPending]:
+    """Add announcements in order; return also what became of the others.
 
     An announcement that was read before is ignored, as is one more of a file that is pending.
-
-    Returns:
-        The chain; those of which all has landed; and those that are refused, because they differ
-        from the one by which their file is pending: a file is announced as what it is, once (†).
     """
     new = [a for a in read if a.offset >= chain.next_announcement]
     if not new:
-        return chain, (), ()
+        return chain, NotPending((), ())
     pending = {a.staged.file: a for a in chain.pending}
     finished: list[Announcement] = []
     refused: list[Announcement] = []
@@ -136,7 +140,7 @@ def add_announcements(
         else:
             pending[announced.staged.file] = announced
     chain = replace(chain, pending=(*pending.values(),), next_announcement=new[-1].offset + 1)
-    return chain, (*finished,), (*refused,)
+    return chain, NotPending((*finished,), (*refused,))
 
 
 def read_up_to(chain: Chain, offset: int) -> Chain:

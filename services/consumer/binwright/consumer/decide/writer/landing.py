@@ -52,7 +52,7 @@ def apply_announcements(state: Landing, read: Sequence[tuple[int, Staged]], now:
     announced = [Announcement(offset, message, now) for offset, message in read]
     if state.doubted:
         return _look_for_cuts(state, announced)
-    chain, finished, refused = chains.add_announcements(state.chain, announced)
+    chain, (finished, refused) = chains.add_announcements(state.chain, announced)
     effects: list[Effect] = []
     if refused:
         files = sorted({a.staged.file for a in refused})
