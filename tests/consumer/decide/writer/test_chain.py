@@ -393,7 +393,7 @@ def test_two_cuts_of_a_partition_land_in_two_commits() -> None:
 def test_a_file_waits_by_one_announcement() -> None:
     file = plain_file(1, 3, 5)
     chain, (_, refused) = add_announcements(
-        chain_of(file), [Announcement(1, replace(file, age_s=9.0), 1.0)]
+        chain_of(file), [Announcement(1, replace(file, age_s=9.0, table=TOPIC, bytes=11), 1.0)]
     )
     assert (len(chain.pending), chain.next_announcement, refused) == (1, 2, ())
 

@@ -132,8 +132,7 @@ def add_announcements(chain: Chain, read: Iterable[Announcement]) -> tuple[Chain
     refused: list[Announcement] = []
     for announced in new:
         if (first := pending.get(announced.staged.file)) is not None:
-            age_s = first.staged.age_s  # it grows from one to the next
-            if replace(announced.staged, age_s=age_s) != first.staged:
+            if _says(announced.staged) != _says(first.staged):
                 refused.append(announced)
         elif _has_landed(chain, announced):
             finished.append(announced)
@@ -141,6 +140,12 @@ def add_announcements(chain: Chain, read: Iterable[Announcement]) -> tuple[Chain
             pending[announced.staged.file] = announced
     chain = replace(chain, pending=(*pending.values(),), next_announcement=new[-1].offset + 1)
     return chain, NotPending((*finished,), (*refused,))
+
+
+def _says(staged: Staged) -> tuple[object, ...]:
+    """Return what an announcement says of its file, whoever sends it and when."""
+    of = staged.topic, staged.topic_id, staged.target
+    return *of, staged.rows, staged.ranges, frozenset(staged.cut)
 
 
 def read_up_to(chain: Chain, offset: int) -> Chain:
