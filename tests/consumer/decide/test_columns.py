@@ -1,7 +1,7 @@
 """Columns of files that were staged under different settings."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from tests.protocol.column_strategies import FIELD_TYPES, fields_of
 
 from binwright.consumer.decide.columns import united
@@ -76,6 +76,7 @@ def test_the_first_type_may_win(one: str, other: str, both: str) -> None:
     assert columns_text(found) == both
 
 
+@example(parse_columns("`straße` INT"), parse_columns("STRASSE INT"))
 @given(fields_of(FIELD_TYPES), fields_of(FIELD_TYPES))
 def test_what_is_united_is_read_back_from_its_text(one: Columns, other: Columns) -> None:
     """A file says in its footer which columns it has: what is not read back is damage."""
