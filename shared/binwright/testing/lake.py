@@ -97,6 +97,7 @@ class FakeLake:
         await self._read("open", table.name)
         found = self._storage.create(table.name, table)
         found.owner = found.owner or table
+        found.dropped = ""  # it gets the column again
         first = found.owner
         if first != replace(
             table, topic=first.topic, named=first.named, more_topics=first.more_topics
@@ -114,6 +115,8 @@ class FakeLake:
 
     async def append(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
         """Fit `Lake.append`."""
+        if dropped := self._storage.table(topic).dropped:
+            raise TableRefused(f"the table of {topic} has no {dropped}")
         await self._write("append", topic, batch, (lease,), stamp)
 
     async def append_bad(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
@@ -138,10 +141,12 @@ class FakeLake:
                 known[p] = max(offset, known.get(p, offset))
         return highest
 
-    async def check(self, topic: str) -> None:
+    async def check(self, topic: str, columns: Columns) -> None:
         """Fit `Lake.check`."""
         await self._read("check", topic)
         table = self._storage.table(topic)
+        if table.dropped in {column.name for column in columns}:
+            raise TableRefused(f"the table of {topic} no longer has {table.dropped}")
         if table.owner is not None and table.owner.columns is not None:
             self._storage.table(topic + BAD_SUFFIX)
 

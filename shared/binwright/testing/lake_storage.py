@@ -41,6 +41,7 @@ class FakeTable:
     files: int = 0
     oldest: int = 0  # versions before it are cleaned up
     vacuums: int = 0
+    dropped: str = ""  # the name of a column that a person dropped, or gave another name
 
     def commit(self, rows: Rows, stamp: str | None) -> int:
         """Land `rows`; return the table's new version."""

@@ -41,11 +41,13 @@ class TableStatus:
     age_s: float  # of the oldest staged row that has not landed; 0: none waits
     pending_bytes: int  # staged and not landed
     lag: int  # records of the topic that have not landed in it
-    rows: int = 0  # landed since the oldest report in the metadata topic, about
+    rows: int = (
+        0  # in the table itself, landed since the oldest report in the metadata topic, about
+    )
     commits: int = 0
     fault: str = ""  # why it takes no rows, or why its topic's rows are not staged
     partitions: tuple[PartitionStatus, ...] = ()
-    bad: int = 0  # of the rows: bad records, in their own table
+    bad: int = 0  # bad records, in their own table
     skipped: int = 0  # records that are in no table, as the settings want
     freshness_s: float | None = None  # age of the newest record that landed; None: not known
     topics: tuple[str, ...] = ()  # whose records it takes
@@ -149,7 +151,7 @@ def _table(
         age_s=report.age_s + since_s if report.pending_bytes else 0.0,
         pending_bytes=report.pending_bytes,
         lag=lag,
-        rows=table_view.rows,
+        rows=table_view.rows - table_view.bad,
         commits=table_view.commits,
         bad=table_view.bad,
         skipped=table_view.skipped,

@@ -217,3 +217,12 @@ def test_a_session_still_works_only_after_an_error_that_the_server_reported(
 ) -> None:
     assert reported_by_server(exc) is works
     assert not reported_by_server(LATE)
+
+
+def test_of_a_constraint_the_values_that_it_refuses_are_told() -> None:
+    refused = LakeErrors("/lake/orders", "sc://s").write_error(violated_by("too long"))
+    assert isinstance(refused, TableRefused)
+    assert "s = too long" in str(refused)
+    assert (
+        len(str(LakeErrors("/lake/orders", "sc://s").write_error(violated_by("x" * 9_999)))) < 999
+    )

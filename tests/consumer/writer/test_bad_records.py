@@ -344,3 +344,19 @@ async def test_a_new_claim_looks_for_bad_records_again() -> None:
         await seconds(20)
         assert writer.claims == 2
         assert [name for name, _ in writer.lake.calls].count("newest_bad") == 2
+
+
+async def test_a_column_that_a_person_renamed_is_named_and_the_table_gets_it_again() -> None:
+    """The writer knows the columns of when it opened the table: so it opens it anew."""
+    async with decoding() as (scene, writer):
+        await scene.land({P: (0, 6)})
+        await seconds(5)
+        (column, *_) = COLUMNS
+        scene.storage.tables["orders"].dropped = column.name
+        await scene.land({P: (6, 9)})
+        async with asyncio.timeout(60):
+            while f"no longer has {column.name}" not in writer.report().fault:
+                await seconds(1)
+        async with asyncio.timeout(60):
+            while scene.landed(P) != once(9):
+                await seconds(1)

@@ -118,12 +118,12 @@ async def test_a_table_of_bad_records_that_is_gone_is_noticed_and_made_again(
     tables: SparkLake, lake: Path, spark: SparkSession
 ) -> None:
     batch = stage_decoded(lake, MIXED)
-    await tables.check("items")
+    await tables.check("items", ())
     shutil.rmtree(lake / "items__bad")
     with pytest.raises(TableRefused):
         await tables.append_bad("items", batch, LEASE, "stamp")
     with pytest.raises(TableRefused):
-        await tables.check("items")
+        await tables.check("items", ())
     await tables.open(ITEMS)
     await tables.append_bad("items", batch, LEASE, "stamp")
     assert bad_offsets(spark, lake) == [1, 3, 4]

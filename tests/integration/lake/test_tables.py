@@ -79,12 +79,13 @@ async def test_rows_that_break_a_constraint_are_refused_while_another_table_take
 
     assert isinstance(outcome, TableRefused)
     assert "CHECK constraint small" in str(outcome)
+    assert "offset = 8" in str(outcome), "the values of one row that it refuses"
     assert taken_outcome is None
     assert not landed_offsets(spark, lake)
     assert landed_offsets(spark, lake, "clicks") == Counter([(0, 0), (0, 1)])
 
 
-async def test_a_renamed_column_is_refused(
+async def test_a_renamed_column_is_refused_and_named(
     tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
 ) -> None:
     table = f"ALTER TABLE delta.`{lake}/orders`"
@@ -92,6 +93,8 @@ async def test_a_renamed_column_is_refused(
     sql(spark, f"{table} RENAME COLUMN value TO payload")
     with pytest.raises(TableRefused, match="orders does not take these rows"):
         await tables.append("orders", await stage_file(staging, ROWS), LEASE, "stamp")
+    with pytest.raises(TableRefused, match=r"no longer has value: renamed, .* it has payload"):
+        await tables.check("orders", ())
 
 
 async def test_a_deleted_table_is_not_recreated_by_a_write(

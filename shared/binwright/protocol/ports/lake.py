@@ -320,12 +320,16 @@ class Lake(Protocol):
         Reads the lease and raises like `append`.
         """
 
-    async def check(self, topic: str) -> None:
-        """Check that the table is there, and that of its bad records if it has one.
+    async def check(self, topic: str, columns: Columns) -> None:
+        """Check that the table is as it was left, and that of its bad records is there.
+
+        Args:
+            topic: The table's name.
+            columns: Of values, that it had or was given.
 
         Raises:
             LakeUnavailable: Spark does not reply.
-            TableRefused: One of them is not there.
+            TableRefused: One of them is not there, or the table has other columns: names them.
         """
 
     async def history(self, topic: str, limit: int) -> History:

@@ -69,6 +69,9 @@ UNREADABLE = (
 )
 """A file could not be read; its name decides, since Delta reads its own log after a commit."""
 
+VALUES = 500
+"""Characters of a row's values in a reason."""
+
 WRITE_FAILED = ("TASK_WRITE_FAILED",)
 """A task could not write rows: the commit would have come after it."""
 
@@ -167,11 +170,15 @@ class LakeErrors:
 
 
 def _line(exc: Exception) -> str:
-    """Return the error in one line, with Java's innermost cause."""
+    """Return the error in one line, with values that were refused and Java's innermost cause."""
     text = str(exc)
     details = re.search(r'details = "(.*)"', text)  # a field of gRPC's longer text
     line = (details[1] if details else text.partition("\n")[0]).rstrip(";. ")
     causes: list[str] = re.findall(r"^Caused by: (.*)", text, re.MULTILINE)
+    # Of a constraint Delta lists the values of one row behind the first line.
+    if is_of(exc, *VIOLATIONS) and (values := re.findall(r"^ - (.+?) : (.*)$", text, re.MULTILINE)):
+        row = ", ".join(f"{name} = {value}" for name, value in values)
+        line += f" {row}" if len(row) <= VALUES else f" {row[:VALUES]}…"
     if causes and causes[-1] not in line:
         line += f" (caused by {causes[-1].rstrip('. ')})"
     return line or type(exc).__name__

@@ -19,6 +19,7 @@ from binwright.consumer.lake import clustering, delta, staged_rows
 from binwright.consumer.lake.faults import LakeErrors
 from binwright.consumer.lake.log_trim import local_path, trim_log
 from binwright.consumer.lake.session import ReconnectingSession, Work
+from binwright.consumer.lake.table_columns import KAFKA_COLUMN, RAW, check_still_there
 from binwright.protocol.columns import Columns
 from binwright.protocol.errors import BinwrightError, WriteUnclear
 from binwright.protocol.names import BAD_SUFFIX
@@ -176,12 +177,15 @@ class SparkLake:
             topic, access, lambda spark: delta.highest_bad_offsets(spark, access.path, since)
         )
 
-    async def check(self, topic: str) -> None:
-        """Check that the table is there, and that of its bad records; see `Lake.check`."""
-        for access in self._accesses(topic):
+    async def check(self, topic: str, columns: Columns) -> None:
+        """Check that the table is as it was left; see `Lake.check`."""
+        table, *bad = self._accesses(topic)
+        raw = topic not in self._of_columns
+        wanted = RAW.required if raw else (KAFKA_COLUMN, *columns)
+        for access, names in ((table, wanted), *((each, ()) for each in bad)):
             await access.run(
                 self._session(topic),
-                partial(_look_at, path=access.path),
+                partial(_check, path=access.path, columns=names),
                 self._read_timeout_s,
                 access.errors.read_error,
             )
@@ -372,8 +376,11 @@ class SparkLake:
         return self._access(topic), *bad
 
 
-def _look_at(spark: SparkSession, path: str) -> None:
+def _check(spark: SparkSession, path: str, columns: Columns) -> None:
+    """Raise an error of Spark's if there is no table, `TableRefused` if it lacks a column."""
     delta.history(spark, path, 1)
+    if columns:
+        check_still_there(path, columns, spark.read.format("delta").load(path).schema)
 
 
 @dataclass(frozen=True, slots=True)

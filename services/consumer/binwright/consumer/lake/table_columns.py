@@ -140,6 +140,20 @@ def check_layout(path: str, layout: Layout, there: StructType) -> None:
         )
 
 
+def check_still_there(path: str, columns: Columns, there: StructType) -> None:
+    """Raise `TableRefused` where a table lacks columns that it had: somebody altered it."""
+    gone = [each.name for each in differences(columns, there) if each.actual is None]
+    if not gone:
+        return
+    ours = {column.name.lower() for column in columns}
+    others = [quoted(f.name) for f in there.fields if f.name.lower() not in ours]
+    instead = f"; it has {', '.join(others)}, which is not ours" if others else ""
+    raise TableRefused(
+        f"the table at {path} no longer has {', '.join(gone)}: renamed, or dropped{instead}. A "
+        "column of the settings or of a schema is added again; name the new one there instead"
+    )
+
+
 def missing_columns(
     path: str, columns: Columns, there: StructType, *, widen: bool = False
 ) -> tuple[Difference, ...]:

@@ -127,15 +127,16 @@ class RequestRunner:
         except TableRefused as exc:
             return Refused(str(exc))
 
-    async def is_gone(self) -> bool:
-        """Return whether the table, or that of its bad records, does not exist any more."""
+    async def altered(self) -> str:
+        """Return what a person changed: a table is gone, or a column is; empty if nothing is."""
+        known = dict.fromkeys(c for columns in self._known if columns for c in columns)
         try:
-            await self.lake.check(self.table)
-        except TableRefused:
-            return True
+            await self.lake.check(self.table, tuple(known))
+        except TableRefused as exc:
+            return str(exc)
         except LakeUnavailable:
-            return False
-        return False
+            return ""
+        return ""
 
     async def _dispatch(self, request: Request, topic_ids: Mapping[str, str | None]) -> Outcome:
         match request:

@@ -356,9 +356,11 @@ class TableWriter:
             case Refused(reason=reason) if not isinstance(request, Append):
                 raise RestartNeeded(reason, REFUSED_S)
             case Refused() if landing:
-                # If the table was deleted or recreated, the state of this attempt is void.
-                if await runner.is_gone():
-                    raise RestartNeeded("the table no longer exists", REFUSED_S)
+                # If the table was deleted, recreated or altered, this attempt knows it no more: the
+                # next one opens it anew, and adds what it lacks.
+                if reason := await runner.altered():
+                    self._set_fault(reason, refused=True)
+                    raise RestartNeeded(reason, REFUSED_S)
             case _:
                 self._set_fault("")
                 self._pause.reset()
