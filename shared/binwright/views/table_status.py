@@ -41,9 +41,7 @@ class TableStatus:
     age_s: float  # of the oldest staged row that has not landed; 0: none waits
     pending_bytes: int  # staged and not landed
     lag: int  # records of the topic that have not landed in it
-    rows: int = (
-        0  # in the table itself, landed since the oldest report in the metadata topic, about
-    )
+    rows: int = 0  # landed in itself since the oldest report in the metadata topic, about
     commits: int = 0
     fault: str = ""  # why it takes no rows, or why its topic's rows are not staged
     partitions: tuple[PartitionStatus, ...] = ()

@@ -278,6 +278,19 @@ def test_a_table_that_lands_in_time() -> None:
     assert lines(found, "why") == "it is not late: the target is 10 s"
 
 
+def test_an_open_transaction_that_holds_a_partition_back() -> None:
+    """Its records have not landed, and the newest that did is young: yet the table waits."""
+    view = two_consumers()
+    seen = Group(view, status("g", view, NOW, None), Rules(freshness_s=10.0), NOW, {P[1]: 80})
+    why = lines(answer(seen, "orders"), "why")
+    assert "open transaction holds back orders-1: it began at offset 80" in why
+    assert "none of the 20 records" in why
+    landed = dict.fromkeys(P, 100) | {P[1]: 80}
+    view.apply(99, NOW, report(A, P[:2], writing=table(committed=landed)))
+    alone = Group(view, status("g", view, NOW, None), Rules(freshness_s=10.0), NOW, {P[1]: 80})
+    assert "late" not in lines(answer(alone, "orders"), "why")
+
+
 @pytest.mark.parametrize(
     ("more", "why"),
     [

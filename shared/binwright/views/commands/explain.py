@@ -14,7 +14,9 @@ from binwright.cli.options import Bootstrap, Group, Json, settings_at
 from binwright.cli.runner import run
 from binwright.cli.terminal import Console
 from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.kafka.stable_ends import stable_ends
 from binwright.protocol.errors import SettingsError
+from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings
 from binwright.views.explain.answers import Explanation, Rules, clock
@@ -108,7 +110,15 @@ async def _seen(settings: Settings, name: str, at_ms: int | None) -> SeenGroup:
         )
     now_ms = wall_ms() if at_ms is None else at_ms
     shown = status(name, view, now_ms, settings.landed_topics if own else None)
-    return SeenGroup(view, shown, rules_of(settings) if own else Rules(), now_ms)
+    committed_only = not own or settings.consumer.isolation == "read_committed"
+    behind = {
+        TopicPartition(part.topic, part.partition)
+        for table in shown.tables
+        for part in table.partitions
+        if part.lag and at_ms is None and committed_only
+    }
+    stable = await stable_ends(settings.kafka, behind)
+    return SeenGroup(view, shown, rules_of(settings) if own else Rules(), now_ms, stable)
 
 
 def _print(found: Explanation) -> None:

@@ -1,9 +1,10 @@
 """What every answer has: the group at one moment, and sentences."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from statistics import median
+from types import MappingProxyType
 from typing import Any, Literal
 
 from binwright.cli.terminal import count
@@ -80,8 +81,25 @@ class Rules:
 class Group:
     """A group at one moment, as explanations need it."""
 
-    def __init__(self, view: GroupView, status: Status, rules: Rules, now_ms: int) -> None:
-        """Take the view, its status and the rules, all of the same moment (wall clock)."""
+    def __init__(
+        self,
+        view: GroupView,
+        status: Status,
+        rules: Rules,
+        now_ms: int,
+        stable: Mapping[TopicPartition, int] = MappingProxyType({}),
+    ) -> None:
+        """Take the view, its status and the rules, all of the same moment (wall clock).
+
+        Args:
+            view: Of the group.
+            status: Derived from it.
+            rules: By which it is led.
+            now_ms: Wall clock.
+            stable: Partition -> where its first open transaction begins, or its end: consumers that
+                read committed records get no further. Partitions of which it is not known lack.
+        """
+        self.stable = stable
         self.view, self.status, self.now_ms = view, status, now_ms
         orders = view.orders.in_force(now_ms)
         self.adopted = [order for order in orders if isinstance(order, AdoptOrder)]

@@ -1,6 +1,9 @@
 """Answers why a table is late, or why nothing lands in it."""
 
+import math
+
 from binwright.cli.terminal import data_size
+from binwright.protocol.model import TopicPartition
 from binwright.views.explain.answers import Explanation, Group, Line, duration
 from binwright.views.table_status import TableStatus
 
@@ -15,7 +18,16 @@ def explain_table(group: Group, name: str) -> Explanation:
     if table is None:
         return Explanation(about, (Line("is", "the group has no such table"),))
     lines = [Line("is", _state(table))]
+    if held := _held_by_transactions(group, table):
+        lines += [Line("why", text) for text in held]
+        remedy = (
+            "its producer ends the transaction, or Kafka after its transaction.timeout.ms; "
+            "`kafka-transactions.sh find-hanging` finds one that hangs, and `abort` ends it"
+        )
+        lines.append(Line("change", remedy))
     target_s = group.rules.freshness_s
+    if table.state == "landing" and held and _all_else_landed(group, table):
+        return Explanation(about, tuple(lines))
     if table.state == "landing" and _is_in_time(group, table):
         wanted = f"the target is {target_s:g} s" if target_s else "its target is not known here"
         lines.append(Line("why", f"it is not late: {wanted}"))
@@ -50,6 +62,27 @@ def _is_in_time(group: Group, table: TableStatus) -> bool:
         return True  # all that there is has landed
     target_s = group.rules.freshness_s
     return target_s is not None and (table.freshness_s or 0.0) <= 2 * target_s
+
+
+def _held_by_transactions(group: Group, table: TableStatus) -> list[str]:
+    """Return which partitions an open transaction holds back: consumers read committed records."""
+    return [
+        f"an open transaction holds back {each.topic}-{each.partition}: it began at offset "
+        f"{stable}, and before it ends none of the {each.end - stable:,} records from there is read"
+        for each in table.partitions
+        if (stable := group.stable.get(TopicPartition(each.topic, each.partition))) is not None
+        and each.end is not None
+        and stable < each.end
+    ]
+
+
+def _all_else_landed(group: Group, table: TableStatus) -> bool:
+    return all(
+        not each.lag
+        or (each.committed or 0)
+        >= group.stable.get(TopicPartition(each.topic, each.partition), math.inf)
+        for each in table.partitions
+    )
 
 
 def _causes(group: Group, table: TableStatus) -> list[str]:
