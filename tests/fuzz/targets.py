@@ -304,7 +304,7 @@ _ZERO, _SHORT = bytes(4), bytes(2)  # a number of 4 bytes, one of 2
 _SIZE = struct.pack(">iqqB", 0, 5, 0, 0)
 _FRAMES = {
     "metadata": _ZERO * 2 + _NULL + _ONE + _ONE + _SHORT + _text(b"orders") + b"\0" + _ZERO,
-    "offsets": _ONE + _text(b"orders") + _ONE + struct.pack(">ihqq", 0, 0, -1, 5),
+    "offsets": _ZERO + _ONE + _text(b"orders") + _ONE + struct.pack(">ihqq", 0, 0, -1, 5),
     "coordinators 1": _ZERO + _SHORT + _NULL + _ONE + _text(b"host") + _ONE,
     "coordinators 4": (
         _ZERO + b"\x02\x02g" + _ONE + b"\x05host" + _ONE + _SHORT + b"\0" + _TAGS + _TAGS
