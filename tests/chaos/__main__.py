@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.table import Table
 from tests.chaos.fault_schedule import LASTING_S, LONG_LASTING_S, Kind
 from tests.chaos.landed_values import Comparison
+from tests.chaos.pod_memory import PROC, PodMemory
 from tests.chaos.scenario import RECOVERY_S, Scenario, ScenarioOptions
 from tests.chaos.system_settings import COMPACT_FILES, FEWEST_TABLES, FRESHNESS_S, SystemShape
 
@@ -67,11 +68,19 @@ def verdict(course: Scenario) -> str:
         *(f"no process came to it: {fault}" for fault in course.missed),
         *(f"skipped: {why}" for why in course.skipped),
         *(course.audit.faults() if course.audit else ("the audit was not made",)),
+        *(bombs(course.memory, course) if course.memory else ()),
         *(values(course.comparison) if course.comparison else ()),
         *([course.failure] if course.failure else []),
         "clean" if course.clean else "NOT CLEAN",
     ]
     return "\n".join(lines)
+
+
+def bombs(memory: PodMemory, course: Scenario) -> Iterator[str]:
+    """Yield the lines about values that would take gigabytes."""
+    yield f"{course.bombs} bombs; the most memory of a consumer: {memory.peak_bytes >> 20} MiB"
+    yield from memory.killed
+    yield from course.bomb_faults
 
 
 def values(found: Comparison) -> Iterator[str]:
@@ -110,6 +119,11 @@ def main() -> int:
         "--evolution", action="store_true", help="schemas evolve; kills at each step of that"
     )
     parser.add_argument(
+        "--bombs",
+        action="store_true",
+        help="consumers have 768 MiB; values that would take gigabytes come all along",
+    )
+    parser.add_argument(
         "--split",
         action="store_true",
         help="one partition at twice a consumer's limit, which several stage; faults at its steps",
@@ -132,6 +146,10 @@ def main() -> int:
     asked = parser.parse_args()
     if asked.keep is not None and asked.keep.exists():
         parser.error(f"--keep: {asked.keep} is there already")
+    if asked.bombs and (asked.evolution or asked.split):
+        parser.error("--bombs: not with --evolution or --split, which have tables of their own")
+    if asked.bombs and not PROC.exists():
+        parser.error("--bombs: only Linux tells how much memory a process has had")
     configure_logging("error", "console")
     console = Console(stderr=asked.json, log_path=False, soft_wrap=True)
     options = ScenarioOptions(
@@ -151,6 +169,7 @@ def main() -> int:
             freshness_s=asked.freshness,
             compact_files=asked.compact,
             split=asked.split,
+            bombs=asked.bombs,
         ),
     )
     with workplace(asked.keep) as directory:

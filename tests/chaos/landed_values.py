@@ -65,7 +65,7 @@ async def compare_values(
         }
         path = settings.lake.table_path(topic)
         async with reader_of(settings.lake, topic) as reader:
-            kinds = dict(await reader.run("read the bad records", lambda s: _kinds(s, path)))  # noqa: B023 - awaited here
+            kinds = dict(await reader.run("read the bad records", lambda s: bad_records(s, path)))  # noqa: B023 - awaited here
             landed = await reader.run("read the table", lambda s: _rows(s, path))  # noqa: B023 - awaited here
         wanted = {place: each.kind for place, each in expected.items() if isinstance(each, Bad)}
         differences += [
@@ -144,7 +144,8 @@ async def _records(
                     yield record
 
 
-def _kinds(spark: Any, path: str) -> list[tuple[Place, str]]:
+def bad_records(spark: Any, path: str) -> list[tuple[Place, str]]:
+    """Return the places and kinds of the bad records of the table at `path`."""
     table = spark.read.format("delta").load(path + BAD_SUFFIX)
     found = table.selectExpr("_kafka.partition", "_kafka.offset", "kind").collect()
     return [((row[0], row[1]), row[2]) for row in found]

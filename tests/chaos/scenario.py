@@ -2,15 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.chaos.evolving_topics import run_evolving_topics
+from tests.chaos.bombed_topics import BombedTopics, run_bombed_topics
+from tests.chaos.evolving_topics import EvolvingTopics, run_evolving_topics
 from tests.chaos.fault_actions import FAULT_ACTIONS
 from tests.chaos.fault_helpers import FaultResult
 from tests.chaos.fault_schedule import (
@@ -27,9 +28,10 @@ from tests.chaos.fault_schedule import (
 )
 from tests.chaos.health import health_problems, wait_until_recovered
 from tests.chaos.landed_values import Comparison, compare_values
+from tests.chaos.pod_memory import PodMemory
 from tests.chaos.servers import may_mount
 from tests.chaos.system import System, run_system
-from tests.chaos.system_settings import CAPACITY, LIMIT, SystemShape
+from tests.chaos.system_settings import CAPACITY, LIMIT, RegistryTopics, SystemShape
 
 from binwright.audit.audit import AuditResult, audit
 from binwright.audit.row_ages import Freshness, freshness
@@ -38,7 +40,7 @@ from binwright.protocol.model import TopicPartition
 from binwright.recordings.load import LoadResult, run_load
 from binwright.recordings.load_pacing import Load
 from binwright.recordings.streams import PerCent, Row
-from binwright.runtime.run import ungrouped
+from binwright.runtime.run import background_tasks, ungrouped
 
 READY_S = 240.0
 RECOVERY_S = 60.0
@@ -109,6 +111,9 @@ class Scenario:
     audit: AuditResult | None = None
     comparison: Comparison | None = None  # of values, where schemas evolve
     row_ages: tuple[Freshness, ...] = ()
+    memory: PodMemory | None = None  # of consumers, where there are bombs
+    bombs: int = 0
+    bomb_faults: tuple[str, ...] = ()
     _began: float = field(default_factory=time.monotonic)
 
     @property
@@ -117,7 +122,8 @@ class Scenario:
         differs = self.comparison is not None and self.comparison.differences
         audited = self.audit is not None and self.audit.clean
         split = bool(self.helpers) == self.options.shape.split
-        return self.failure is None and audited and not differs and split
+        bombed = self.bomb_faults or (self.memory is not None and self.memory.killed)
+        return self.failure is None and audited and not differs and not bombed and split
 
     async def run(self) -> None:
         """Set up, disturb, land, audit; everything is taken down again, also when cancelled.
@@ -132,43 +138,74 @@ class Scenario:
         without.append(Kind.REGISTRY_KILL)  # there is one only where schemas evolve
         shape = replace(self.options.shape, servers=self.options.servers)
         async with AsyncExitStack() as held:
-            evolving = None
-            if self.options.evolution:
-                self.log("starting the schema registry")
-                registry = run_evolving_topics(self.directory / "registry", self.options.seed)
-                evolving = await held.enter_async_context(registry)
-            system = run_system(self.directory, shape, self.log, evolving)
+            topics = await held.enter_async_context(self._topics())
+            system = run_system(self.directory, shape, self.log, topics)
             made = await held.enter_async_context(system)
+            if shape.bombs:
+                self.memory = PodMemory()
+                watching = self.memory.watch(lambda: [*chain(*made.consumers().values())])
+                await held.enter_async_context(background_tasks(watching))
             await self._ready(made)
-            done = asyncio.Event()
-            async with asyncio.TaskGroup() as tasks:
-                load = tasks.create_task(self._load(made, done))
-                if evolving is not None:
-                    tasks.create_task(evolving.evolve(done))
-                try:
-                    if not (self.options.cold or self.options.short):
-                        await self._warm_up(made)
-                    plan = islice(self._plan(without), self.options.skip, None)
-                    await self._disturb(made, plan)
-                except ExternalError as exc:
-                    self.failure = str(exc)
-                    self.log(f"failed: {exc}")
-                except asyncio.CancelledError:
-                    self.failure = "ended by a signal"
-                    raise
-                finally:
-                    done.set()
-            self.produced = sum(sent.records for sent in load.result().partitions.values())
+            await self._under_load(made, topics, without)
             await self._landed(made)
-            self.log("auditing the tables")
-            settings = made.direct_settings
-            found = await audit(settings.topics, settings.kafka, settings.lake)
-            self.audit = without_bombs(found, made.bombs)
-            self.row_ages = await freshness(settings.topics, settings.lake)
-            if evolving is not None:
-                self.log("comparing values")
-                self.comparison = await compare_values(evolving, settings, made.bus)
+            await self._judge(made, topics)
         self.took_s = self._now()
+
+    @asynccontextmanager
+    async def _topics(self) -> AsyncIterator[RegistryTopics | None]:
+        home = self.directory / "registry"
+        if not (self.options.evolution or self.options.shape.bombs):
+            yield None
+            return
+        self.log("starting the schema registry")
+        if self.options.evolution:
+            async with run_evolving_topics(home, self.options.seed) as evolving:
+                yield evolving
+        else:
+            async with run_bombed_topics(home) as bombed:
+                yield bombed
+
+    async def _under_load(
+        self, made: System, topics: RegistryTopics | None, without: list[Kind]
+    ) -> None:
+        done = asyncio.Event()
+        async with asyncio.TaskGroup() as tasks:
+            load = tasks.create_task(self._load(made, topics, done))
+            match topics:
+                case EvolvingTopics():
+                    tasks.create_task(topics.evolve(done))
+                case BombedTopics():
+                    kafka = made.direct_settings.kafka
+                    tasks.create_task(topics.write(kafka, made.partitions, done))
+            try:
+                if not (self.options.cold or self.options.short):
+                    await self._warm_up(made)
+                plan = islice(self._plan(without), self.options.skip, None)
+                await self._disturb(made, plan)
+            except ExternalError as exc:
+                self.failure = str(exc)
+                self.log(f"failed: {exc}")
+            except asyncio.CancelledError:
+                self.failure = "ended by a signal"
+                raise
+            finally:
+                done.set()
+        self.produced = sum(sent.records for sent in load.result().partitions.values())
+
+    async def _judge(self, made: System, topics: RegistryTopics | None) -> None:
+        self.log("auditing the tables")
+        settings = made.direct_settings
+        found = await audit(settings.topics, settings.kafka, settings.lake)
+        self.audit = without_bombs(found, made.bombs)
+        self.row_ages = await freshness(settings.topics, settings.lake)
+        match topics:
+            case EvolvingTopics():
+                self.log("comparing values")
+                self.comparison = await compare_values(topics, settings, made.bus)
+            case BombedTopics():
+                self.log("looking for the bombs")
+                self.bombs = topics.written
+                self.bomb_faults = await topics.differences(settings)
 
     def _plan(self, without: list[Kind]) -> Iterator[ConcurrentFaults]:
         options = self.options
@@ -215,16 +252,17 @@ class Scenario:
             lacks = health_problems(made.view, ends)
             raise ExternalError(f"after {deadline_s:g} s: {lacks}; logs: {made.directory}") from exc
 
-    async def _load(self, made: System, done: asyncio.Event) -> LoadResult:
-        evolving = made.evolving
+    async def _load(
+        self, made: System, topics: RegistryTopics | None, done: asyncio.Event
+    ) -> LoadResult:
         load = Load(
             row_s=ROW_S,
             bytes_per_per_cent=CAPACITY / 100,
-            record_bytes=RECORD_BYTES if evolving is None else evolving.record_bytes,
+            record_bytes=RECORD_BYTES if topics is None else topics.record_bytes,
             delivery_s=120.0,
         )
         rows = stream(self.options.seed, made.partitions, hot=self.options.shape.split)
-        make = None if evolving is None else evolving.record
+        make = None if topics is None else topics.record
         return await run_load(rows, made.direct_settings.kafka, load, stop=done, make=make)
 
     # --- the faults ------------------------------------------------------------------------------
@@ -300,6 +338,10 @@ class Scenario:
             "row_ages": [asdict(one) for one in self.row_ages],
             "wrong": list(self.audit.faults()) if self.audit else None,
             "comparison": asdict(self.comparison) if self.comparison else None,
+            "bombs": self.bombs,
+            "peak_bytes": self.memory.peak_bytes if self.memory else None,
+            "killed_for_memory": self.memory.killed if self.memory else [],
+            "bomb_faults": list(self.bomb_faults),
             "failure": self.failure,
             "clean": self.clean,
             "took_s": round(self.took_s, 1),

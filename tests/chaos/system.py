@@ -18,8 +18,10 @@ import psutil
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from tests.chaos.aimed_points import AimedPoints, aimed_points
+from tests.chaos.bombed_topics import VARIANT
 from tests.chaos.evolving_topics import EvolvingTopics
 from tests.chaos.pace import PACE_VARIABLE
+from tests.chaos.pod_memory import MEMORY_VARIABLE, POD_BYTES
 from tests.chaos.proxy import Proxy, proxy
 from tests.chaos.servers import (
     disk,
@@ -30,6 +32,7 @@ from tests.chaos.servers import (
 from tests.chaos.system_settings import (
     LAKE,
     PACE,
+    RegistryTopics,
     SystemShape,
     chaos_settings,
     partition_count,
@@ -209,8 +212,10 @@ def led_since(log: Path) -> str:
 
 def environment(settings: Settings, applied: AimedPoints) -> dict[str, str]:
     """Return a service's environment, with the hooks."""
+    memory = {MEMORY_VARIABLE: str(POD_BYTES)} if VARIANT in settings.topics else {}
     pace = {PACE_VARIABLE: str(PACE)} if settings.controller.split else {}
-    return {**os.environ, **settings_environment(settings), **applied.environment(), **pace}
+    own = settings_environment(settings) | applied.environment() | memory | pace
+    return os.environ | own
 
 
 @contextlib.asynccontextmanager
@@ -218,7 +223,7 @@ async def run_system(
     directory: Path,
     shape: SystemShape,
     progress: Callable[[str], None],
-    evolving: EvolvingTopics | None = None,
+    topics: RegistryTopics | None = None,
 ) -> AsyncIterator[System]:
     """Set everything up, with every partition read; take it down again however the block ends.
 
@@ -226,7 +231,7 @@ async def run_system(
         directory: Of data and logs; empty.
         shape: How large it is.
         progress: Told in words what goes on.
-        evolving: Topics whose tables have the columns of a registry's schemas.
+        topics: Those whose tables have the columns of schemas in a registry, if any.
 
     Raises:
         EmbeddedError: A server could not be had, or a service does not stay up.
@@ -262,14 +267,14 @@ async def run_system(
             shape,
             kafka,
             spark_settings(sparks, [spark.address for spark in sparks]),
-            evolving,
+            topics,
         )
         settings = chaos_settings(
             directory,
             shape,
             f"{HOST}:{line.port}",
             spark_settings(sparks, [f"sc://localhost:{between.port}" for between in spark_proxies]),
-            evolving,
+            topics,
         )
         applied = aimed_points(directory / "aims")
         bus = await held.enter_async_context(KafkaControlTopics(direct_settings.kafka))
@@ -296,7 +301,7 @@ async def run_system(
             controllers=services[:2],
             monitor=services[2],
             lake_mount=mounted,
-            evolving=evolving,
+            evolving=topics if isinstance(topics, EvolvingTopics) else None,
         )
         watching = watch_group(
             bus, direct_settings.metadata_topic, direct_settings.monitor.topic, made.view

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.chaos.bombed_topics import AVRO, VARIANT, BombedTopics
 from tests.chaos.evolving_topics import EvolvingTopics
 
 from binwright.local.spark import SparkServer
@@ -24,6 +25,8 @@ COMPACT_FILES = 8  # the tables are compacted all the time
 FILE_BYTES = 4_000_000
 COLUMNS = "id BIGINT, customer STRING, amount DECIMAL(4,2), note STRING"
 """Of the second topic; nine in ten amounts have more digits, so these records are bad."""
+RegistryTopics = EvolvingTopics | BombedTopics
+"""Topics whose tables have the columns of schemas in a registry."""
 STAGED_BYTES = 20_000_000  # of a consumer: what does not land for minutes fills it
 
 
@@ -35,12 +38,14 @@ class SystemShape:
     tables: int = FEWEST_TABLES  # those beyond two have one partition each
     freshness_s: float = FRESHNESS_S
     compact_files: int = COMPACT_FILES
+    bombs: bool = False  # two more tables, and values in three that would take gigabytes
     split: bool = False  # the first partition gets twice the limit, and several consumers stage it
 
     @property
     def topics(self) -> tuple[str, ...]:
         """All topics; faults are about the first two."""
-        return (*TOPICS, *(f"more-{n}" for n in range(self.tables - len(TOPICS))))
+        more = (VARIANT, AVRO) if self.bombs else ()
+        return (*TOPICS, *more, *(f"more-{n}" for n in range(self.tables - len(TOPICS))))
 
 
 def partition_count(topic: str) -> int:
@@ -58,7 +63,7 @@ def chaos_settings(
     shape: SystemShape,
     kafka: str,
     sparks: Mapping[str, object],
-    evolving: EvolvingTopics | None,
+    topics: RegistryTopics | None,
 ) -> Settings:
     """Return the settings of all services, which find Kafka and the lake at these addresses."""
     return load_settings(
@@ -76,7 +81,7 @@ def chaos_settings(
             "target_file_bytes": FILE_BYTES,
             "compact_below_bytes": FILE_BYTES // 2,
         },
-        **_tables(evolving),
+        **_tables(topics),
         staging={"max_bytes": STAGED_BYTES},
         monitor={"window_s": 8.0},
         controller={
@@ -92,7 +97,7 @@ def chaos_settings(
     )
 
 
-def _tables(evolving: EvolvingTopics | None) -> dict[str, object]:
-    if evolving is None:
+def _tables(topics: RegistryTopics | None) -> dict[str, object]:
+    if topics is None:
         return {"tables": [{"topics": [TOPICS[1]], "format": "json", "columns": COLUMNS}]}
-    return {"tables": evolving.tables, "registry": {"url": evolving.url}}
+    return {"tables": topics.tables, "registry": {"url": topics.url}}

@@ -21,6 +21,7 @@ from typing import Any
 
 from tests.chaos.pace import pace_patches
 from tests.chaos.patch_on_import import ModulePatch, PatchOnImport
+from tests.chaos.pod_memory import memory_patches
 
 AIMS = Path(os.environ["CHAOS_AIMS"])
 LOOK_S = 0.2
@@ -146,7 +147,7 @@ def install_aimed_faults(service: str) -> None:
     """Wrap what this service publishes and asks."""
     changes: dict[str, ModulePatch] = {"binwright.kafka.control_topics": _bus(service)}
     if service == "consumer":
-        changes |= {**CONSUMER, **pace_patches()}
+        changes |= {**CONSUMER, **pace_patches(), **memory_patches()}
     sys.meta_path.insert(0, PatchOnImport(changes))
 
 
