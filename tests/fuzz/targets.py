@@ -38,6 +38,7 @@ from binwright.kafka.group_requests import (
 )
 from binwright.kafka.log_dirs import DescribeLogDirs, disk_bytes, is_refused, sizes
 from binwright.kafka.segments import Segment
+from binwright.kubernetes.settings import KubernetesSettings
 from binwright.protocol import wire
 from binwright.protocol.errors import (
     MalformedMessage,
@@ -272,7 +273,7 @@ def _own_template(content: bytes) -> object:
 
 def _template_patch(content: bytes) -> object:
     patch = _json(content)
-    check_patch(patch, "x")
+    check_patch(patch, "x", KubernetesSettings())
     assert isinstance(patch, dict), patch
     return patched(check_template(POD, "x"), patch, "x")
 

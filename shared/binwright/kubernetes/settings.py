@@ -13,6 +13,11 @@ from binwright.runtime.storage_path import storage_parts
 
 Namespace = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
 TaintKey = Annotated[str, Field(pattern=r"^([a-z0-9.-]{1,253}/)?[A-Za-z0-9._-]{1,63}$")]
+LabelName = Annotated[
+    str,
+    Field(pattern=r"^([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,62})$|^[a-z0-9.-]{1,253}/$"),
+]
+ClassName = Annotated[str, Field(pattern=r"^[a-z0-9.-]{1,253}$")]
 EVERY_NAMESPACE = ("*",)
 PLACEHOLDER = "{namespace}"
 OF_KUBERNETES = "kube-"
@@ -38,6 +43,12 @@ class KubernetesSettings(Section):
     """What `spec.template` of a ConsumerGroup is: some fields, over those of the ConfigMap's
     template, that give no right; or a whole pod, with any right that its namespace has.
     """
+    template_labels: tuple[LabelName, ...] = ("cost-center", "team")
+    """Labels and annotations that a restricted template may have. A name that ends in `/` stands
+    for all with that prefix.
+    """
+    template_priority_classes: tuple[ClassName, ...] = ("landing",)
+    """Values of `priorityClassName` that a restricted template may have."""
     sinks: tuple[str, ...] = ()
     """Prefixes of `sink.path` and `sink.staging` that ConsumerGroups may name; `{namespace}` stands
     for theirs. Unset: what lies below `lake.path` and `staging.path`.

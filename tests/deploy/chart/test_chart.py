@@ -137,6 +137,15 @@ def test_all_that_can_be_turned_on_gives_the_manifests(
     check_equal(render(EVERYTHING), kustomized(binaries, tmp_path))
 
 
+def test_labels_and_classes_of_the_settings_are_in_the_policy(render: Render) -> None:
+    chosen = {"template_labels": ["example.com/", "team"], "template_priority_classes": []}
+    values = {**EVERYTHING, "settings": {"kubernetes": chosen}}
+    policy = render(values)["ValidatingAdmissionPolicy", "consumergroups.binwright.dev"]
+    variables = {each["name"]: each["expression"] for each in policy["spec"]["variables"]}
+    assert json.loads(variables["labelNames"]) == chosen["template_labels"]
+    assert json.loads(variables["priorityClasses"]) == []
+
+
 def test_without_spark_nothing_of_it_is_left(render: Render) -> None:
     chart = render({"spark": {"enabled": False}})
     assert not [name for _, name in chart if name.startswith("binwright-spark")]

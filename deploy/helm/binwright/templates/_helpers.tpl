@@ -192,6 +192,12 @@ yes
 {{- $template := index $object.data "pod.yaml" | fromYaml -}}
 {{- include "binwright.patchPod" (dict "root" $root "template" $template "component" "consumer") -}}
 {{- $_ := set $object.data "pod.yaml" (toYaml $template) -}}
+{{- else if and (eq $object.kind "ValidatingAdmissionPolicy") (eq $meta.name "consumergroups.binwright.dev") -}}
+{{- $settings := $values.settings.kubernetes | default dict -}}
+{{- range $object.spec.variables -}}
+{{- if and (eq .name "labelNames") (hasKey $settings "template_labels") -}}{{- $_ := set . "expression" (toJson $settings.template_labels) -}}{{- end -}}
+{{- if and (eq .name "priorityClasses") (hasKey $settings "template_priority_classes") -}}{{- $_ := set . "expression" (toJson $settings.template_priority_classes) -}}{{- end -}}
+{{- end -}}
 {{- else if eq $object.kind "NetworkPolicy" -}}
 {{- if has $meta.name (list "binwright-kafka" "binwright-scaler" "binwright-balancer") -}}
 {{- $_ := set $object.spec "egress" (concat $object.spec.egress $values.networkPolicies.egress) -}}

@@ -26,6 +26,11 @@ def keeping_off(kind: str, **others: Any) -> Obj:
     return {"podAntiAffinity": {kind: [rule]}}
 
 
+def tolerating(*tolerations: Obj) -> Obj:
+    """Return a template with these tolerations."""
+    return {"spec": {"tolerations": list(tolerations)}}
+
+
 SECRET = {"secretKeyRef": {"name": "others", "key": "token"}}
 ENV = "spec.containers.consumer.env"
 
@@ -101,6 +106,30 @@ REFUSED: dict[str, tuple[Obj, str]] = {  # -> what its message names
         {"spec": {"priorityClassName": "system-node-critical"}},
         "spec.priorityClassName",
     ),
+    "another class": (
+        {"spec": {"priorityClassName": "above-all"}},
+        "spec.priorityClassName above-all",
+    ),
+    "nodes of the control plane": (
+        tolerating({"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}),
+        "spec.tolerations of the control plane",
+    ),
+    "nodes of etcd": (
+        tolerating({"key": "a"}, {"key": "node-role.kubernetes.io/etcd", "effect": "NoExecute"}),
+        "spec.tolerations of the control plane",
+    ),
+    "nodes for addons": (
+        tolerating({"key": "CriticalAddonsOnly", "operator": "Exists"}),
+        "spec.tolerations of the control plane",
+    ),
+    "every taint": (
+        tolerating({"operator": "Exists"}),
+        "spec.tolerations of the control plane",
+    ),
+    "every taint by no name": (
+        tolerating({"key": "", "operator": "Exists"}),
+        "spec.tolerations of the control plane",
+    ),
     "pods of a namespace": (
         {"spec": {"affinity": keeping_off(REQUIRED, namespaces=["others"])}},
         "spec.affinity of other namespaces",
@@ -112,6 +141,19 @@ REFUSED: dict[str, tuple[Obj, str]] = {  # -> what its message names
     "our label": (
         {"metadata": {"labels": {"binwright.dev/slot": "0"}}},
         "metadata.labels.binwright.dev/slot",
+    ),
+    "an identity by a plain name": (
+        {"metadata": {"labels": {"aadpodidbinding": "x"}}},
+        "metadata.labels.aadpodidbinding",
+    ),
+    "a Service's pods": ({"metadata": {"labels": {"app": "shop"}}}, "metadata.labels.app"),
+    "an annotation of another": (
+        {"metadata": {"annotations": {"sidecar": "yes"}}},
+        "metadata.annotations.sidecar",
+    ),
+    "a name that only begins so": (
+        {"metadata": {"labels": {"team/x": "a"}}},
+        "metadata.labels.team/x",
     ),
     "a cloud's role": (
         {"metadata": {"annotations": {"iam.amazonaws.com/role": "x"}}},

@@ -1,5 +1,7 @@
 """What a ConsumerGroup may set of its consumers' pod gives no right, and names no other program."""
 
+import re
+from ast import literal_eval
 from copy import deepcopy
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from tests.controller.fleets.kubernetes.refused_patches import (
 
 from binwright.controller.fleets.kubernetes.template import check_template
 from binwright.controller.fleets.kubernetes.template_patch import (
+    CONTROL_PLANE,
     NAMESPACES,
     POD,
     RESOURCES,
@@ -23,10 +26,14 @@ from binwright.controller.fleets.kubernetes.template_patch import (
     patched,
 )
 from binwright.kubernetes.objects import Obj
+from binwright.kubernetes.settings import KubernetesSettings
 from binwright.protocol.errors import TemplateRefused
 from binwright.runtime.settings import ConsumerSettings
 
-POLICY = Path(__file__).parents[4] / "deploy" / "restricted-templates" / "policy.yaml"
+ROOT = Path(__file__).parents[4]
+POLICY = ROOT / "deploy" / "restricted-templates" / "policy.yaml"
+PAGE = ROOT / "docs" / "how-to" / "consumer-groups.md"
+SETTINGS = KubernetesSettings()
 OPERATORS: Obj = {
     "metadata": {"labels": {"network": "closed"}},
     "spec": {
@@ -49,8 +56,8 @@ OPERATORS: Obj = {
 }
 
 
-def over_the_operators(patch: Obj) -> Obj:
-    check_patch(patch, "object")
+def over_the_operators(patch: Obj, settings: KubernetesSettings = SETTINGS) -> Obj:
+    check_patch(patch, "object", settings)
     return patched(check_template(OPERATORS, "ConfigMap"), patch, "object").pod
 
 
@@ -58,7 +65,7 @@ def over_the_operators(patch: Obj) -> Obj:
 def test_a_field_that_gives_a_right_is_refused_by_its_path(name: str) -> None:
     patch, path = REFUSED[name]
     with pytest.raises(TemplateRefused) as refused:
-        check_patch(patch, "here")
+        check_patch(patch, "here", SETTINGS)
     assert path in str(refused.value)
     assert 'kubernetes.templates = "restricted"' in str(refused.value)
 
@@ -86,14 +93,43 @@ def test_a_field_that_gives_a_right_is_refused_by_its_path(name: str) -> None:
 )
 def test_what_has_another_form_is_refused(patch: object, path: str) -> None:
     with pytest.raises(TemplateRefused) as refused:
-        check_patch(patch, "here")
+        check_patch(patch, "here", SETTINGS)
     assert path in str(refused.value)
 
 
 @pytest.mark.parametrize("odd", [7, [7], [{"podAffinityTerm": 7}], None])
 def test_an_affinity_of_another_form_is_left_to_the_api_server(odd: object) -> None:
     for kind in (REQUIRED, PREFERRED):
-        check_patch({"spec": {"affinity": {"podAffinity": {kind: odd}}}}, "here")
+        check_patch({"spec": {"affinity": {"podAffinity": {kind: odd}}}}, "here", SETTINGS)
+
+
+@pytest.mark.parametrize("odd", [7, None, {"key": 7}])
+def test_a_toleration_of_another_form_is_left_to_the_api_server(odd: object) -> None:
+    check_patch({"spec": {"tolerations": [odd]}}, "here", SETTINGS)
+
+
+def test_an_operator_names_labels_prefixes_and_classes() -> None:
+    labels = {"app": "a", "example.com/team": "a", "example.com/x": "b"}
+    patch = {
+        "metadata": {"labels": labels, "annotations": labels},
+        "spec": {"priorityClassName": "bulk"},
+    }
+    chosen = KubernetesSettings(
+        template_labels=("app", "example.com/"), template_priority_classes=("bulk",)
+    )
+    check_patch(patch, "here", chosen)
+    for settings in (
+        SETTINGS,
+        chosen.model_copy(update={"template_labels": ("app", "example.com")}),
+        chosen.model_copy(update={"template_priority_classes": ()}),
+    ):
+        with pytest.raises(TemplateRefused):
+            check_patch(patch, "here", settings)
+
+
+def test_the_documented_example_is_allowed() -> None:
+    (text,) = re.findall(r"```yaml\n(spec:\n  template:\n.*?)```", PAGE.read_text(), re.DOTALL)
+    check_patch(yaml.safe_load(text)["spec"]["template"], "here", SETTINGS)
 
 
 def test_an_objects_fields_are_laid_over_the_operators_template() -> None:
@@ -123,7 +159,8 @@ def test_the_operators_labels_and_nodes_stand() -> None:
         {
             "metadata": {"labels": {"network": "open"}},
             "spec": {"nodeSelector": {"pool": "control"}},
-        }
+        },
+        KubernetesSettings(template_labels=("network",)),
     )
     assert pod["metadata"]["labels"] == {"network": "closed"}
     assert pod["spec"]["nodeSelector"] == {"pool": "consumers"}
@@ -166,5 +203,8 @@ def test_the_policy_has_the_same_lists() -> None:
     text = refused["expression"]
     assert f"[{pod}]" in text
     assert f"'{VARIABLES}'" in text
-    assert all(f"'{name}'" in text for name in (*RESOURCES, *NAMESPACES))
+    assert all(f"'{name}'" in text for name in (*RESOURCES, *NAMESPACES, *CONTROL_PLANE))
+    variables = {v["name"]: v["expression"] for v in policy["spec"]["variables"]}
+    assert literal_eval(variables["labelNames"]) == [*SETTINGS.template_labels]
+    assert literal_eval(variables["priorityClasses"]) == [*SETTINGS.template_priority_classes]
     assert binding["spec"]["policyName"] == policy["metadata"]["name"]

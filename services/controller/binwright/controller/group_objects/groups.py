@@ -297,12 +297,12 @@ class Groups:
         if given is None:
             return None
         origin = f"ConsumerGroup {name_of(obj)}, spec.template"
-        restricted = self.base.kubernetes.templates == "restricted"
+        settings = self.base.kubernetes
 
         async def own() -> Template:
-            if not restricted:
+            if settings.templates == "any":
                 return check_template(given, origin)
-            check_patch(given, origin)  # first: it is refused without a ConfigMap, too
+            check_patch(given, origin, settings)  # first: it is refused without a ConfigMap, too
             return patched(await cluster.template(namespace_of(obj)), given, origin)
 
         return own

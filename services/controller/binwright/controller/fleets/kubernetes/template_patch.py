@@ -5,11 +5,12 @@ not listed here is refused. `deploy/restricted-templates` says the same to the A
 """
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from typing import Any
 
 from binwright.controller.fleets.kubernetes.template import CONTAINER, Template, check_template
 from binwright.kubernetes.objects import Obj
+from binwright.kubernetes.settings import KubernetesSettings
 from binwright.protocol.errors import TemplateRefused
 
 SETTING = 'kubernetes.templates = "restricted"'
@@ -24,7 +25,10 @@ POD: Mapping[str, type] = {
 """Fields of a pod's spec, besides `containers`: where it runs, and how long it may take to end."""
 RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
 """Other resources are devices of the host."""
-SYSTEM_CLASSES = "system-"
+CONTROL_PLANE = ("node-role.kubernetes.io/", "CriticalAddonsOnly")
+"""What keys of taints begin with that keep nodes for the cluster's own programs. A toleration
+without a key tolerates these, too.
+"""
 NAMESPACES = ("namespaces", "namespaceSelector")
 """Fields of a term of `affinity` by which it counts pods of other namespaces. One that repels them
 would keep them off nodes: the scheduler holds it against every later pod.
@@ -40,13 +44,13 @@ All others are refused: some load code (LD_*, PYTHON*), some name servers, files
 _SHOWN, _NAME_LENGTH = 10, 100
 
 
-def check_patch(patch: object, origin: str) -> None:
-    """Check that a template has only fields that an object may set.
+def check_patch(patch: object, origin: str, settings: KubernetesSettings) -> None:
+    """Check that a template has only fields that an object may set, as the settings say.
 
     Raises:
         TemplateRefused: It has others; the message has the path of each.
     """
-    if faults := list(_faults(patch)):
+    if faults := list(_faults(patch, settings)):
         more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
         raise TemplateRefused(
             f"{origin}: not allowed with {SETTING}: {'; '.join(faults[:_SHOWN])}{more}"
@@ -95,22 +99,26 @@ def _merged_container(under: Obj, over: Obj) -> Obj:
     return {**_merged(under, over), "env": [*rest, *env]}
 
 
-def _faults(patch: object) -> Iterator[str]:
+def _faults(patch: object, settings: KubernetesSettings) -> Iterator[str]:
     yield from _unknown(patch, "", {"metadata", "spec"})
     metadata, spec = _part(patch, "metadata"), _part(patch, "spec")
     yield from _unknown(metadata, "metadata.", {"labels", "annotations"})
     for named in ("labels", "annotations"):
-        # A name with a prefix belongs to a part of the system: ours, or one that gives rights by it
-        # (the role of a cloud, a network, another image).
-        yield from _unknown_names(_part(metadata, named), f"metadata.{named}.")
+        # Some give a pod rights: the role of a cloud, a network, a place behind a Service.
+        yield from _unknown_names(
+            _part(metadata, named), f"metadata.{named}.", settings.template_labels
+        )
     yield from _unknown(spec, "spec.", {*POD, "containers"})
     if not isinstance(spec, dict):
         return
     for name, kind in POD.items():
         if name in spec and not isinstance(spec[name], kind):
             yield f"spec.{name} that is no {_KINDS[kind]}"
-    if str(spec.get("priorityClassName", "")).startswith(SYSTEM_CLASSES):
-        yield f"spec.priorityClassName {SYSTEM_CLASSES}*"
+    priority = spec.get("priorityClassName")
+    if isinstance(priority, str) and priority not in settings.template_priority_classes:
+        yield f"spec.priorityClassName {priority[:_NAME_LENGTH]}"
+    if any(_reaches_control_plane(each) for each in _listed(spec, "tolerations")):
+        yield "spec.tolerations of the control plane"
     if any(name in term for term in _affinity_terms(spec.get("affinity")) for name in NAMESPACES):
         yield "spec.affinity of other namespaces"
     if "containers" in spec:
@@ -121,12 +129,18 @@ def _affinity_terms(affinity: object) -> Iterator[Obj]:
     """Yield what an affinity says of other pods, as far as it has the form of one."""
     for kind in ("podAffinity", "podAntiAffinity"):
         rules = _part(affinity, kind)
-        required = _part(rules, "requiredDuringSchedulingIgnoredDuringExecution")
-        preferred = _part(rules, "preferredDuringSchedulingIgnoredDuringExecution")
-        terms = [*required] if isinstance(required, list) else []
-        if isinstance(preferred, list):
-            terms += [_part(each, "podAffinityTerm") for each in preferred]
+        terms = [*_listed(rules, "requiredDuringSchedulingIgnoredDuringExecution")]
+        preferred = _listed(rules, "preferredDuringSchedulingIgnoredDuringExecution")
+        terms += [_part(each, "podAffinityTerm") for each in preferred]
         yield from (each for each in terms if isinstance(each, dict))
+
+
+def _reaches_control_plane(toleration: object) -> bool:
+    """Whether a toleration, as far as it has the form of one, is for nodes of the cluster's own."""
+    if not isinstance(toleration, dict):
+        return False
+    key = toleration.get("key") or ""
+    return isinstance(key, str) and (not key or key.startswith(CONTROL_PLANE))
 
 
 def _faults_of_containers(containers: object) -> Iterator[str]:
@@ -171,6 +185,12 @@ def _part(value: object, name: str) -> Any:
     return value.get(name, {}) if isinstance(value, dict) else {}
 
 
+def _listed(value: object, name: str) -> list[Any]:
+    """Return a list in a mapping; an empty one if there is none, or something else."""
+    found = _part(value, name)
+    return found if isinstance(found, list) else []
+
+
 def _unknown(value: object, at: str, allowed: Container[str]) -> Iterator[str]:
     """Yield the paths of a mapping's fields that are not allowed."""
     if not isinstance(value, dict):
@@ -179,7 +199,12 @@ def _unknown(value: object, at: str, allowed: Container[str]) -> Iterator[str]:
     yield from (f"{at}{str(name)[:_NAME_LENGTH]}" for name in value if name not in allowed)
 
 
-def _unknown_names(value: object, at: str) -> Iterator[str]:
-    """Yield the paths of labels or annotations whose names have a prefix."""
-    plain = {name for name in value if "/" not in str(name)} if isinstance(value, dict) else set()
-    yield from _unknown(value, at, plain)
+def _unknown_names(value: object, at: str, allowed: Collection[str]) -> Iterator[str]:
+    """Yield the paths of labels or annotations that are not allowed, by name or prefix."""
+    prefixes = tuple(name for name in allowed if name.endswith("/"))
+    under = (
+        {str(name) for name in value if str(name).startswith(prefixes)}
+        if isinstance(value, dict)
+        else set()
+    )
+    yield from _unknown(value, at, {*allowed, *under})
