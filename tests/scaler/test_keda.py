@@ -18,7 +18,7 @@ from binwright.protocol.errors import SettingsError
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.scaler.decide.members import GroupDescription, GroupMember
 from binwright.scaler.keda.messages import CLASSES, ScaledObjectRef
-from binwright.scaler.keda.server import serve_keda
+from binwright.scaler.keda.server import CALLS, serve_keda
 from binwright.scaler.keda.triggers import TRIGGERS, KedaTriggers
 from binwright.scaler.passes import Scaler
 from binwright.scaler.settings import ScalerSettings
@@ -59,12 +59,13 @@ class Keda:
 
 
 @asynccontextmanager
-async def keda(kafka: FakeKafka, *, sizes: bool = True) -> AsyncIterator[Keda]:
+async def keda(kafka: FakeKafka, *, sizes: bool = True, calls: int = CALLS) -> AsyncIterator[Keda]:
     """Give a client of a scaler that has passes four times a second, if it `sizes` at all."""
     with reserve_port() as port:
         chosen = ScalerSettings(keda_port=port, keda_address=HOST)
     requested = asyncio.Event()
-    async with serve_keda(chosen, requested.set, first_s=0.1 if not sizes else 5.0) as triggers:
+    first_s = 5.0 if sizes else 0.1
+    async with serve_keda(chosen, requested.set, first_s=first_s, calls=calls) as triggers:
         scaler = Scaler(triggers.current, kafka, kafka, 0.25, 0.25)
         work = (must_not_end(scaler.run()),) if sizes else ()
         async with (
@@ -110,6 +111,21 @@ async def test_a_stream_shows_the_first_record_at_once() -> None:
         kafka.lags["orders"] = [0, 0, 0, 0, 0, 1]
         assert await stream.read() == ACTIVE
         stream.cancel()
+
+
+async def test_streams_without_end_are_refused_and_those_there_are_go_on() -> None:
+    kafka = FakeKafka(rates={"orders": [0.0] * 6})
+    async with keda(kafka, calls=3) as client:
+        streams = [client.stream(reference()) for _ in range(3)]
+        for stream in streams:
+            assert await stream.read() == INACTIVE
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await client.call("IsActive", reference())
+        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        kafka.lags["orders"] = [1] * 6
+        assert await streams[0].read() == ACTIVE
+        for stream in streams:
+            stream.cancel()
 
 
 async def test_a_group_whose_offsets_are_not_known_is_unavailable_with_the_reason() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import re
 from collections.abc import AsyncIterator, Mapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tests.views.page.group import LIMIT, Group, page, table
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.http import Response
 from binwright.runtime.run import background_tasks
-from binwright.views.page.server import POINTS, STEP_S, Page, document_paths
+from binwright.views.page.server import POINTS, QUESTIONS, STEP_S, Page, document_paths
 
 pytestmark = pytest.mark.looptime
 
@@ -145,6 +146,48 @@ async def test_a_view_that_takes_long_is_made_as_rarely() -> None:
     assert shown.view_json().body == before
     await asyncio.sleep(0.2)
     assert shown.view_json().body != before
+
+
+async def test_each_question_is_answered_once_from_one_look_at_the_group() -> None:
+    """So who asks again and again, or about all there is, costs no more than a page."""
+    group, shown = await landing(), page()
+    async with following(group, shown):
+        looks, clock = [0], shown.now_ms
+
+        def looked() -> int:
+            looks[0] += 1
+            return clock()
+
+        shown.now_ms = looked
+        first = shown.explanation_json("consumer 0")
+        for what in ("", "consumer 1", "orders", "orders-0", *(f"consumer 1{n}" for n in range(9))):
+            assert shown.explanation_json(what).status == HTTPStatus.OK
+            assert shown.explanation_json("nothing").status == HTTPStatus.NOT_FOUND
+        assert shown.explanation_json("consumer 0") is first
+        assert looks == [1]
+        await asyncio.sleep(1.1)
+        assert shown.explanation_json("consumer 0") is not first
+
+
+async def test_the_longer_questions_take_the_older_the_group_that_they_are_about() -> None:
+    took = iter([0.0, 0.0, 0.0, 0.5])  # s: the look, and the answer
+    shown = page()
+    shown.stopwatch = lambda: next(took, 0.5)
+    first = shown.explanation_json("")
+    await asyncio.sleep(5.9)
+    assert shown.explanation_json("") is first
+    await asyncio.sleep(0.2)
+    assert shown.explanation_json("") is not first
+
+
+async def test_of_questions_without_end_a_thousand_are_answered() -> None:
+    shown = page()
+    for number in range(QUESTIONS):
+        assert shown.explanation_json("0" * number + "1").status == HTTPStatus.OK
+    assert shown.explanation_json("2").status == HTTPStatus.TOO_MANY_REQUESTS
+    assert shown.explanation_json("1").status == HTTPStatus.OK
+    await asyncio.sleep(600)
+    assert shown.explanation_json("2").status == HTTPStatus.OK
 
 
 async def test_an_hour_is_remembered_and_not_more() -> None:

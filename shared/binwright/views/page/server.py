@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import orjson
 
@@ -36,10 +36,12 @@ from binwright.views.table_status import TableStatus
 
 FRESH_S = 1.0  # as old as what browsers get may be; they share it
 SHARE = 0.1  # of a core, at most, for what browsers get: a large group's is older
+QUESTIONS = 1_000  # most that are answered about a group as it was at one moment
 STEP_S = 5.0
 POINTS = 720  # an hour
 PORT = 8088  # unless a person names one
 
+T = TypeVar("T")
 OnOpened = Callable[[str], None]
 
 WEB = Path(__file__).with_name("web")
@@ -88,7 +90,7 @@ class LoadHistory:
 
 
 @dataclass(slots=True)
-class SharedBody:
+class Shared(Generic[T]):
     """What many clients ask for, made at most once a second, and rarely where that costs much.
 
     Attributes:
@@ -96,20 +98,24 @@ class SharedBody:
         stopwatch: Tells what that takes, s.
     """
 
-    make: Callable[[], bytes]
+    make: Callable[[], T]
     stopwatch: Callable[[], float]
-    _body: bytes = b""
+    _made: T | None = None
     _until: float = 0.0  # s, of the loop's clock: until then it is fresh enough
 
-    def get(self) -> bytes:
+    def get(self) -> T:
         """Return it, at most a second old, or as old as makes it a tenth of a core."""
         loop = asyncio.get_running_loop()
-        if loop.time() >= self._until:
+        if self._made is None or loop.time() >= self._until:
             began = self.stopwatch()
-            self._body = self.make()
+            self._made = self.make()
             took_s = self.stopwatch() - began
             self._until = loop.time() + max(FRESH_S, took_s / SHARE)
-        return self._body
+        return self._made
+
+    def charge(self, took_s: float) -> None:
+        """Keep it for longer: this much more work, s, was done with it."""
+        self._until += took_s / SHARE
 
 
 @dataclass(slots=True)
@@ -131,23 +137,23 @@ class Page:
     history: LoadHistory = field(default_factory=LoadHistory)
     now_ms: Callable[[], int] = wall_ms
     stopwatch: Callable[[], float] = time.perf_counter
-    _view: SharedBody = field(init=False)
-    _history: SharedBody = field(init=False)
-    _status_body: SharedBody = field(init=False)
-    _metrics: SharedBody = field(init=False)
-    _explanation: SharedBody = field(init=False)
+    _view: Shared[bytes] = field(init=False)
+    _history: Shared[bytes] = field(init=False)
+    _status_body: Shared[bytes] = field(init=False)
+    _metrics: Shared[bytes] = field(init=False)
+    _asked: Shared[tuple[Group, dict[str, Response]]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.live = LiveGroup(self.settings, self.on_problem)
 
-        def shared(make: Callable[[], bytes]) -> SharedBody:
-            return SharedBody(make, lambda: self.stopwatch())  # noqa: PLW0108 - tests replace it
+        def shared(make: Callable[[], T]) -> Shared[T]:
+            return Shared(make, lambda: self.stopwatch())  # noqa: PLW0108 - tests replace it
 
         self._view = shared(self._make_view)
-        self._explanation = shared(lambda: self._explain(""))
         self._history = shared(lambda: orjson.dumps(self.history.to_json()))
         self._status_body = shared(lambda: orjson.dumps(self._status(self.now_ms()).to_json()))
         self._metrics = shared(self._make_metrics)
+        self._asked = shared(self._make_group)
 
     async def serve(self, connect: Connect, listener: Listener, opened: OnOpened) -> None:
         """Follow the group and answer, until cancelled.
@@ -205,18 +211,27 @@ class Page:
         return json_response(self._status_body.get())
 
     def explanation_json(self, what: str) -> Response:
-        """Return what `binwright explain WHAT --json` says."""
-        if not what:
-            return json_response(self._explanation.get())
-        try:
-            return json_response(self._explain(what))
-        except UserError as exc:
-            return json_response(orjson.dumps({"error": str(exc)}), HTTPStatus.NOT_FOUND)
+        """Return what `binwright explain WHAT --json` says.
 
-    def _explain(self, what: str) -> bytes:
+        All questions of a moment are about one look at the group, and each is answered once.
+        """
+        group, answers = self._asked.get()
+        if what in answers:
+            return answers[what]
+        if len(answers) >= QUESTIONS:
+            error = "too many questions at once: ask again in a few seconds"
+            return _error(error, HTTPStatus.TOO_MANY_REQUESTS)
+        began = self.stopwatch()
+        try:
+            answers[what] = json_response(orjson.dumps(answer(group, what).to_json()))
+        except UserError as exc:
+            return _error(str(exc), HTTPStatus.NOT_FOUND)
+        self._asked.charge(self.stopwatch() - began)
+        return answers[what]
+
+    def _make_group(self) -> tuple[Group, dict[str, Response]]:
         now_ms, rules = self.now_ms(), rules_of(self.settings)
-        group = Group(self.live.view, self._status(now_ms), rules, now_ms)
-        return orjson.dumps(answer(group, what).to_json())
+        return Group(self.live.view, self._status(now_ms), rules, now_ms), {}
 
     def metrics(self) -> Response:
         """Return the group's numbers, for Prometheus."""
@@ -241,6 +256,10 @@ def document_paths() -> Paths:
         response = Response(file.read_bytes(), TYPES[file.suffix], headers=HEADERS)
         responses[f"/{file.name}"] = partial(_give, response)
     return {"/": responses.pop("/index.html"), **responses}
+
+
+def _error(text: str, status: HTTPStatus) -> Response:
+    return json_response(orjson.dumps({"error": text}), status)
 
 
 def _give(response: Response) -> Response:

@@ -12,7 +12,7 @@ import structlog
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.backoff import until_set
 from binwright.scaler.keda.messages import CLASSES, SERVICE, ScaledObjectRef
-from binwright.scaler.keda.triggers import KedaTrigger, KedaTriggers
+from binwright.scaler.keda.triggers import TRIGGERS, KedaTrigger, KedaTriggers
 from binwright.scaler.settings import ScalerSettings
 
 log = structlog.get_logger()
@@ -24,6 +24,8 @@ FIRST_S = 5.0
 REPEAT_S = 30.0
 """Interval at which a stream repeats its answer, to notice that nobody reads it any more."""
 GRACE_S = 2.0
+CALLS = 2 * TRIGGERS
+"""Most calls at once: of each trigger a stream that stays, and another one."""
 
 
 class ExternalScaler:
@@ -170,15 +172,25 @@ class CertificateRenewal:
 
 @contextlib.asynccontextmanager
 async def serve_keda(
-    settings: ScalerSettings, request_pass: Callable[[], None], *, first_s: float = FIRST_S
+    settings: ScalerSettings,
+    request_pass: Callable[[], None],
+    *,
+    first_s: float = FIRST_S,
+    calls: int = CALLS,
 ) -> AsyncIterator[KedaTriggers]:
     """Serve KEDA while the body runs, and give the groups that it asks for.
+
+    Args:
+        settings: Of the port, and of what is asked for.
+        request_pass: See `KedaTriggers`.
+        first_s: See `ExternalScaler`.
+        calls: Most at once; further ones are refused, and KEDA calls again.
 
     Raises:
         SettingsError: The port cannot be opened.
     """
     triggers = KedaTriggers(request_pass, settings)
-    server = grpc.aio.server()
+    server = grpc.aio.server(maximum_concurrent_rpcs=calls)
     server.add_generic_rpc_handlers((handlers(ExternalScaler(triggers, first_s)),))
     address = f"{settings.keda_address}:{settings.keda_port}"
     try:
