@@ -11,10 +11,11 @@ import aiohttp
 import psutil
 import pytest
 import trustme
+from structlog.testing import capture_logs
 
 from binwright.local.server import HOST, reserve_port
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.http import CONNECTIONS, Listener, Response, serve_http
+from binwright.runtime.http import CONNECTIONS, WRONG_TOKEN_S, Listener, Response, serve_http
 from binwright.runtime.web import basic_login
 
 ANSWER = Response(b"x", "text/plain", headers={"Cache-Control": "no-store"})
@@ -125,6 +126,40 @@ async def test_a_renewed_token_counts_at_once_and_without_its_file_none_does(
         assert await status(port, headers={"Authorization": "Bearer the next one"}) == 200
         file.unlink()
         assert await status(port, headers={"Authorization": "Bearer the next one"}) == 500
+
+
+async def test_a_wrong_token_takes_a_second_and_keeps_nobody_else_waiting(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(TOKEN)
+    clock = asyncio.get_running_loop().time
+    async with serving(token_file=file) as port:
+        began = clock()
+        guess = asyncio.ensure_future(status(port, headers={"Authorization": "Bearer guess"}))
+        assert await status(port, headers={"Authorization": f"Bearer {TOKEN}"}) == 200
+        assert not guess.done()
+        assert await guess == 401
+        assert clock() - began >= WRONG_TOKEN_S
+
+
+async def test_a_token_that_can_be_guessed_is_a_fault_of_the_settings(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("seven77\n")
+    with pytest.raises(SettingsError, match="fewer than 8 characters"):
+        async with serving(token_file=file):
+            pass
+
+
+@pytest.mark.parametrize("address", [HOST, ELSEWHERE])
+async def test_a_token_that_crosses_a_network_in_clear_text_is_told(
+    tmp_path: Path, address: str
+) -> None:
+    file = tmp_path / "token"
+    file.write_text(TOKEN)
+    with capture_logs() as logs, contextlib.suppress(SettingsError):  # it cannot be opened there
+        async with serving(token_file=file, address=address):
+            pass
+    told = [entry["address"] for entry in logs if entry["event"] == "token.in_cleartext"]
+    assert told == ([ELSEWHERE] if address == ELSEWHERE else [])
 
 
 async def test_a_token_that_is_not_there_is_a_fault_of_the_settings(tmp_path: Path) -> None:
