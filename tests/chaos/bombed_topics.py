@@ -165,8 +165,9 @@ class BombedTopics:
 
     def _on_bomb(self, error: KafkaError | None, message: Message) -> None:
         self._on_delivery(error, message)
-        place = (message.partition(), message.offset())
-        self.bombs.setdefault(message.topic(), set()).add(place)
+        if error is None:
+            place = (message.partition(), message.offset())
+            self.bombs.setdefault(message.topic(), set()).add(place)
 
     def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
