@@ -369,6 +369,7 @@ MEANINGS = CONTROL_MEANINGS | {
     "topic.unsafe": "The metadata topic is configured so that a failed broker may lose records.",
     "topics.measured": "A pass of the monitor has published its measurements.",
     "topics.none": "The monitor has nothing to measure yet.",
+    "transactions.unknown": "Where open transactions begin cannot be asked; `explain` names none.",
     "trigger.forgotten": (
         "A KEDA trigger has not asked for ten minutes; its group is not looked up any more."
     ),
