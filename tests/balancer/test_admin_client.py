@@ -41,7 +41,7 @@ def test_a_topic_that_is_being_deleted_is_left_out() -> None:
     assert not dict(_partitions([(UNKNOWN_TOPIC, "orders", False, [])]))
 
 
-def test_values_of_a_broker_are_told_apart_by_who_set_them() -> None:
+def test_values_of_a_broker_are_distinguished_by_their_source() -> None:
     """A value of the default of all brokers is listed there, once."""
     broker = ConfigResource("broker", "1")
     entries = [

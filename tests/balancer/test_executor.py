@@ -122,7 +122,7 @@ async def test_a_throttle_that_a_broker_does_not_show_yet_is_removed() -> None:
     assert fake.throttled() == []
 
 
-async def test_lists_that_others_strip_are_set_again_at_the_next_look_and_told() -> None:
+async def test_lists_that_others_strip_are_set_again_at_the_next_look_and_reported() -> None:
     fake, orders = brokers(), ConfigResource("topic", "orders")
     limited = fake.configs_set
     with capture_logs() as logs:

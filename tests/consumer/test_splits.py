@@ -325,7 +325,7 @@ async def test_a_helper_stages_for_the_owner_of_a_split_partition_alone(
         assert [(m.partition, m.number) for m in replies(b)] == [(P, 2)]
 
 
-async def test_an_owner_stages_for_nobody() -> None:
+async def test_an_owner_stages_for_no_other() -> None:
     async with harness({"orders": 1}) as b:
         b.topics.produce(P, *[b"x"] * 50)
         await split(b, Slot(0), HELPER)
@@ -347,7 +347,7 @@ async def test_a_helper_takes_a_few_ranges_at_a_time() -> None:
         await until(lambda: replies(b)[-1].number == 99)
 
 
-async def test_what_is_staged_for_others_is_limited_though_nobody_announces_it() -> None:
+async def test_what_is_staged_for_others_is_limited_though_it_is_not_announced() -> None:
     async with helper(max_bytes=2_000) as b:
         b.topics.produce(P, *[bytes(1_000)] * 30)
         for number in range(10):

@@ -43,7 +43,7 @@ def is_supported(statement: str) -> bool:
 
 
 @pytest.mark.parametrize("statement", statements(), ids=lambda text: text[:40])
-def test_each_statement_has_a_test_or_says_that_it_is_judgement(statement: str) -> None:
+def test_each_statement_has_a_test_or_states_that_it_is_judgement(statement: str) -> None:
     assert is_supported(statement)
 
 

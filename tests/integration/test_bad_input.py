@@ -173,7 +173,7 @@ def check_one_sentence(done: subprocess.CompletedProcess[str], words: str) -> No
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs a command as another user")
-def test_a_user_without_a_name_is_told_what_spark_needs(tmp_path: Path) -> None:
+def test_a_user_without_a_name_is_reported_what_spark_needs(tmp_path: Path) -> None:
     """It reads as root does: this Python may lie where nobody else looks."""
     rights = "+dac_override"
     done = subprocess.run(
@@ -193,7 +193,7 @@ def test_a_user_without_a_name_is_told_what_spark_needs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["up", "demo"])
-def test_a_home_that_cannot_be_written_is_told_with_the_variable_of_the_cache(
+def test_a_home_that_cannot_be_written_is_reported_with_the_variable_of_the_cache(
     command: str, tmp_path: Path
 ) -> None:
     options = ("--topics", "orders", "--lake", str(tmp_path / "lake")) if command == "up" else ()
@@ -203,7 +203,7 @@ def test_a_home_that_cannot_be_written_is_told_with_the_variable_of_the_cache(
     assert "BINWRIGHT_CACHE" in done.stderr
 
 
-def test_too_few_files_that_a_process_may_open_are_told(tmp_path: Path) -> None:
+def test_too_few_files_that_a_process_may_open_are_reported(tmp_path: Path) -> None:
     command = f"ulimit -n 256; exec {sys.executable} -m binwright.cli up --topics a --lake lake"
     done = subprocess.run(
         ("bash", "-c", command),

@@ -221,12 +221,12 @@ async def commit(broker: str, group: str, offset: int) -> None:
 
 async def odd_topics(broker: str, admin: AIOKafkaAdminClient, names: list[str]) -> None:
     """Make the topics of the test below, and commit what their groups have."""
-    early, retained, markers, anew = names
+    early, retained, markers, restarted = names
     await admin.create_topics([NewTopic(name, 2, 1) for name in names])
-    for topic in (early, retained, anew):
+    for topic in (early, retained, restarted):
         await put(broker, topic, 200)
     await commit(broker, retained, 20)
-    await commit(broker, anew, 100)
+    await commit(broker, restarted, 100)
     await admin.delete_records({Assigned(retained, n): RecordsToDelete(100) for n in range(2)})
     transactional = AIOKafkaProducer(bootstrap_servers=broker, transactional_id=markers)
     await transactional.start()
@@ -240,9 +240,9 @@ async def odd_topics(broker: str, admin: AIOKafkaAdminClient, names: list[str]) 
 async def test_no_group_is_sized_by_what_is_not_known_or_not_there(broker: str) -> None:
     """Groups at zero that only show what they want; each reads a topic named like itself."""
     prefix, port = f"scaler-odd-{os.getpid()}", free_port()
-    kinds = ("early", "retained", "markers", "anew", "typo", "misspelt")
+    kinds = ("early", "retained", "markers", "restarted", "typo", "misspelt")
     names = [f"{prefix}-{kind}" for kind in kinds]
-    early, retained, markers, anew = topics = names[:4]
+    early, retained, markers, restarted = topics = names[:4]
     shared: dict[str, Any] = {"mode": "observe", "min_replicas": 0, "records_per_s": 50}
     groups = [{"group": name, "command": ["none", "{replica}"], **shared} for name in names]
     groups[0]["topics"] = [early]
@@ -269,21 +269,24 @@ async def test_no_group_is_sized_by_what_is_not_known_or_not_there(broker: str) 
         lost = await shown(retained, "lost_records")
         return (wanted, faults, lost) == ([1, 0, 0, 0, 1, 1], [0, 0, 0, 0, 1, 1], 160)
 
-    async def is_made_anew() -> bool:
-        made = await admin.create_topics([NewTopic(anew, 2, 1)])
+    async def is_recreated() -> bool:
+        made = await admin.create_topics([NewTopic(restarted, 2, 1)])
         return not made.topic_errors[0][1]
 
     async def is_awake() -> bool:
-        wants, lag = await shown(anew, "wanted_replicas"), await shown(anew, "lag_records")
+        wants, lag = (
+            await shown(restarted, "wanted_replicas"),
+            await shown(restarted, "lag_records"),
+        )
         return bool(wants) and lag == 250
 
     try:
         await odd_topics(broker, admin, topics)
         async with background_tasks(scale(settings)):
             await until(is_settled)
-            await admin.delete_topics([anew])
-            await until(is_made_anew)
-            await put(broker, anew, 250)  # more than there were
+            await admin.delete_topics([restarted])
+            await until(is_recreated)
+            await put(broker, restarted, 250)  # more than there were
             await until(is_awake)
             assert await shown(markers, "lag_records") == 2
     finally:

@@ -187,7 +187,7 @@ def test_a_batch_of_an_old_format_has_the_same_limit(magic: int, codec: int) -> 
     assert offsets(Fetch(old, limit=4_000_000).take()) == [0, 1, 2]
 
 
-def test_a_record_without_a_timestamp_says_so_by_a_number() -> None:
+def test_a_record_without_a_timestamp_states_so_by_a_number() -> None:
     """Formats before Kafka 0.10 have none; a None among numbers is no column of them."""
     taken = Fetch(legacy(0, 2)).take()
     assert [(r.timestamp_ms, r.timestamp_type) for r in taken] == [(-1, -1), (-1, -1)]

@@ -48,7 +48,9 @@ async def test_a_timeout_names_what_was_waited_for(tmp_path: Path) -> None:
                 pass
 
 
-def test_a_user_without_a_home_is_told_how_to_name_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_a_home_is_reported_how_to_name_a_cache(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def homeless(_: Path) -> Path:
         raise RuntimeError("Could not determine home directory.")
 

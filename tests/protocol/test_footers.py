@@ -45,7 +45,7 @@ def test_a_footer_agrees_with_no_other(other: dict[str, object]) -> None:
     assert not FOOTER.agrees(replace(STAGED, **other))  # type: ignore[arg-type]
 
 
-def test_a_footer_of_an_older_version_says_nothing_of_topic_and_cuts() -> None:
+def test_a_footer_of_an_older_version_states_nothing_of_topic_and_cuts() -> None:
     older = replace(FOOTER, topic=None, cut=None)
     assert older.agrees(STAGED)
     assert older.agrees(replace(STAGED, cut=()))

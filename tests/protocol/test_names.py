@@ -84,7 +84,7 @@ def test_digits_of_other_scripts_are_in_no_name_of_ours() -> None:
                 ] * 3
 
 
-def test_the_name_of_a_staged_file_says_who_staged_it() -> None:
+def test_the_name_of_a_staged_file_names_its_consumer() -> None:
     assert staged_by("12-345-67-89abcdef.parquet") == (12, 345)
 
 

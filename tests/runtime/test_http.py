@@ -128,7 +128,7 @@ async def test_a_renewed_token_counts_at_once_and_without_its_file_none_does(
         assert await status(port, headers={"Authorization": "Bearer the next one"}) == 500
 
 
-async def test_a_wrong_token_takes_a_second_and_keeps_nobody_else_waiting(tmp_path: Path) -> None:
+async def test_a_wrong_token_takes_a_second_and_keeps_no_other_waiting(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(TOKEN)
     clock = asyncio.get_running_loop().time
@@ -150,7 +150,7 @@ async def test_a_token_that_can_be_guessed_is_a_fault_of_the_settings(tmp_path: 
 
 
 @pytest.mark.parametrize("address", [HOST, ELSEWHERE])
-async def test_a_token_that_crosses_a_network_in_clear_text_is_told(
+async def test_a_token_that_crosses_a_network_in_clear_text_is_reported(
     tmp_path: Path, address: str
 ) -> None:
     file = tmp_path / "token"
@@ -158,8 +158,8 @@ async def test_a_token_that_crosses_a_network_in_clear_text_is_told(
     with capture_logs() as logs, contextlib.suppress(SettingsError):  # it cannot be opened there
         async with serving(token_file=file, address=address):
             pass
-    told = [entry["address"] for entry in logs if entry["event"] == "token.in_cleartext"]
-    assert told == ([ELSEWHERE] if address == ELSEWHERE else [])
+    reported = [entry["address"] for entry in logs if entry["event"] == "token.in_cleartext"]
+    assert reported == ([ELSEWHERE] if address == ELSEWHERE else [])
 
 
 async def test_a_token_that_is_not_there_is_a_fault_of_the_settings(tmp_path: Path) -> None:

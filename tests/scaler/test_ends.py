@@ -136,7 +136,7 @@ async def test_a_topic_that_does_not_exist_has_no_ends() -> None:
     assert await ends_of(FakeCluster({})).look_up(["orders"]) == {}
 
 
-async def test_a_topic_that_was_deleted_is_said_not_to_exist_after_some_looks() -> None:
+async def test_a_topic_that_was_deleted_is_reported_missing_after_some_looks() -> None:
     """A broker may be the last to learn of a topic that is new."""
     cluster = FakeCluster({"orders": 1})
     made = ends_of(cluster)
@@ -173,7 +173,7 @@ async def test_first_offsets_are_known_and_not_asked_for_at_every_look() -> None
     assert (await made.look_up(["orders"]))["orders"].starts == {0: 70}
 
 
-async def test_a_topic_that_is_made_anew_has_another_id_and_no_rate_of_the_one_before() -> None:
+async def test_a_recreated_topic_has_another_id_and_no_rate_of_the_one_before() -> None:
     cluster = FakeCluster({"orders": 1}, ids={"orders": "a"})
     made = ends_of(cluster)
     for topic_id in "aab":

@@ -172,7 +172,7 @@ async def test_a_group_that_has_committed_nothing_and_names_no_topics_is_unavail
     assert details == "group orders has committed nothing, and no topics are named"
 
 
-async def test_members_before_their_first_commit_are_never_told_zero() -> None:
+async def test_members_before_their_first_commit_are_never_reported_zero() -> None:
     code, details = await refusal(uncommitted(LIVE), "IsActive", topics="orders")
     assert (code, "startsAt" in details) == (grpc.StatusCode.UNAVAILABLE, True)
     assert await answer(uncommitted(LIVE), topics="orders", startsAt="latest") == replicas(1)
@@ -203,7 +203,7 @@ async def test_a_topic_that_does_not_exist_is_unavailable_by_its_name() -> None:
     assert (code, details) == (grpc.StatusCode.UNAVAILABLE, "topic nosuch does not exist")
 
 
-async def test_zero_is_not_told_while_a_partition_is_not_known() -> None:
+async def test_zero_is_not_reported_while_a_partition_is_not_known() -> None:
     kafka = FakeKafka(rates={"orders": [0.0] * 6})
     async with keda(kafka) as client:
         assert await client.call("IsActive", reference()) == INACTIVE

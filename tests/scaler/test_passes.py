@@ -84,20 +84,18 @@ async def test_a_group_whose_offsets_kafka_has_deleted_meanwhile_still_wakes() -
     assert workload.orders == [1]
 
 
-async def test_records_of_a_topic_that_is_made_anew_wake_a_group_whose_commits_went_with_it() -> (
-    None
-):
+async def test_records_of_a_recreated_topic_wake_a_group_whose_commits_went_with_it() -> None:
     kafka = FakeKafka(rates={"orders": [0.0] * 4}, ids={"orders": "a"})
     workload = FakeWorkload(0)
     loop = asyncio.get_running_loop()
 
-    def made_anew() -> None:
+    def recreated() -> None:
         kafka.expired.add("orders")
         kafka.ids["orders"] = "b"
         kafka.lags["orders"] = [40, 0, 0, 0]
 
     kafka.lags["orders"] = [0] * 4
-    loop.call_later(15, made_anew)
+    loop.call_later(15, recreated)
     await run_for(scaler(kafka, target(least=0, workload=workload)), 20 + ZERO_POLL_S)
 
     assert workload.orders == [1]

@@ -188,7 +188,7 @@ def _cleaned(name: str) -> str:
     whole = RESERVED.sub("_", name[:LONGEST_NAME]) or "_"
     if whole.isprintable():
         return whole
-    return "".join(letter if letter.isprintable() else "_" for letter in whole)
+    return "".join(character if character.isprintable() else "_" for character in whole)
 
 
 def in_table(columns: Columns, taken: Iterable[str] = OF_RECORD) -> Columns:

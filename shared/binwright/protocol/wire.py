@@ -151,8 +151,8 @@ def _decode(adapter: TypeAdapter[Any], payload: bytes | None) -> Any:
         first = (unknown or faults)[0]
         where = ".".join(map(str, first["loc"])) or "message"
         error = UnknownKind if unknown else MalformedMessage
-        said = f"{where}: {first['msg']}"[:REASON_LENGTH]  # it may have parts of the message
-        raise error(_retired(first) or said, payload) from exc
+        reported = f"{where}: {first['msg']}"[:REASON_LENGTH]  # it may have parts of the message
+        raise error(_retired(first) or reported, payload) from exc
 
 
 RETIRED = {

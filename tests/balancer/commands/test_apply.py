@@ -45,7 +45,7 @@ def test_a_line_is_printed_when_it_changes() -> None:
     assert len(console.export_text().splitlines()) == 2
 
 
-def test_throttles_that_another_operator_took_away_are_told() -> None:
+def test_throttles_that_another_operator_took_away_are_reported() -> None:
     moved, seen = decided()
     assert "took our throttles off orders" in line(moved, replace(seen, stripped=("orders",)))
 

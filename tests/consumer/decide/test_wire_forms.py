@@ -66,7 +66,7 @@ def test_what_is_expected_is_not_recognised(
         assert word in found if word else not found
 
 
-def test_headers_tell_of_apicurio() -> None:
+def test_headers_identify_apicurio() -> None:
     assert "Apicurio" in recognised(AVRO, ["apicurio.value.globalId"], by_schema=True)
     assert not recognised(AVRO, ["trace"], by_schema=True)
 

@@ -298,7 +298,7 @@ def test_a_union_of_records_has_a_struct_for_each() -> None:
     assert read([POINT, TEXT], ("P", {"x": 5}), "t STRUCT<s: STRING>") == {"t": None}
 
 
-def test_an_empty_record_that_may_be_absent_says_whether_it_is_there() -> None:
+def test_an_empty_record_that_may_be_absent_states_whether_it_is_there() -> None:
     schema = record(("a", ["null", record(name="Empty")]))
     assert read(schema, {"a": {}}) == {"a": {"_present": True}}
     assert read(schema, {"a": {}}, "a BOOLEAN") == {"a": True}

@@ -193,7 +193,7 @@ def test_a_namespace_is_that_of_the_type_around() -> None:
         (["null"] * (MOST_PARTS + 1), f"has more than {MOST_PARTS} parts"),
     ],
 )
-def test_what_says_not_how_values_lie_in_bytes_is_refused(schema: Any, reason: str) -> None:
+def test_what_does_not_state_how_values_lie_in_bytes_is_refused(schema: Any, reason: str) -> None:
     with pytest.raises(SchemaRefused, match=reason):
         parsed(schema)
 

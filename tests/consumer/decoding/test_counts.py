@@ -49,7 +49,7 @@ async def test_time_and_bad_records_are_counted_by_table_and_kind() -> None:
     assert (found.versions, found.requests) == ({}, {})
 
 
-async def test_a_field_that_is_left_out_is_said_once_and_counted() -> None:
+async def test_a_field_that_is_left_out_is_reported_once_and_counted() -> None:
     orders = settings().targets("orders")[0]
     values = pa.array([b'{"id":1,"new":1}'] * 3 + [b'{"by":{"a":1},"new":2}'], pa.binary())
     async with Decoders(settings()) as decoders:
@@ -61,8 +61,8 @@ async def test_a_field_that_is_left_out_is_said_once_and_counted() -> None:
                 decoder.decode(values)
         assert decoders.totals().new_fields == {orders: {"new": 16, "by": 4}}
         assert decoders.new_fields() == {"orders": ("by", "new")}
-    said = [(each["event"], each["table"], each["field"]) for each in logs]
-    assert said == [("table.field_unknown", "orders", name) for name in ("new", "by")]
+    reported = [(each["event"], each["table"], each["field"]) for each in logs]
+    assert reported == [("table.field_unknown", "orders", name) for name in ("new", "by")]
 
 
 async def test_names_of_fields_are_bounded_over_all_files() -> None:
@@ -103,7 +103,7 @@ APICURIO = b"\0" + struct.pack(">q", 7) + b"\x02\x02w"
         {"format": "json"},
     ],
 )
-async def test_each_format_says_what_a_value_looks_like(
+async def test_each_format_states_what_a_value_looks_like(
     monkeypatch: pytest.MonkeyPatch, entry: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(SchemaRegistry, "_get", lambda *_: None)

@@ -63,7 +63,7 @@ def test_each_type_has_a_column_type(field: str, head: str, column: str) -> None
     assert columns_text(schema.columns("")) == f"a {column}"
 
 
-def test_a_oneof_is_its_fields_and_a_message_without_fields_says_whether_it_is_there() -> None:
+def test_a_oneof_is_its_fields_and_a_message_without_fields_states_whether_it_is_there() -> None:
     there = "struct<_present:boolean>"
     text = proto("Nothing a", "repeated Nothing b", "map<string, Nothing> c", "Around d",
                  rest="message Nothing {} message Around { Nothing e = 1; }")  # fmt: skip

@@ -143,7 +143,7 @@ async def test_an_id_is_asked_for_in_the_context_of_its_subject(client: Replies)
 
 
 @pytest.mark.parametrize(
-    ("reference", "told", "used"),
+    ("reference", "reported", "used"),
     [
         ("points", None, "%3A.staging%3Apoints"),
         (":.shared:points", None, "%3A.shared%3Apoints"),
@@ -152,12 +152,14 @@ async def test_an_id_is_asked_for_in_the_context_of_its_subject(client: Replies)
     ],
 )
 async def test_what_a_schema_uses_is_of_its_own_context(
-    client: Replies, reference: str, told: str | None, used: str
+    client: Replies, reference: str, reported: str | None, used: str
 ) -> None:
     client.replies["subjects/points/versions/1"] = OTHER_POINT
     client.replies[f"subjects/{used}/versions/1"] = POINT
     schema = stored(proto("geo.Point at", head='import "p.proto";'), ("p.proto", reference))
-    client.replies["schemas/ids/5?subject=%3A.staging%3Aorders-value"] = schema | {"subject": told}
+    client.replies["schemas/ids/5?subject=%3A.staging%3Aorders-value"] = schema | {
+        "subject": reported
+    }
     found = await client.schema(5, ":.staging:orders-value")
     assert isinstance(found, ProtobufSchema), found
     assert columns_text(found.columns("")) == "at struct<x:int>"

@@ -219,7 +219,7 @@ def test_a_session_still_works_only_after_an_error_that_the_server_reported(
     assert not reported_by_server(LATE)
 
 
-def test_of_a_constraint_the_values_that_it_refuses_are_told() -> None:
+def test_of_a_constraint_the_values_that_it_refuses_are_reported() -> None:
     refused = LakeErrors("/lake/orders", "sc://s").write_error(violated_by("too long"))
     assert isinstance(refused, TableRefused)
     assert "s = too long" in str(refused)

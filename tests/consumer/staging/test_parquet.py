@@ -33,7 +33,7 @@ P, Q = TopicPartition("orders", 0), TopicPartition("orders", 7)
 R = TopicPartition("orders", 11)
 
 
-def test_a_footer_says_which_ranges_begin_after_a_cut_and_an_older_one_does_not() -> None:
+def test_a_footer_states_which_ranges_begin_after_a_cut_and_an_older_one_does_not() -> None:
     for cut in (None, frozenset[int](), frozenset({0})):
         content = encode({}, Footer(None, 0, {0: (1, 2)}, cut=cut)).to_pybytes()
         assert decode_footer(content) == Footer(None, 0, {0: (1, 2)}, cut=cut)

@@ -116,7 +116,7 @@ async def test_a_file_that_waits_is_not_deleted_by_an_announcement_of_rows_that_
         assert scene.landed(P) == once(30)
 
 
-async def test_a_file_of_an_older_version_says_nothing_of_cuts_and_lands() -> None:
+async def test_a_file_of_an_older_version_states_nothing_of_cuts_and_lands() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders"):
         await scene.land({P: (0, 10)})
@@ -217,7 +217,7 @@ async def test_a_false_stamp_stops_its_table_or_loses_nothing(false: dict[str, o
         assert scene.topics.offsets[GROUP][P].offset <= 10
 
 
-async def test_a_log_that_was_cut_while_nobody_wrote_goes_on_with_its_next_record() -> None:
+async def test_a_log_that_was_cut_without_a_writer_goes_on_with_its_next_record() -> None:
     scene = await Scene({"orders": 1}).prepare()
     async with process(scene, "orders"):
         await scene.land({P: (0, 10)})

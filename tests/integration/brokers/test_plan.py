@@ -58,7 +58,7 @@ async def test_a_plan_of_measured_rates_is_applied_under_load_and_the_brokers_ar
     assert await verify(kafka.bootstrap_servers, plan) == []
     code, out, _ = await run(kafka, "status", "--json")
     found = json.loads(out)
-    assert found["throttles"] == {"ours": [], "foreign": []}
+    assert found["throttles"] == {"ours": [], "foreign": [], "limits": []}
     # The plan evens out what partitions will hold by their rates, not what they hold today.
     assert found["imbalance"]["disk"] < before
     assert chart.read_text().startswith("<?xml")

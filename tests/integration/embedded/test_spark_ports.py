@@ -13,7 +13,7 @@ from binwright.local.spark import run_spark
 pytestmark = pytest.mark.integration
 
 
-async def test_ports_of_driver_and_blocks_refuse_whoever_lacks_the_secret(
+async def test_ports_of_driver_and_blocks_refuse_clients_without_the_secret(
     tmp_path: Path, lake: Path
 ) -> None:
     async with run_spark(tmp_path, quick=True) as server:

@@ -215,7 +215,7 @@ def test_without_a_commit_records_that_are_there_may_wait() -> None:
     assert (lags(committed), committed.uncommitted, committed.is_new) == ([0, 40], 0, False)
 
 
-def test_where_a_group_starts_may_be_said_later() -> None:
+def test_where_a_group_starts_may_be_reported_later() -> None:
     _, baseline = work_of({}, ["orders"], logs({0: 500}), Baseline(), 90)
     work, _ = work_of({}, ["orders"], logs({0: 500}), baseline, 90, starts_at="earliest")
 
@@ -237,7 +237,7 @@ def test_a_topic_that_the_group_has_left_is_not_remembered() -> None:
 
 
 @pytest.mark.parametrize("offsets", [{}, {P0: 100}], ids=["deleted", "not deleted yet"])
-def test_commits_in_a_topic_of_before_are_void_in_one_that_is_made_anew(
+def test_commits_are_void_in_a_topic_that_was_recreated(
     offsets: dict[TopicPartition, int],
 ) -> None:
     _, baseline = work_of({P0: 100}, ["orders"], logs({0: 100}), Baseline(), 90)

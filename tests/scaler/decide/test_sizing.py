@@ -243,7 +243,7 @@ def test_lag_that_only_markers_make_is_none_where_that_is_set() -> None:
     assert verdict(settled, work([0.1, 0, 0, 0], [1.0, 0, 0, 0]), 0).order == 1, "one arrives"
 
 
-def test_at_zero_what_is_not_known_is_said() -> None:
+def test_at_zero_what_is_not_known_is_reported() -> None:
     assert "2 partitions" in verdict(ZERO, work([0.0] * 2, missing=2), 0).reasons[0]
 
 

@@ -95,7 +95,7 @@ def assert_harmless(text: str) -> None:
     assert not [c for c in text if not c.isprintable() and c != "\n"]
 
 
-def test_no_page_writes_a_control_character_of_a_stranger(seen: SeenGroup) -> None:
+def test_no_page_writes_a_control_character_of_a_message(seen: SeenGroup) -> None:
     for page in pages(seen):
         assert_harmless(page)
 

@@ -408,7 +408,7 @@ def test_a_file_waits_by_one_announcement() -> None:
         {"topic_id": "id-2"},
     ],
 )
-def test_a_second_announcement_that_says_something_else_is_refused(
+def test_a_second_announcement_that_states_something_else_is_refused(
     forged: dict[str, object],
 ) -> None:
     file = plain_file(1, 3, 5)

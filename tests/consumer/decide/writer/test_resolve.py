@@ -94,7 +94,7 @@ def test_what_was_staged_before_the_first_claim_counts_though_kafka_no_longer_ha
     assert scene.appends().batch.files == ("a",)
 
 
-def test_where_the_group_or_the_end_says_where_to_begin_no_announcement_does() -> None:
+def test_where_the_group_or_the_end_states_where_to_begin_no_announcement_does() -> None:
     latest = claimed(replace(CONFIG, from_latest=True))
     for scene, group in ((latest, {}), (claimed(), at({0: 25}))):
         scene.complete(replace(topic_state({0: (20, 30)}, landing_end=3), group=group))
@@ -373,7 +373,7 @@ def test_a_stamp_beyond_the_end_of_two_logs_needs_both_cuts() -> None:
     assert scene.announce(staged("other", {1: (8, 9)}, cut=(1,)), 1) == [ReadAnnouncements(0)]
 
 
-def test_a_topic_recreated_meanwhile_leaves_no_doubt() -> None:
+def test_a_topic_recreated_meanwhile_settles_it() -> None:
     scene = doubted()
     scene.writer = machine.apply_read_up_to(scene.writer, 9)
     asks(scene)
@@ -396,7 +396,7 @@ def test_where_partitions_begin_is_not_decided_while_there_are_doubts() -> None:
     assert scene.committed == {0: FAR}
 
 
-def test_a_cut_that_no_announcement_can_have_told_of_is_refused_by_version() -> None:
+def test_a_cut_that_no_announcement_can_have_reported_is_refused_by_version() -> None:
     false = stamp({0: 3}, full=True, cuts={0: FAR})
     scene = resolved(false, state=topic_state(landing_end=9))
     assert "version 1 " in reason_of(scene)

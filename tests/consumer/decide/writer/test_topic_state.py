@@ -92,7 +92,7 @@ def test_a_begin_that_is_decided_during_a_commit_is_stamped_after_it() -> None:
     assert scene.appends().batch.files == ("b",)
 
 
-def test_what_is_announced_before_a_begin_that_was_decided_here_is_said() -> None:
+def test_what_is_announced_before_a_begin_that_was_decided_here_is_reported() -> None:
     scene = landing({0: (5, 9)})
     effects = scene.announce(staged("a", {0: (2, 7)}))
     assert [(log.event, log.facts) for log in effects_of(effects, Log)] == [

@@ -111,7 +111,7 @@ class RegistryDecoders:
         self._schemas: dict[_Key, Schema | Bad] = {}
         self._missing: dict[_Key, float] = {}  # not in the registry -> when it was asked
         self._subjects: dict[tuple[str, SchemaReading[Any], bool], _Subject] = {}
-        self._strangers: dict[_Key, float] = {}  # of other subjects -> when that was asked
+        self._of_other_subjects: dict[_Key, float] = {}  # of other subjects -> when that was asked
         self._slots = asyncio.Semaphore(CONCURRENT)
 
     async def decoder(
@@ -229,13 +229,15 @@ class RegistryDecoders:
         if not isinstance(name, int):
             return True
         now = loop_s()
-        self._strangers = {key: at for key, at in self._strangers.items() if now - at < FORGOTTEN_S}
-        if key in self._strangers:
+        self._of_other_subjects = {
+            key: at for key, at in self._of_other_subjects.items() if now - at < FORGOTTEN_S
+        }
+        if key in self._of_other_subjects:
             return False
         subjects = await self._registry.subjects_of(name, subject)
         if not subjects or subject in subjects or not await self._registry.versions(subject):
             return True
-        self._strangers[key] = now
+        self._of_other_subjects[key] = now
         return False
 
     async def _subject_columns(

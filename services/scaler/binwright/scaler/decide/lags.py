@@ -261,12 +261,12 @@ class _Look:
             self._absent.append(topic)
             return
         self._trends[topic] = logs.trend
-        made_anew = before is not None and (
+        recreated = before is not None and (
             not before.partitions
             or bool(before.id and logs.topic_id and before.id != logs.topic_id)
         )
-        first_new = 0 if made_anew else logs.count if before is None else before.partitions
-        is_new = made_anew or (before is not None and before.is_new)
+        first_new = 0 if recreated else logs.count if before is None else before.partitions
+        is_new = recreated or (before is not None and before.is_new)
         self._topics[topic] = _Topic(logs.topic_id, logs.count, is_new)
         stale = logs.at_s < self._fresh_since_s
         for number in range(logs.count):
@@ -275,7 +275,7 @@ class _Look:
             self._missing += stale or end is None or rate is None
             if number >= first_new:
                 self._offsets[partition] = 0
-                if made_anew and (done := self._committed.get(partition)) is not None:
+                if recreated and (done := self._committed.get(partition)) is not None:
                     self._void[partition] = done
             if end is None:
                 self._keep(partition)

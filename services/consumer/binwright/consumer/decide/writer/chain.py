@@ -132,7 +132,7 @@ def add_announcements(chain: Chain, read: Iterable[Announcement]) -> tuple[Chain
     refused: list[Announcement] = []
     for announced in new:
         if (first := pending.get(announced.staged.file)) is not None:
-            if _says(announced.staged) != _says(first.staged):
+            if _content(announced.staged) != _content(first.staged):
                 refused.append(announced)
         elif _has_landed(chain, announced):
             finished.append(announced)
@@ -142,7 +142,7 @@ def add_announcements(chain: Chain, read: Iterable[Announcement]) -> tuple[Chain
     return chain, NotPending((*finished,), (*refused,))
 
 
-def _says(staged: Staged) -> tuple[object, ...]:
+def _content(staged: Staged) -> tuple[object, ...]:
     """Return what an announcement says of its file, whoever sends it and when."""
     of = staged.topic, staged.topic_id, staged.target
     return *of, staged.rows, staged.ranges, frozenset(staged.cut)
@@ -248,7 +248,9 @@ class _BatchBuilder:
     cuts: dict[TopicPartition, int]
     cut_files: dict[TopicPartition, tuple[str, ...]]
     taken: dict[int, Ranges] = field(default_factory=dict)  # announcement -> what of it
-    began_anew: set[TopicPartition] = field(default_factory=set)  # after a cut, in this batch
+    restarted_partitions: set[TopicPartition] = field(
+        default_factory=set
+    )  # after a cut, in this batch
     bytes: int = 0
     full: bool = False
 
@@ -284,11 +286,11 @@ class _BatchBuilder:
         joined = self._joining(announced)
         if not joined:
             return joined
-        anew = {announced.partition(p) for p in joined if _begins_after_cut(announced, p)}
+        restarted = {announced.partition(p) for p in joined if _begins_after_cut(announced, p)}
         if announced.offset not in self.taken:
             self.full = bool(self.taken) and self._full(announced)
         # What is before a cut and what is behind it, in one order: in batches of their own.
-        self.full = self.full or not anew.isdisjoint(self.began_anew)
+        self.full = self.full or not restarted.isdisjoint(self.restarted_partitions)
         if self.full:
             return {}
         if announced.offset not in self.taken:
@@ -296,11 +298,11 @@ class _BatchBuilder:
         self.taken[announced.offset] = {**self.taken.get(announced.offset, {}), **joined}
         for p, (_, end) in joined.items():
             self.ends[announced.partition(p)] = end
-        for partition in anew:
+        for partition in restarted:
             self.cuts[partition] = announced.offset
             files = self.cut_files.get(partition, ())
             self.cut_files[partition] = _with_cut_file(files, announced.staged.file)
-        self.began_anew |= anew
+        self.restarted_partitions |= restarted
         return joined
 
     def _joining(self, announced: Announcement) -> Ranges:
@@ -482,7 +484,7 @@ def without_old_topic(
 def begin_new_topic(
     chain: Chain, topic: str, topic_id: str | None, before: int
 ) -> tuple[Chain, tuple[Announcement, ...]]:
-    """Begin anew for a topic that was recreated; return also the files of earlier ones.
+    """Begin again for a topic that was recreated; return also the files of earlier ones.
 
     Args:
         chain: Of the previous topic of the name; other topics stay as they are (†).
