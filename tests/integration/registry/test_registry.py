@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import json
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -100,14 +101,16 @@ async def test_a_schema_brings_those_that_it_uses(registry: RegistryServer) -> N
 
 
 async def test_what_is_not_there_differs_from_what_is_wrong(registry: RegistryServer) -> None:
-    number = registry.register("number-value", '{"type": "array", "items": "null"}')
+    fields = [{"name": f"f{n}", "type": "int"} for n in range(10_001)]
+    wide = {"type": "record", "name": "Wide", "fields": fields}
+    number = registry.register("number-value", json.dumps(wide))
     async with SchemaRegistry(RegistrySettings(url=registry.url)) as client:
         assert await client.schema(999_999) is None
         assert await client.versions("no such/subject") == ()
         assert await client.version("no-such-subject", 1) is None
         refused = await client.schema(number)
     assert isinstance(refused, SchemaRefused)
-    assert str(refused) == "has a list of what takes no bytes"
+    assert str(refused) == "has more than 10000 parts"
 
     elsewhere = registry.url.replace("/apis/ccompat/v7", "/apis/nothing")
     async with SchemaRegistry(RegistrySettings(url=elsewhere)) as client:
