@@ -63,8 +63,13 @@ class PodMemory:
                         f"the consumer {pid} took {taken >> 20} MiB of {self.most_bytes >> 20}"
                     )
 
-    async def watch(self, consumers: Callable[[], Iterable[int]]) -> None:
-        """Look at the consumers several times a second, for ever."""
+    async def watch(
+        self, consumers: Callable[[], Iterable[int]], log: Callable[[str], None]
+    ) -> None:
+        """Look at the consumers several times a second, for ever, and tell who was killed."""
         while True:
+            before = len(self.killed)
             await asyncio.to_thread(lambda: self.look(consumers()))
+            for text in self.killed[before:]:
+                log(text)
             await asyncio.sleep(LOOK_S)

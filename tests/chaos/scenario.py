@@ -143,7 +143,7 @@ class Scenario:
             made = await held.enter_async_context(system)
             if shape.bombs:
                 self.memory = PodMemory()
-                watching = self.memory.watch(lambda: [*chain(*made.consumers().values())])
+                watching = self.memory.watch(lambda: [*chain(*made.consumers().values())], self.log)
                 await held.enter_async_context(background_tasks(watching))
             await self._ready(made)
             await self._under_load(made, topics, without)
