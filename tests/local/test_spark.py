@@ -47,9 +47,12 @@ def test_the_image_has_the_file_and_compose_starts_with_it() -> None:
     assert command[command.index("--properties-file") + 1] == MOUNTED
 
 
-def test_the_embedded_server_has_all_of_them() -> None:
+def test_the_embedded_server_has_all_of_them_but_encryption_to_itself() -> None:
     settings = default_settings(Path("/home/s"), 1, 2)
-    assert shipped_settings().items() <= settings.items()
+    assert shipped_settings().items() - settings.items() == {
+        ("spark.network.crypto.enabled", "true")
+    }
+    assert settings["spark.authenticate"] == "true"
     assert settings["spark.master"] == "local[2]"
 
 

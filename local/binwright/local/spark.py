@@ -180,6 +180,9 @@ def default_settings(home: Path, port: int, cores: int) -> dict[str, str]:
         "spark.driver.bindAddress": HOST,
         "spark.local.dir": str(home / "tmp"),
         "spark.sql.warehouse.dir": str(home / "warehouse"),
+        # Tasks run in the server, which talks to itself alone: it asks for the secret, and encrypts
+        # nothing. Encrypted, its first tasks hung for two minutes once, on a full machine.
+        "spark.network.crypto.enabled": "false",
     }
 
 
@@ -203,6 +206,7 @@ def cluster_settings(master: Master | None, delta: Sequence[Path]) -> dict[str, 
         return {}
     return {
         "spark.master": master.url,
+        **authentication(),
         # A driver takes it from nowhere else. Executors have it from their workers.
         "spark.authenticate.secret": master.secret,
         # The same machine: executors take Delta from where it is, and nothing is copied.
