@@ -1,7 +1,6 @@
 """Topics of Protobuf land as columns: with a real broker, Spark and registry, by real processes."""
 
 import base64
-import re
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,6 @@ from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.registry import SchemaRegistry
 from binwright.local.stack import services
 from binwright.protocol.columns import columns_text
-from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.settings import RegistrySettings
 
 pytestmark = pytest.mark.integration
@@ -68,15 +66,10 @@ async def test_a_schema_that_was_registered_as_a_descriptor_is_read(
         assert columns(await client.schema(number)) == "id bigint, at timestamp"
 
 
-async def test_what_the_registry_took_and_protoc_does_not_is_refused(
-    registry: RegistryServer,
-) -> None:
+async def test_a_message_within_itself_is_json_as_text(registry: RegistryServer) -> None:
     number = registry.register("recursive-value", proto("Order next"), kind="PROTOBUF")
     async with SchemaRegistry(RegistrySettings(url=registry.url)) as client:
-        schema = await client.schema(number)
-    assert isinstance(schema, ProtobufSchema)
-    with pytest.raises(SchemaRefused, match=re.escape("next: has the type shop.Order within it")):
-        schema.columns("")
+        assert columns(await client.schema(number)) == "next string"
 
 
 async def test_records_of_several_versions_land_each_by_its_own(
