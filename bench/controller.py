@@ -18,10 +18,10 @@ from rich.table import Table
 from bench import figures
 from binwright.cli.terminal import Console
 from binwright.controller.decide.events import Measured, RecordRead, Tick
-from binwright.controller.decide.group import ControllerConfig, Group, Member
 from binwright.controller.decide.machine import transition
-from binwright.controller.decide.ownership import Owned, Ownership, PartitionOwnership
 from binwright.controller.decide.states import Sentinel, State
+from binwright.group.group import ControllerConfig, Group, Member
+from binwright.group.ownership import Owned, Ownership, PartitionOwnership
 from binwright.protocol import wire
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.messages import Report, TableReport

@@ -13,7 +13,7 @@ from pathlib import Path
 from bench import figures
 from bench.packing import CAPACITY, WALK, timed, walk
 from binwright.cli.console import to_stderr
-from binwright.controller.decide.rates import PERIOD_S, RateVolatility
+from binwright.group.rates import PERIOD_S, RateVolatility
 from binwright.packing.score import moved_partitions
 from binwright.packing.sticky.policy import Sticky
 from binwright.packing.zones import Zones, total

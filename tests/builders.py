@@ -8,8 +8,8 @@ from immutables import Map
 
 from binwright.audit.audit import PartitionAudit
 from binwright.controller.decide.events import RecordRead
-from binwright.controller.decide.group import ControllerConfig, Group, Member
-from binwright.controller.decide.ownership import (
+from binwright.group.group import ControllerConfig, Group, Member
+from binwright.group.ownership import (
     Owned,
     Ownership,
     PartitionOwnership,
@@ -18,7 +18,7 @@ from binwright.controller.decide.ownership import (
     State,
     Stopping,
 )
-from binwright.controller.decide.rates import MeasuredRates
+from binwright.group.rates import MeasuredRates
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.messages import (
     Dead,

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 import pytest
 from structlog.testing import capture_logs
 
-from binwright.controller.decide.events import Pack
-from binwright.controller.decide.group import ControllerConfig
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.group_context import GroupContext
 from binwright.controller.leadership import Leadership, check_compacted
+from binwright.group.group import ControllerConfig
+from binwright.group.plans import Pack
 from binwright.kafka.control_records import LANDING_PARTITIONS, METADATA_CONFIG
 from binwright.kafka.metrics_topic import Measurements
 from binwright.kafka.publishing import publish_message

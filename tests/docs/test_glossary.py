@@ -10,10 +10,11 @@ from typing import get_args
 from tests.docs.words import DOCS, unknown
 
 from binwright.balancer.decide.proposals import BrokerPlanRecord
-from binwright.controller.decide import approval, drain, plans
-from binwright.controller.decide.group import Mode
-from binwright.controller.decide.ownership import State as PartitionState
+from binwright.controller.decide import approval, drain
 from binwright.controller.decide.states import State
+from binwright.group import plans
+from binwright.group.group import Mode
+from binwright.group.ownership import State as PartitionState
 from binwright.protocol.messages import Message
 from binwright.protocol.stage_ranges import RangeMessage
 

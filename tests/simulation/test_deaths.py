@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.simulation.world import P, World, until, world
 
-from binwright.controller.decide.ownership import Owned
+from binwright.group.ownership import Owned
 from binwright.protocol.messages import Dead
 from binwright.protocol.model import Slot
 

@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 from tests.simulation.world import COMMANDS, METADATA, METRICS, P, World, until, world
 
-from binwright.controller.decide.ownership import Owned
+from binwright.group.ownership import Owned
 from binwright.protocol import wire
 from binwright.protocol.group_orders import CordonOrder, FreezeOrder
 from binwright.protocol.messages import Claim, Command, Leave, Report, StopReading

@@ -21,11 +21,11 @@ from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.writer.orders import TableOrders
 from binwright.consumer.writer.writers import Writers
-from binwright.controller.decide.group import ControllerConfig, Group
-from binwright.controller.decide.ownership import Owned
 from binwright.controller.decide.states import Sentinel
 from binwright.controller.group_context import GroupContext
 from binwright.controller.leadership import Leadership
+from binwright.group.group import ControllerConfig, Group
+from binwright.group.ownership import Owned
 from binwright.kafka.election import LeadershipLost
 from binwright.kafka.metrics_topic import Measurements
 from binwright.monitor.group_needs import GroupNeeds

@@ -11,18 +11,18 @@ from binwright.controller.decide.events import (
     Action,
     Event,
     Measured,
-    Pack,
     Packed,
     Publish,
     RecordRead,
     Send,
     Tick,
 )
-from binwright.controller.decide.group import ControllerConfig, Group
 from binwright.controller.decide.machine import begin, transition
-from binwright.controller.decide.ownership import Owned
-from binwright.controller.decide.ownership import State as OwnershipState
 from binwright.controller.decide.states import State
+from binwright.group.group import ControllerConfig, Group
+from binwright.group.ownership import Owned
+from binwright.group.ownership import State as OwnershipState
+from binwright.group.plans import Pack
 from binwright.protocol.measurements import PartitionRate
 from binwright.protocol.messages import (
     Claim,

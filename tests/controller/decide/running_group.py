@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from tests.controller.decide.driver import CONFIG, ControllerDriver, assigned, published, sent
 
-from binwright.controller.decide.events import Action, Pack, Packed
+from binwright.controller.decide.events import Action, Packed
+from binwright.group.plans import Pack
 from binwright.protocol.group_orders import CordonOrder, FreezeOrder, PinOrder
 from binwright.protocol.messages import Planned, StartReading, StopReading
 from binwright.protocol.model import Slot, TopicPartition

@@ -37,15 +37,9 @@ from binwright.controller.decide.apply import (
     later_claim,
 )
 from binwright.controller.decide.deaths import process_ended
-from binwright.controller.decide.events import (
-    Destroy,
-    Log,
-    ProcessEnded,
-    Publish,
-    Send,
-)
-from binwright.controller.decide.group import Group, Member
-from binwright.controller.decide.ownership import State
+from binwright.controller.decide.events import Destroy, Log, ProcessEnded, Publish, Send
+from binwright.group.group import Group, Member
+from binwright.group.ownership import State
 from binwright.protocol.messages import Claim, Inbound, Leave, Planned
 from binwright.protocol.model import TopicPartition
 

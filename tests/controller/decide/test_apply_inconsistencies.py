@@ -22,7 +22,7 @@ from tests.controller.decide.driver import sent
 
 from binwright.controller.decide.apply import correct, inconsistency
 from binwright.controller.decide.events import Log
-from binwright.controller.decide.ownership import Starting, State
+from binwright.group.ownership import Starting, State
 from binwright.protocol.messages import Inbound, StartReading, StopReading, StopWriting, TableReport
 
 BOTH = {S0: alive(1), S1: alive(2)}

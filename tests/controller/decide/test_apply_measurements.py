@@ -14,13 +14,9 @@ from binwright.controller.decide.apply import (
     apply_measurement,
     drop_silent_monitors,
 )
-from binwright.controller.decide.events import (
-    Action,
-    Log,
-    Measured,
-    Pack,
-)
+from binwright.controller.decide.events import Action, Log, Measured
 from binwright.controller.decide.states import Sentinel
+from binwright.group.plans import Pack
 from binwright.protocol.measurements import PartitionRate
 from binwright.protocol.messages import StopReading
 from binwright.protocol.model import BytesPerSecond, TopicPartition

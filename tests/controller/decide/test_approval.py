@@ -28,8 +28,9 @@ from tests.controller.decide.driver import (
 )
 
 from binwright.controller.decide.approval import outdated_reason
-from binwright.controller.decide.events import Action, Pack, Packed
+from binwright.controller.decide.events import Action, Packed
 from binwright.controller.decide.states import Manage, Sentinel
+from binwright.group.plans import Pack
 from binwright.protocol.messages import (
     Accepted,
     Approved,

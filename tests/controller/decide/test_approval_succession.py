@@ -20,7 +20,7 @@ from tests.controller.decide.driver import A, B, ControllerDriver, P, Q
 
 from binwright.controller.decide.approval import accept_proposal, reevaluate, withdraw_proposal
 from binwright.controller.decide.events import Action
-from binwright.controller.decide.plans import Rejected
+from binwright.group.plans import Rejected
 from binwright.protocol.messages import (
     Accepted,
     Approved,

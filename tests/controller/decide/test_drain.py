@@ -22,10 +22,11 @@ from binwright.controller.decide.drain import (
     keep_alive,
     reader_plan,
 )
-from binwright.controller.decide.events import Action, Log, Pack, Packed, Reconcile, Send
-from binwright.controller.decide.group import Member
-from binwright.controller.decide.ownership import Owned, State
+from binwright.controller.decide.events import Action, Log, Packed, Reconcile, Send
 from binwright.controller.decide.states import Manage, Reassign, Sentinel, Synchronize
+from binwright.group.group import Member
+from binwright.group.ownership import Owned, State
+from binwright.group.plans import Pack
 from binwright.protocol.messages import Goodbye, Planned, StartReading, StateQuery, StopReading
 from binwright.protocol.model import Slot, TopicPartition
 

@@ -6,9 +6,10 @@ import pytest
 from tests.builders import alive, group, report
 from tests.controller.decide.driver import A, B, ControllerDriver, P, Q, published
 
-from binwright.controller.decide.events import Log, Pack
-from binwright.controller.decide.group import ControllerConfig, Group
+from binwright.controller.decide.events import Log
 from binwright.controller.decide.limits import SHARE, adopt_limits, measure_limits
+from binwright.group.group import ControllerConfig, Group
+from binwright.group.plans import Pack
 from binwright.protocol.messages import Claim, LimitsMeasured, MeasuredCapacity
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
 

@@ -15,9 +15,10 @@ from tests.controller.decide.driver import (
     sent_commands,
 )
 
-from binwright.controller.decide.events import Log, Pack, ProcessEnded, Reconcile
-from binwright.controller.decide.ownership import Owned, Released
+from binwright.controller.decide.events import Log, ProcessEnded, Reconcile
 from binwright.controller.decide.states import Manage, Sentinel, Synchronize
+from binwright.group.ownership import Owned, Released
+from binwright.group.plans import Pack
 from binwright.protocol.messages import Dead, StartReading, StopReading
 from binwright.protocol.model import Slot, TopicPartition
 

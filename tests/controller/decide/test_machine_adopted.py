@@ -8,7 +8,7 @@ from tests.controller.decide.running_group import (
     running,
 )
 
-from binwright.controller.decide.events import Pack
+from binwright.group.plans import Pack
 from binwright.protocol.group_orders import (
     AdoptOrder,
 )

@@ -25,8 +25,9 @@ from tests.controller.decide.running_group import (
     running,
 )
 
-from binwright.controller.decide.events import Log, Pack, Packed, Reconcile
+from binwright.controller.decide.events import Log, Packed, Reconcile
 from binwright.controller.decide.states import Manage, Reassign, Sentinel
+from binwright.group.plans import Pack
 from binwright.protocol.group_orders import (
     ScaleOrder,
 )

@@ -14,8 +14,8 @@ from tests.controller.decide.driver import (
 )
 
 from binwright.controller.decide.events import Broadcast, Destroy, StepDown
-from binwright.controller.decide.ownership import Owned, Released
 from binwright.controller.decide.states import Manage, Sentinel, SteppedDown, Synchronize
+from binwright.group.ownership import Owned, Released
 from binwright.protocol.messages import (
     Claim,
     Dead,

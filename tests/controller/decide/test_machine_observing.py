@@ -14,8 +14,9 @@ from tests.controller.decide.driver import (
     sent_commands,
 )
 
-from binwright.controller.decide.events import Log, Pack, Reconcile
+from binwright.controller.decide.events import Log, Reconcile
 from binwright.controller.decide.states import Sentinel
+from binwright.group.plans import Pack
 from binwright.protocol.messages import Approved, Planned, Proposed, StopReading
 
 RATES = {P: 90.0, Q: 80.0}

@@ -17,11 +17,12 @@ from tests.controller.decide.driver import (
     sent_commands,
 )
 
-from binwright.controller.decide.events import Log, Pack, Packed, Reconcile, RecordRead, Tick
-from binwright.controller.decide.group import Group
+from binwright.controller.decide.events import Log, Packed, Reconcile, RecordRead, Tick
 from binwright.controller.decide.machine import transition
-from binwright.controller.decide.ownership import Owned, Stopping
 from binwright.controller.decide.states import Manage, Reassign, Sentinel, SteppedDown
+from binwright.group.group import Group
+from binwright.group.ownership import Owned, Stopping
+from binwright.group.plans import Pack
 from binwright.packing.inputs import SlotCapacities
 from binwright.protocol.errors import IllegalTransition
 from binwright.protocol.messages import Claim, Planned, StartReading, StopReading

@@ -27,14 +27,7 @@ from tests.controller.decide.running_group import (
     running,
 )
 
-from binwright.controller.decide.events import (
-    Action,
-    Disrupted,
-    Log,
-    Packed,
-    Reconcile,
-    Renew,
-)
+from binwright.controller.decide.events import Action, Disrupted, Log, Packed, Reconcile, Renew
 from binwright.controller.decide.states import Manage, Sentinel
 from binwright.protocol.messages import Accepted, Goodbye, StopReading
 from binwright.protocol.model import Slot, TopicPartition

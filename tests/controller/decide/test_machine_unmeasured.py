@@ -14,8 +14,9 @@ from tests.controller.decide.driver import (
     sent_commands,
 )
 
-from binwright.controller.decide.events import Pack, Packed, Reconcile
+from binwright.controller.decide.events import Packed, Reconcile
 from binwright.controller.decide.states import Sentinel
+from binwright.group.plans import Pack
 from binwright.protocol.messages import Planned, StartReading
 from binwright.protocol.model import TopicPartition
 

@@ -25,9 +25,9 @@ from tests.builders import (
 from tests.controller.decide.driver import sent
 
 from binwright.controller.decide.events import Action
-from binwright.controller.decide.group import Group
 from binwright.controller.decide.moves import add_misplaced, advance, goal_for, goal_reached, resend
-from binwright.controller.decide.ownership import Starting, State, Stopping
+from binwright.group.group import Group
+from binwright.group.ownership import Starting, State, Stopping
 from binwright.protocol.messages import (
     StartReading,
     StartWriting,

@@ -33,10 +33,10 @@ from tests.controller.decide.driver import (
 )
 
 from binwright.controller.decide.events import Action, Log, Reconcile, Send
-from binwright.controller.decide.group import Group
 from binwright.controller.decide.moves import move_writers, wanted_writers
-from binwright.controller.decide.ownership import Owned, Released, State
 from binwright.controller.decide.states import Manage, Sentinel
+from binwright.group.group import Group
+from binwright.group.ownership import Owned, Released, State
 from binwright.protocol.messages import (
     Gap,
     Goodbye,

@@ -8,13 +8,13 @@ from tests.controller.decide.driver import published
 
 from binwright.controller.decide.apply import apply_record
 from binwright.controller.decide.events import Log
-from binwright.controller.decide.group import Group
 from binwright.controller.decide.orders import (
     apply_order,
     held_reasons,
     publish_held,
     refresh_controls,
 )
+from binwright.group.group import Group
 from binwright.protocol.group_orders import (
     MAX_SHOWN,
     MAX_TEXT,

@@ -18,13 +18,13 @@ from tests.controller.decide.running_group import (
     running,
 )
 
-from binwright.controller.decide.budgets import count_moves
 from binwright.controller.decide.drain import drain_plan, drained
-from binwright.controller.decide.group import Group, Member
 from binwright.controller.decide.moves import candidates
 from binwright.controller.decide.orders import held_reasons
-from binwright.controller.decide.plans import Plan
 from binwright.controller.decide.replacements import begin_replacements, replacements
+from binwright.group.budgets import count_moves
+from binwright.group.group import Group, Member
+from binwright.group.plans import Plan
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
 
 S3 = Slot(3)

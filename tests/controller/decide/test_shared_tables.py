@@ -5,10 +5,10 @@ from dataclasses import replace
 from tests.builders import NOW, S0, S1, S2, alive, group, owned, report
 
 from binwright.controller.decide.events import Send
-from binwright.controller.decide.group import Group
 from binwright.controller.decide.moves import move_writers, wanted_writers
-from binwright.controller.decide.ownership import Ownership, Released, State
 from binwright.controller.decide.shared_tables import together
+from binwright.group.group import Group
+from binwright.group.ownership import Ownership, Released, State
 from binwright.protocol.messages import StartWriting, StopWriting, TableReport
 from binwright.protocol.model import TopicPartition
 

@@ -7,12 +7,12 @@ import pytest
 from immutables import Map
 from tests.builders import CONFIG, NOW, S0, S1, S2, P, Q, alive, group, owned, released, stopping
 
-from binwright.controller.decide.controls import Controls
-from binwright.controller.decide.events import Log, Pack, Reconcile, Send
-from binwright.controller.decide.group import Group, Member
-from binwright.controller.decide.plans import packing_request, plan, reuse_idle_consumers
-from binwright.controller.decide.rates import MeasuredRates
+from binwright.controller.decide.events import Log, Reconcile, Send
 from binwright.controller.decide.splits import refresh_splits
+from binwright.group.controls import Controls
+from binwright.group.group import Group, Member
+from binwright.group.plans import Pack, packing_request, plan, reuse_idle_consumers
+from binwright.group.rates import MeasuredRates
 from binwright.packing.inputs import SlotCapacities
 from binwright.packing.rules import Rules
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition

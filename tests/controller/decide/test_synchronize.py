@@ -22,13 +22,13 @@ from tests.builders import (
 )
 
 from binwright.controller.decide.events import Broadcast, Log, Reconcile, Send
-from binwright.controller.decide.group import Group, Member
 from binwright.controller.decide.synchronize import (
     adopt_reports,
     awaiting_reply,
     begin_term,
     collect_replies,
 )
+from binwright.group.group import Group, Member
 from binwright.protocol.messages import Report, StateQuery, StopReading, StopWriting
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.patterns import compile_pattern

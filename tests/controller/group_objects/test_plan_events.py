@@ -6,7 +6,6 @@ import pytest
 from tests.builders import group
 
 from binwright.controller.decide.events import Log
-from binwright.controller.decide.group import Group, Proposal
 from binwright.controller.decide.states import Sentinel, State
 from binwright.controller.group_objects.plan_events import (
     MAX_SHOWN,
@@ -14,6 +13,7 @@ from binwright.controller.group_objects.plan_events import (
     handle_annotation,
     shown_proposal,
 )
+from binwright.group.group import Group, Proposal
 from binwright.kubernetes.events import EventRecorder
 from binwright.kubernetes.objects import Obj, Owner
 from binwright.kubernetes.status import APPROVE_ANNOTATION, Approvals

@@ -11,7 +11,7 @@ from typing import Any, get_args, get_type_hints
 
 from tests.model.explore import Plain
 
-from binwright.controller.decide.ownership import Ownership, State
+from binwright.group.ownership import Ownership, State
 
 from .world import World
 

@@ -5,9 +5,9 @@ from random import Random
 
 from tests.model.explore import InvariantViolation
 
-from binwright.controller.decide.group import Group
-from binwright.controller.decide.ownership import Owned, Starting, Stopping
 from binwright.controller.decide.states import Sentinel
+from binwright.group.group import Group
+from binwright.group.ownership import Owned, Starting, Stopping
 
 from . import world as worlds
 from .steps import repeat_commands, steps

@@ -11,7 +11,8 @@ from typing import Any
 from tests.model.landing.mutations import Patch
 
 from binwright.controller.decide import apply, machine, synchronize
-from binwright.controller.decide.group import Group, Update
+from binwright.controller.decide.events import Update
+from binwright.group.group import Group
 
 _from_consumer = apply._from_consumer
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from tests.model.explore import Limits, TransitionSystem
 from tests.model.handover.canonical_form import canonical
 
-from binwright.controller.decide.group import Group
+from binwright.group.group import Group
 
 from . import world as worlds
 from .invariants import check, check_liveness

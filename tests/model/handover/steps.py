@@ -9,9 +9,9 @@ from tests.model.explore import Label, Step
 
 from binwright.consumer.decide import machine
 from binwright.controller.decide.events import Packed, Tick
-from binwright.controller.decide.ownership import Owned, Released, Starting, Stopping
 from binwright.controller.decide.states import Manage, Reassign, Sentinel, Synchronize
 from binwright.controller.decide.synchronize import awaiting_reply
+from binwright.group.ownership import Owned, Released, Starting, Stopping
 from binwright.protocol.model import Slot, TopicPartition
 
 from . import world as worlds

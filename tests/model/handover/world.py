@@ -17,14 +17,14 @@ from binwright.controller.decide.events import (
     Destroy,
     Event,
     Measured,
-    Pack,
     Publish,
     RecordRead,
     Send,
     StepDown,
 )
-from binwright.controller.decide.group import ControllerConfig, Group
 from binwright.controller.decide.states import Sentinel, State
+from binwright.group.group import ControllerConfig, Group
+from binwright.group.plans import Pack
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.messages import Claim, Command, Hello, Inbound, Planned, Report, TableReport
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot

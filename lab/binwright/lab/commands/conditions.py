@@ -8,8 +8,8 @@ from itertools import product
 from pathlib import Path
 
 from binwright.cli.runner import split
-from binwright.controller.decide.group import ControllerConfig
 from binwright.controller.group_context import group_context
+from binwright.group.group import ControllerConfig
 from binwright.lab.simulation.run import NAMES, Run
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 from binwright.lab.simulation.sources import Source

@@ -10,7 +10,7 @@ from functools import lru_cache
 from io import StringIO
 from statistics import fmean
 
-from binwright.controller.decide.rates import PERIOD_S, RateVolatility
+from binwright.group.rates import PERIOD_S, RateVolatility
 from binwright.packing.catalogue import PAPER, algorithm
 from binwright.packing.inputs import SlotCapacities
 from binwright.packing.score import (

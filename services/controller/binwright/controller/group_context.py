@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
-from binwright.controller.decide.group import ControllerConfig
+from binwright.group.group import ControllerConfig
 from binwright.packing.catalogue import Packing, algorithm
 from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.errors import PackingError, SettingsError

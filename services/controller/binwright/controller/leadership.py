@@ -22,7 +22,6 @@ from binwright.controller.decide.events import (
     Event,
     Log,
     Measured,
-    Pack,
     Packed,
     ProcessEnded,
     Publish,
@@ -40,6 +39,7 @@ from binwright.controller.group_context import GroupContext
 from binwright.controller.needs import publish_needs
 from binwright.controller.orders_topic import open_orders
 from binwright.controller.plan_traces import PlanTraces
+from binwright.group.plans import Pack
 from binwright.kafka.control_records import (
     COMMANDS_CONFIG,
     CONTROLLER_PARTITION,

@@ -11,7 +11,6 @@ from binwright.controller.decide.events import (
     Event,
     Log,
     Measured,
-    Pack,
     Packed,
     Publish,
     Reconcile,
@@ -20,8 +19,9 @@ from binwright.controller.decide.events import (
     Tick,
 )
 from binwright.controller.decide.machine import begin, transition
-from binwright.controller.decide.rates import PERIOD_S
 from binwright.controller.decide.states import State
+from binwright.group.plans import Pack
+from binwright.group.rates import PERIOD_S
 from binwright.lab.simulation.clock import TICKS, Clock
 from binwright.lab.simulation.fluid.arrivals import FluidLoad
 from binwright.lab.simulation.fluid.data_path import DataPath

@@ -9,13 +9,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from binwright.controller.decide.approval import apply_plan_record
-from binwright.controller.decide.catch_up import with_backlogs
-from binwright.controller.decide.events import Action, Destroy, Log, Measured, RecordRead, Send
-from binwright.controller.decide.group import Group, Member, Update, add_partitions
+from binwright.controller.decide.events import (
+    Action,
+    Destroy,
+    Log,
+    Measured,
+    RecordRead,
+    Send,
+    Update,
+)
 from binwright.controller.decide.limits import adopt_limits
 from binwright.controller.decide.moves import start_reading, stop_unexpected
 from binwright.controller.decide.orders import apply_order
-from binwright.controller.decide.ownership import (
+from binwright.group.catch_up import with_backlogs
+from binwright.group.group import Group, Member, add_partitions
+from binwright.group.ownership import (
     Owned,
     Released,
     Starting,
@@ -23,7 +31,7 @@ from binwright.controller.decide.ownership import (
     acknowledge_start,
     acknowledge_stop,
 )
-from binwright.controller.decide.zones import with_zones
+from binwright.group.zones import with_zones
 from binwright.protocol.group_orders import (
     AdoptOrder,
     CordonOrder,

@@ -8,13 +8,13 @@ approval may be read before the plan that it names.
 
 from dataclasses import dataclass, replace
 
-from binwright.controller.decide.controls import Controls
 from binwright.controller.decide.drain import forced_plan
-from binwright.controller.decide.events import Action, Log, Publish, Reconcile, RecordRead
-from binwright.controller.decide.group import Group, Proposal, Update
+from binwright.controller.decide.events import Action, Log, Publish, Reconcile, RecordRead, Update
 from binwright.controller.decide.moves import find_readers
-from binwright.controller.decide.ownership import PartitionOwnership
-from binwright.controller.decide.plans import Plan, Rejected, evaluate
+from binwright.group.controls import Controls
+from binwright.group.group import Group, Proposal
+from binwright.group.ownership import PartitionOwnership
+from binwright.group.plans import Plan, Rejected, evaluate
 from binwright.protocol.messages import Accepted, Approved, Planned, Proposed, Withdrawn
 from binwright.protocol.model import Slot, TopicPartition
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from binwright.controller.decide.events import Action, ProcessEnded, Publish
-from binwright.controller.decide.group import ControllerConfig, Group, Member, Update
+from binwright.controller.decide.events import Action, ProcessEnded, Publish, Update
+from binwright.group.group import ControllerConfig, Group, Member
 from binwright.protocol.messages import Dead
 from binwright.protocol.model import Slot
 

@@ -7,10 +7,10 @@ from collections.abc import Container
 from itertools import count
 
 from binwright.controller.decide.events import Action, Send
-from binwright.controller.decide.group import Group
 from binwright.controller.decide.moves import find_readers
-from binwright.controller.decide.ownership import Owned, Starting
-from binwright.controller.decide.plans import Plan, counted, evaluate
+from binwright.group.group import Group
+from binwright.group.ownership import Owned, Starting
+from binwright.group.plans import Plan, counted, evaluate
 from binwright.protocol.messages import StateQuery
 from binwright.protocol.model import Assignment, Slot, TopicPartition
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from binwright.packing.inputs import Capacity
-from binwright.packing.zones import NO_ZONES, Zones
+from binwright.group.group import Group
+from binwright.group.plans import Pack
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.messages import Command, Inbound, StateRecord
-from binwright.protocol.model import Assignment, Rates, Slot
+from binwright.protocol.model import Assignment, Slot
 from binwright.protocol.ports.fleet import Disruption
 
 # --- events ------------------------------------------------------------------------------------
@@ -95,18 +95,6 @@ class Broadcast:
 
 
 @dataclass(frozen=True, slots=True)
-class Pack:
-    """Run the packing, then feed its result as `Packed`; rates and capacity in bytes/s."""
-
-    rates: Rates
-    capacity: Capacity
-    current: Assignment
-    rate_variance: float | None = None  # mean squared change, (bytes/s)^2; None: not observed
-    zones: Zones = NO_ZONES
-    packing: str | None = None  # its name, as an order has it; None: the settings' own
-
-
-@dataclass(frozen=True, slots=True)
 class Reconcile:
     """Run exactly these slots."""
 
@@ -143,3 +131,6 @@ class Log:
 
 
 Action = Publish | Send | Broadcast | Pack | Reconcile | Renew | Destroy | StepDown | Log
+
+Update = tuple[Group, tuple[Action, ...]]
+"""A changed group, and what the shell must do, in order."""

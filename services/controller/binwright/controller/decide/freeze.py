@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from binwright.controller.decide.budgets import uncount_moves
 from binwright.controller.decide.moves import goal_for
-from binwright.controller.decide.ownership import Owned
 from binwright.controller.decide.states import Manage
+from binwright.group.budgets import uncount_moves
+from binwright.group.ownership import Owned
 
 
 def without_moves(state: Manage) -> Manage:

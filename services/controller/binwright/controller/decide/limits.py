@@ -6,8 +6,8 @@ what it measures may raise a limit, and lowers none.
 
 from dataclasses import replace
 
-from binwright.controller.decide.events import Action, Log, Publish
-from binwright.controller.decide.group import Group, Update
+from binwright.controller.decide.events import Action, Log, Publish, Update
+from binwright.group.group import Group
 from binwright.protocol.messages import LimitsMeasured, MeasuredCapacity
 from binwright.protocol.model import BytesPerSecond, PerSlot
 from binwright.protocol.quantiles import weighted_quantile

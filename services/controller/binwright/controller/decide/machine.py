@@ -24,7 +24,6 @@ from binwright.controller.decide.approval import (
     retire_drained,
     withdraw_proposal,
 )
-from binwright.controller.decide.budgets import affords
 from binwright.controller.decide.carry_out import give_up, reject, start_plan
 from binwright.controller.decide.deaths import declare_dead, process_ended
 from binwright.controller.decide.drain import (
@@ -48,16 +47,9 @@ from binwright.controller.decide.events import (
     RecordRead,
     StepDown,
     Tick,
+    Update,
 )
 from binwright.controller.decide.freeze import without_moves
-from binwright.controller.decide.group import (
-    ControllerConfig,
-    Group,
-    Proposal,
-    Update,
-    add_partitions,
-    forget_gone,
-)
 from binwright.controller.decide.limits import measure_limits
 from binwright.controller.decide.moves import (
     add_misplaced,
@@ -68,14 +60,6 @@ from binwright.controller.decide.moves import (
     resend,
 )
 from binwright.controller.decide.orders import publish_held, refresh_controls
-from binwright.controller.decide.plans import (
-    Rejected,
-    has_fresh_measurements,
-    packing_request,
-    plan,
-    proposed_message,
-    triggers,
-)
 from binwright.controller.decide.replacements import (
     begin_replacements,
     on_disrupted,
@@ -92,6 +76,16 @@ from binwright.controller.decide.states import (
     Step,
     SteppedDown,
     Synchronize,
+)
+from binwright.group.budgets import affords
+from binwright.group.group import ControllerConfig, Group, Proposal, add_partitions, forget_gone
+from binwright.group.plans import (
+    Rejected,
+    has_fresh_measurements,
+    packing_request,
+    plan,
+    proposed_message,
+    triggers,
 )
 from binwright.protocol.errors import IllegalTransition
 from binwright.protocol.messages import Claim, Report, Started

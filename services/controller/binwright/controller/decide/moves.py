@@ -9,10 +9,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
-from binwright.controller.decide.budgets import movable_now
-from binwright.controller.decide.events import Action, Send
-from binwright.controller.decide.group import Group, Update, forget_gone
-from binwright.controller.decide.ownership import (
+from binwright.controller.decide.events import Action, Send, Update
+from binwright.controller.decide.shared_tables import together
+from binwright.group.budgets import movable_now
+from binwright.group.group import Group, forget_gone
+from binwright.group.ownership import (
     K,
     Owned,
     PendingCommand,
@@ -22,7 +23,6 @@ from binwright.controller.decide.ownership import (
     Stopping,
     unacknowledged,
 )
-from binwright.controller.decide.shared_tables import together
 from binwright.packing.adjust import spread
 from binwright.protocol.messages import StartReading, StartWriting, StopReading, StopWriting
 from binwright.protocol.model import Assignment, Slot, TopicPartition

@@ -3,12 +3,12 @@
 import re
 from dataclasses import replace
 
-from binwright.controller.decide.budgets import affords
-from binwright.controller.decide.controls import controls, with_adopted
-from binwright.controller.decide.events import Log, Publish
-from binwright.controller.decide.group import Group, Update
-from binwright.controller.decide.plans import order_triggers, reader_triggers
+from binwright.controller.decide.events import Log, Publish, Update
 from binwright.controller.decide.replacements import roll_held
+from binwright.group.budgets import affords
+from binwright.group.controls import controls, with_adopted
+from binwright.group.group import Group
+from binwright.group.plans import order_triggers, reader_triggers
 from binwright.protocol.group_orders import (
     MAX_SHOWN,
     MAX_TEXT,

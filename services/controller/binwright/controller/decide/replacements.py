@@ -9,14 +9,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from binwright.controller.decide.approval import approved_slots
-from binwright.controller.decide.budgets import moves_left
 from binwright.controller.decide.carry_out import give_up
 from binwright.controller.decide.drain import forced_plan
-from binwright.controller.decide.events import Action, Disrupted, Log, Publish, Renew
-from binwright.controller.decide.group import Group, Update
+from binwright.controller.decide.events import Action, Disrupted, Log, Publish, Renew, Update
 from binwright.controller.decide.moves import find_readers
-from binwright.controller.decide.plans import Plan, counted
 from binwright.controller.decide.states import Manage, State, Step
+from binwright.group.budgets import moves_left
+from binwright.group.group import Group
+from binwright.group.plans import Plan, counted
 from binwright.protocol.model import Assignment, Slot
 
 Replacements = Mapping[Slot, Slot]

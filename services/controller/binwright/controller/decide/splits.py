@@ -11,9 +11,9 @@ from math import ceil
 
 from immutables import Map
 
-from binwright.controller.decide.events import Action, Log, Reconcile, Send
-from binwright.controller.decide.group import Group, SplitCommand, Update
-from binwright.controller.decide.ownership import Owned, Starting
+from binwright.controller.decide.events import Action, Log, Reconcile, Send, Update
+from binwright.group.group import Group, SplitCommand
+from binwright.group.ownership import Owned, Starting
 from binwright.packing.inputs import slot_capacities
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.splits import SplitReading

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from binwright.controller.decide.approval import RestoredState
 from binwright.controller.decide.events import Action
-from binwright.controller.decide.group import Group
 from binwright.controller.decide.moves import Goal
+from binwright.group.group import Group
 from binwright.protocol.messages import Report
 from binwright.protocol.model import Slot, TopicPartition
 

@@ -14,10 +14,12 @@ from binwright.controller.decide.events import (
     RecordRead,
     StepDown,
     Tick,
+    Update,
 )
-from binwright.controller.decide.group import Group, Update
 from binwright.controller.decide.moves import stop_unexpected
-from binwright.controller.decide.ownership import (
+from binwright.controller.decide.states import Sentinel, Step, SteppedDown, Synchronize
+from binwright.group.group import Group
+from binwright.group.ownership import (
     K,
     Owned,
     Ownership,
@@ -25,7 +27,6 @@ from binwright.controller.decide.ownership import (
     Released,
     State,
 )
-from binwright.controller.decide.states import Sentinel, Step, SteppedDown, Synchronize
 from binwright.protocol.messages import Claim, Report, StateQuery, StateRecord
 from binwright.protocol.model import Slot, TopicPartition
 

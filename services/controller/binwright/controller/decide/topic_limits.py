@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from binwright.controller.decide.group import Group
+from binwright.group.group import Group
 from binwright.protocol.measurements import Measurement
 
 

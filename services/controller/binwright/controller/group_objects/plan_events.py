@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from binwright.controller.decide.events import Action, Log, Publish
-from binwright.controller.decide.group import Proposal
 from binwright.controller.decide.states import State
+from binwright.group.group import Proposal
 from binwright.kubernetes.events import EventRecorder
 from binwright.kubernetes.objects import Obj, Owner, now
 from binwright.kubernetes.status import APPROVE_ANNOTATION, Approvals

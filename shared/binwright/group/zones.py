@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from binwright.controller.decide.group import Group
+from binwright.group.group import Group
 from binwright.packing.zones import NO_ZONES, Zones
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.model import Slot, TopicPartition

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from tests.builders import NOW, S0, S1, S2, C, P, Q, owned, released, starting, stopping
 
-from binwright.controller.decide.ownership import (
+from binwright.group.ownership import (
     Ownership,
     PartitionOwnership,
     Released,

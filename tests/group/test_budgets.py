@@ -6,15 +6,15 @@ from typing import Any
 
 from tests.builders import CONFIG, alive, group, owned, released, stopping
 
-from binwright.controller.decide.budgets import (
+from binwright.group.budgets import (
     affordable,
     count_moves,
     movable_now,
     moves_left,
     uncount_moves,
 )
-from binwright.controller.decide.controls import Controls
-from binwright.controller.decide.group import ControllerConfig, Group
+from binwright.group.controls import Controls
+from binwright.group.group import ControllerConfig, Group
 from binwright.packing.rules import Rules
 from binwright.protocol.model import Slot, TopicPartition
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from binwright.controller.decide.controls import NO_CONTROLS, Controls, controls, with_adopted
+from binwright.group.controls import NO_CONTROLS, Controls, controls, with_adopted
 from binwright.packing.rules import Rules
 from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.group_orders import (

@@ -8,11 +8,11 @@ import pytest
 from tests.builders import C, alive, group, measurement, owned
 from tests.controller.decide.driver import CONFIG, A, P, Q, assigned
 
-from binwright.controller.decide.catch_up import PROVEN, SLACK_S, with_backlogs
-from binwright.controller.decide.events import Measured, Pack
-from binwright.controller.decide.group import Group
-from binwright.controller.decide.ownership import Released, State
-from binwright.controller.decide.plans import packing_request, triggers
+from binwright.controller.decide.events import Measured
+from binwright.group.catch_up import PROVEN, SLACK_S, with_backlogs
+from binwright.group.group import Group
+from binwright.group.ownership import Released, State
+from binwright.group.plans import Pack, packing_request, triggers
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.messages import TableReport
 from binwright.protocol.model import BytesPerSecond, TopicPartition

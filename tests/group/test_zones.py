@@ -8,10 +8,10 @@ from tests.builders import CONFIG, alive, dead, group, measurement, owned
 from tests.controller.decide.driver import A, ControllerDriver
 from tests.packing.packings import owners_of, p, rates_of
 
-from binwright.controller.decide.budgets import affordable
-from binwright.controller.decide.group import Group
-from binwright.controller.decide.plans import Plan, Rejected, evaluate, packing_request, plan
-from binwright.controller.decide.zones import near_moves, with_zones, zones
+from binwright.group.budgets import affordable
+from binwright.group.group import Group
+from binwright.group.plans import Plan, Rejected, evaluate, packing_request, plan
+from binwright.group.zones import near_moves, with_zones, zones
 from binwright.packing.catalogue import algorithm
 from binwright.packing.zones import NO_ZONES
 from binwright.protocol.measurements import Measurement, PartitionRate

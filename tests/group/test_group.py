@@ -19,14 +19,8 @@ from tests.builders import (
     stopping,
 )
 
-from binwright.controller.decide.group import (
-    REVISIONS_PER_TERM,
-    Group,
-    Member,
-    add_partitions,
-    forget_gone,
-)
-from binwright.controller.decide.ownership import State
+from binwright.group.group import REVISIONS_PER_TERM, Group, Member, add_partitions, forget_gone
+from binwright.group.ownership import State
 from binwright.protocol.model import TopicPartition
 
 # --- members -----------------------------------------------------------------------------------

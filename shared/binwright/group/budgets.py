@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from math import fsum
 
-from binwright.controller.decide.group import Group, Proposal
-from binwright.controller.decide.zones import near_moves, zones
+from binwright.group.group import Group, Proposal
+from binwright.group.zones import near_moves, zones
 from binwright.protocol.model import Assignment, Slot, TopicPartition
 
 MINUTE_MS, HOUR_MIN = 60_000, 60

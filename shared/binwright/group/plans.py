@@ -3,19 +3,31 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from binwright.controller.decide.budgets import affordable, count_moves, moves_left
-from binwright.controller.decide.events import Pack
-from binwright.controller.decide.group import Group
-from binwright.controller.decide.zones import near_moves, zones
+from binwright.group.budgets import affordable, count_moves, moves_left
+from binwright.group.group import Group
+from binwright.group.zones import near_moves, zones
 from binwright.packing.adjust import ensure_min_slots, limit_slots, worth_moving
-from binwright.packing.inputs import slot_capacities
+from binwright.packing.inputs import Capacity, slot_capacities
 from binwright.packing.placement import is_overfull, most_consumers, open_inputs, place
 from binwright.packing.score import moved_partitions, rscore
+from binwright.packing.zones import NO_ZONES, Zones
 from binwright.protocol.messages import Planned, Proposed
 from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
 
 MIN_SAVING = 0.5
 """Share of consumers that a plan must save per share of bytes that it moves, unless triggered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """What a packing is asked; rates and capacity in bytes/s."""
+
+    rates: Rates
+    capacity: Capacity
+    current: Assignment
+    rate_variance: float | None = None  # mean squared change, (bytes/s)^2; None: not observed
+    zones: Zones = NO_ZONES
+    packing: str | None = None  # its name, as an order has it; None: the settings' own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

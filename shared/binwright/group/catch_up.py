@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from immutables import Map
 
-from binwright.controller.decide.group import Group
+from binwright.group.group import Group
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 

@@ -1,4 +1,4 @@
-"""What a controller knows of its group: its slots, and the owners of partitions and tables.
+"""What is known of a group: its slots, and the owners of partitions and tables.
 
 Controllers rebuild it from metadata partition 0, the orders topic and measurements, so all know the
 same. What is about to end processes, the fleet reports.
@@ -11,10 +11,9 @@ from typing import Literal
 
 from immutables import Map
 
-from binwright.controller.decide.controls import NO_CONTROLS, Controls
-from binwright.controller.decide.events import Action
-from binwright.controller.decide.ownership import Ownership, PartitionOwnership, Released
-from binwright.controller.decide.rates import MeasuredRates, RateVolatility
+from binwright.group.controls import NO_CONTROLS, Controls
+from binwright.group.ownership import Ownership, PartitionOwnership, Released
+from binwright.group.rates import MeasuredRates, RateVolatility
 from binwright.packing.inputs import Capacity, SlotCapacities, slot_capacities
 from binwright.packing.placement import room
 from binwright.protocol.daily_windows import DailyWindow
@@ -310,10 +309,6 @@ class Group:
             raise ValueError("a controller without a term sends no command")
         number = self.revisions + 1
         return replace(self, revisions=number), self.term * REVISIONS_PER_TERM + number
-
-
-Update = tuple[Group, tuple[Action, ...]]
-"""A changed group, and what the shell must do, in order."""
 
 
 def add_partitions(group: Group, partitions: Iterable[TopicPartition]) -> Group:

@@ -3,7 +3,7 @@
 import pytest
 from tests.builders import C, P, Q, topics
 
-from binwright.controller.decide.rates import PERIOD_S, WEIGHT, MeasuredRates, RateVolatility
+from binwright.group.rates import PERIOD_S, WEIGHT, MeasuredRates, RateVolatility
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 
 
