@@ -20,9 +20,9 @@ from bench import figures
 from binwright.cli.console import to_stderr
 from binwright.packing.catalogue import Packing, algorithm
 from binwright.packing.exact import Exact, objective
-from binwright.packing.inputs import SlotCapacities
+from binwright.packing.inputs import Load
 from binwright.packing.sticky.policy import Sticky
-from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
+from binwright.protocol.model import BytesPerSecond, Rates, Slot, TopicPartition
 from binwright.runtime.serve import COLLECT_EVERY
 
 CAPACITY = BytesPerSecond(100.0)
@@ -41,11 +41,9 @@ class Taken(NamedTuple):
     target: dict[TopicPartition, Slot]
 
 
-def timed(
-    pack: Packing, rates: Rates, current: Assignment, rate_variance: float | None = None
-) -> Taken:
+def timed(pack: Packing, load: Load) -> Taken:
     began, spent = time.perf_counter(), time.process_time()
-    target = pack(rates, CAPACITY, current, rate_variance=rate_variance)
+    target = pack(load)
     return Taken(1e3 * (time.perf_counter() - began), 1e3 * (time.process_time() - spent), target)
 
 
@@ -66,7 +64,7 @@ def decisions(name: str, partitions: int, rows: int) -> dict[str, float]:
     """Return medians over all decisions but the first, which places all partitions."""
     pack, current, taken = algorithm(name), dict[TopicPartition, Slot](), list[Taken]()
     for rates in walk(partitions, 1 + rows, WALK):
-        taken.append(timed(pack, rates, current, WALK**2 / 3))
+        taken.append(timed(pack, Load(rates, CAPACITY, current, WALK**2 / 3)))
         current = taken[-1].target
     return {
         "p50_ms": round(statistics.median(one.wall_ms for one in taken[1:]), 3),
@@ -93,8 +91,8 @@ def scans() -> dict[str, dict[str, object]]:
     found: dict[str, dict[str, object]] = {}
     for size in SCANNED:
         before, rates = walk(size, 2, WALK)
-        current = algorithm("mwf")(before, CAPACITY, {})
-        sticky = timed(algorithm("mwf"), rates, current)
+        current = algorithm("mwf")(Load(before, CAPACITY, {}))
+        sticky = timed(algorithm("mwf"), Load(rates, CAPACITY, current))
         began = time.process_time()
         naive = by_scanning("mwf", rates, CAPACITY, current)
         found[str(size)] = {
@@ -110,12 +108,11 @@ def gaps(price: float, delta: int, rows: int) -> dict[str, float]:
     near, best = Sticky(price), Exact(price, limit_s=20.0)
     current, found = dict[TopicPartition, Slot](), list[float]()
     for rates in walk(32, 1 + rows, delta, seed=delta):
-        rate_variance = delta**2 / 3
-        sticky = near(rates, CAPACITY, current, rate_variance=rate_variance)
+        load = Load(rates, CAPACITY, current, delta**2 / 3)
+        sticky = near(load)
         if current:
-            costs = near.costs(rates, SlotCapacities(CAPACITY), rate_variance)
-            least = best(rates, CAPACITY, current, rate_variance=rate_variance)
-            both = [objective(rates, CAPACITY, current, one, costs) for one in (sticky, least)]
+            costs = near.costs(load)
+            both = [objective(load, one, costs) for one in (sticky, best(load))]
             found.append(both[0] / both[1] - 1)
         current = sticky
     return {

@@ -7,13 +7,13 @@ stream, each time from its decision before. Prints JSON.
 import argparse
 import statistics
 from collections.abc import Iterable, Mapping
-from functools import partial
 from pathlib import Path
 
 from bench import figures
 from bench.packing import CAPACITY, WALK, timed, walk
 from binwright.cli.console import to_stderr
 from binwright.group.rates import PERIOD_S, RateVolatility
+from binwright.packing.inputs import Load
 from binwright.packing.score import moved_partitions
 from binwright.packing.sticky.policy import Sticky
 from binwright.packing.zones import Zones, total
@@ -45,11 +45,11 @@ def decisions(stream: Iterable[Rates], replicas: int, price: float) -> dict[str,
     for number, rates in enumerate(stream):
         volatility = volatility.observe(rates, number * PERIOD_S)
         zones = zones_of(rates, replicas, price)
-        taken = timed(partial(Sticky(), zones=zones), rates, current, volatility.mean_square)
-        load = sum(rates.values())
+        load = Load(rates, CAPACITY, current, volatility.mean_square, zones)
+        taken, bytes_s = timed(Sticky(), load), sum(rates.values())
         consumers.append(len(set(taken.target.values())))
-        crossing.append(zones.crossing(rates, taken.target) / load)
-        moved.append(total(rates, moved_partitions(current, taken.target)) / load)
+        crossing.append(zones.crossing(rates, taken.target) / bytes_s)
+        moved.append(total(rates, moved_partitions(current, taken.target)) / bytes_s)
         cpu_ms.append(taken.cpu_ms)
         current = taken.target
     return {

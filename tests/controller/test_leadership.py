@@ -17,15 +17,12 @@ from binwright.kafka.control_records import LANDING_PARTITIONS, METADATA_CONFIG
 from binwright.kafka.metrics_topic import Measurements
 from binwright.kafka.publishing import publish_message
 from binwright.packing.catalogue import Packing, algorithm
-from binwright.packing.inputs import Capacity
-from binwright.packing.zones import NO_ZONES, Zones
+from binwright.packing.inputs import Load
 from binwright.protocol.errors import UserError
 from binwright.protocol.messages import Planned
 from binwright.protocol.model import (
-    Assignment,
     BytesPerSecond,
     PerSlot,
-    Rates,
     Slot,
     TopicPartition,
 )
@@ -188,18 +185,9 @@ class HangingPacking:
     def __init__(self) -> None:
         self.may_return = threading.Event()
 
-    def __call__(
-        self,
-        rates: Rates,
-        capacity: Capacity,
-        current: Assignment,
-        *,
-        rate_variance: float | None = None,
-        zones: Zones = NO_ZONES,
-    ) -> dict[TopicPartition, Slot]:
-        del rates, capacity, rate_variance, zones
+    def __call__(self, load: Load) -> dict[TopicPartition, Slot]:
         self.may_return.wait(timeout=30)
-        return dict(current)
+        return dict(load.current)
 
 
 @pytest.mark.looptime(False)  # noqa: FBT003 - it is in a thread
@@ -207,9 +195,8 @@ async def test_a_packing_that_hangs_fails_the_liveness_probe(kafka: FakeControlT
     packing, health = HangingPacking(), Health(patience_s=0.05)
     leader = leadership(kafka, health, packing)
     rates = {TopicPartition("orders", n): BytesPerSecond(1.0) for n in range(2_001)}
-    limit = BytesPerSecond(10.0)
-    request = Pack(rates=rates, capacity=limit, current={})
-    hanging = asyncio.create_task(leader._pack(request))
+    load = Load(rates, BytesPerSecond(10.0), {})
+    hanging = asyncio.create_task(leader._pack(Pack(load)))
     async with asyncio.timeout(10):
         while not health.stuck().startswith("packing of g: "):  # noqa: ASYNC110 - time passes
             await asyncio.sleep(0.01)

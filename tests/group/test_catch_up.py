@@ -74,7 +74,7 @@ def need(found: Group, partition: TopicPartition = P) -> float:
 def test_a_backlog_adds_what_reads_it_in_time() -> None:
     found = with_backlogs(reading({P: 0}), measured({P: SLACK + 500}), 0.0)
     assert need(found) == RATE + 500 * RECORD / 100
-    assert packing_request(found).rates == {P: 70.0}
+    assert packing_request(found).load.rates == {P: 70.0}
 
 
 @pytest.mark.parametrize("end", [0, 1, SLACK])
@@ -204,4 +204,4 @@ def test_consumers_come_for_a_backlog() -> None:
     assert not [a for a in driver.tick(3) if isinstance(a, Pack)]
     driver.feed(Measured(driver.now, measured({P: SLACK + 9_000, Q: SLACK + 9_000})))
     (request,) = [a for a in driver.tick() if isinstance(a, Pack)]
-    assert request.rates == {P: 100.0, Q: 100.0}
+    assert request.load.rates == {P: 100.0, Q: 100.0}

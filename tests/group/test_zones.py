@@ -88,9 +88,9 @@ def test_a_consumer_reports_its_zone_and_the_packing_gets_it() -> None:
 
     found = in_zones((10, 10), (0, 0), "ab", "ab")
     request = packing_request(found)
-    assert request.zones.of_partition == {p(0): frozenset("a"), p(1): frozenset("b")}
-    assert request.zones.of_slot == {0: "a", 1: "b"}
-    assert packing_request(group({})).zones is NO_ZONES
+    assert request.load.zones.of_partition == {p(0): frozenset("a"), p(1): frozenset("b")}
+    assert request.load.zones.of_slot == {0: "a", 1: "b"}
+    assert packing_request(group({})).load.zones is NO_ZONES
 
 
 def test_moves_that_bring_a_partition_near_are_known() -> None:
@@ -149,18 +149,14 @@ def test_a_plan_that_saves_a_consumer_may_move_more_for_zones() -> None:
 def test_what_a_packing_gains_by_zones_is_carried_out_and_then_it_rests() -> None:
     found = in_zones((60, 30, 50, 25), (0, 0, 1, 1), "abba", "ab")
     request = packing_request(found)
-    target = algorithm("sticky")(
-        request.rates, request.capacity, request.current, zones=request.zones
-    )
+    target = algorithm("sticky")(request.load)
     accepted = plan(found, target, ())
     assert isinstance(accepted, Plan)
     assert accepted.target == owners_of(0, 1, 1, 0)
 
     after = in_zones((60, 30, 50, 25), (0, 1, 1, 0), "abba", "ab")
     request = packing_request(after)
-    again = algorithm("sticky")(
-        request.rates, request.capacity, request.current, zones=request.zones
-    )
+    again = algorithm("sticky")(request.load)
     assert plan(after, again, ()) == Rejected("nothing would change")
 
 

@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from binwright.packing.catalogue import PAPER, algorithm
+from binwright.packing.inputs import Load
 from binwright.packing.score import moved_partitions
 from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
 from binwright.recordings.generated import Walk, generate
@@ -36,7 +37,7 @@ def rates_of(stream: str) -> list[dict[TopicPartition, BytesPerSecond]]:
 
 
 def packed_by(name: str) -> Decide:
-    return lambda number, rates, current: algorithm(name, number)(rates, CAPACITY, current)
+    return lambda number, rates, current: algorithm(name, number)(Load(rates, CAPACITY, current))
 
 
 def decisions(decide: Decide, stream: str) -> Iterator[tuple[Rates, Assignment, Assignment]]:

@@ -13,7 +13,7 @@ from tests.packing.packings import loads, owners_of, p, rates_of
 from tests.scans import by_scanning
 
 from binwright.packing.catalogue import PAPER, algorithm
-from binwright.packing.inputs import SlotCapacities
+from binwright.packing.inputs import Load, SlotCapacities
 from binwright.packing.score import rscore
 from binwright.packing.sticky.policy import Sticky
 from binwright.protocol.errors import PackingError
@@ -37,7 +37,7 @@ ANY_FITS = st.sampled_from(ANY_FIT)
 def test_each_algorithm_decides_as_the_papers_scans_do(
     name: str, rates: Rates, current: Assignment, seed: int
 ) -> None:
-    ours = algorithm(name, seed)(rates, CAPACITY, current)
+    ours = algorithm(name, seed)(Load(rates, CAPACITY, current))
 
     assert ours == by_scanning(name, rates, CAPACITY, current, seed)
 
@@ -47,7 +47,7 @@ def test_each_algorithm_decides_as_the_papers_scans_do(
 
 @given(NAMES, RATES, OWNERS)
 def test_every_partition_gets_one_owner(name: str, rates: Rates, current: Assignment) -> None:
-    target = algorithm(name)(rates, CAPACITY, current)
+    target = algorithm(name)(Load(rates, CAPACITY, current))
 
     assert list(target) == sorted(rates)
     assert all(slot >= 0 for slot in target.values())
@@ -57,7 +57,7 @@ def test_every_partition_gets_one_owner(name: str, rates: Rates, current: Assign
 def test_only_a_single_partition_may_exceed_the_capacity(
     name: str, rates: Rates, current: Assignment
 ) -> None:
-    target = algorithm(name)(rates, CAPACITY, current)
+    target = algorithm(name)(Load(rates, CAPACITY, current))
 
     for slot, load in loads(rates, target).items():
         assert load <= CAPACITY or list(target.values()).count(slot) == 1
@@ -65,7 +65,7 @@ def test_only_a_single_partition_may_exceed_the_capacity(
 
 @given(ANY_FITS, RATES)
 def test_without_current_owners_no_two_consumers_could_be_merged(name: str, rates: Rates) -> None:
-    target = algorithm(name)(rates, CAPACITY, {})
+    target = algorithm(name)(Load(rates, CAPACITY, {}))
 
     assert sum(load <= CAPACITY / 2 for load in loads(rates, target).values()) <= 1
 
@@ -78,8 +78,8 @@ def test_the_order_of_the_input_does_not_matter(
     random.shuffle(shuffled)
     random.shuffle(owners)
 
-    one = algorithm(name)(rates, CAPACITY, current)
-    other = algorithm(name)(dict(shuffled), CAPACITY, dict(owners))
+    one = algorithm(name)(Load(rates, CAPACITY, current))
+    other = algorithm(name)(Load(dict(shuffled), CAPACITY, dict(owners)))
 
     assert list(one.items()) == list(other.items())
 
@@ -96,7 +96,7 @@ def test_the_heaviest_consumer_keeps_everything_if_it_fits(
     if before[heaviest] > CAPACITY:
         return
 
-    target = algorithm(name)(rates, CAPACITY, current)
+    target = algorithm(name)(Load(rates, CAPACITY, current))
 
     assert all(target[q] == heaviest for q in now if now[q] == heaviest)
 
@@ -108,7 +108,7 @@ def test_partitions_without_a_rate_are_ignored(
     known = {q: slot for q, slot in current.items() if q in rates}
 
     pack = algorithm(name)
-    assert pack(rates, CAPACITY, current) == pack(rates, CAPACITY, known)
+    assert pack(Load(rates, CAPACITY, current)) == pack(Load(rates, CAPACITY, known))
 
 
 # --- single rules ------------------------------------------------------------------------------
@@ -117,56 +117,56 @@ def test_partitions_without_a_rate_are_ignored(
 def test_a_new_partition_goes_to_the_consumer_with_the_most_or_least_room() -> None:
     rates, current = rates_of(60, 80, 10), owners_of(0, 1)
 
-    assert algorithm("mwf")(rates, CAPACITY, current)[p(2)] == 0
-    assert algorithm("mbf")(rates, CAPACITY, current)[p(2)] == 1
+    assert algorithm("mwf")(Load(rates, CAPACITY, current))[p(2)] == 0
+    assert algorithm("mbf")(Load(rates, CAPACITY, current))[p(2)] == 1
 
 
 @pytest.mark.parametrize("name", MODIFIED)
 def test_a_tie_between_consumers_goes_to_the_lowest(name: str) -> None:
-    assert algorithm(name)(rates_of(70, 70, 20), CAPACITY, owners_of(5, 2))[p(2)] == 2
+    assert algorithm(name)(Load(rates_of(70, 70, 20), CAPACITY, owners_of(5, 2)))[p(2)] == 2
 
 
 @pytest.mark.parametrize("name", MODIFIED)
 def test_a_new_consumer_takes_the_lowest_free_number(name: str) -> None:
-    assert algorithm(name)(rates_of(70, 70, 70), CAPACITY, owners_of(0, 2))[p(2)] == 1
+    assert algorithm(name)(Load(rates_of(70, 70, 70), CAPACITY, owners_of(0, 2)))[p(2)] == 1
 
 
 @pytest.mark.parametrize("name", MODIFIED)
 def test_a_load_of_exactly_the_capacity_fits(name: str) -> None:
-    assert algorithm(name)(rates_of(60, 40), CAPACITY, {}) == owners_of(0, 0)
+    assert algorithm(name)(Load(rates_of(60, 40), CAPACITY, {})) == owners_of(0, 0)
 
 
 def test_consumers_are_ordered_by_their_total_or_their_largest_rate() -> None:
     """The first in the order is opened and keeps its partitions; the later one's move to it."""
     rates, current = rates_of(25, 25, 40), owners_of(0, 0, 1)
 
-    assert set(algorithm("mwf")(rates, CAPACITY, current).values()) == {0}
-    assert set(algorithm("mwfp")(rates, CAPACITY, current).values()) == {1}
+    assert set(algorithm("mwf")(Load(rates, CAPACITY, current)).values()) == {0}
+    assert set(algorithm("mwfp")(Load(rates, CAPACITY, current)).values()) == {1}
 
 
 def test_an_overloaded_consumer_keeps_its_fastest_partitions() -> None:
-    target = algorithm("mwf")(rates_of(70, 20, 30), CAPACITY, owners_of(0, 0, 0))
+    target = algorithm("mwf")(Load(rates_of(70, 20, 30), CAPACITY, owners_of(0, 0, 0)))
 
     assert target == owners_of(0, 1, 0)
 
 
 def test_a_consumer_keeps_partitions_up_to_the_first_that_does_not_fit() -> None:
     """40 does not fit with 70, so 20 is not tried at its old consumer, and is placed last."""
-    target = algorithm("mwf")(rates_of(70, 40, 20), CAPACITY, owners_of(3, 3, 3))
+    target = algorithm("mwf")(Load(rates_of(70, 40, 20), CAPACITY, owners_of(3, 3, 3)))
 
     assert target == owners_of(3, 0, 0)
 
 
 @pytest.mark.parametrize("name", MODIFIED)
 def test_a_partition_above_capacity_is_alone(name: str) -> None:
-    target = algorithm(name)(rates_of(150, 0, 10), CAPACITY, owners_of(0, 0, 0))
+    target = algorithm(name)(Load(rates_of(150, 0, 10), CAPACITY, owners_of(0, 0, 0)))
 
     assert target == owners_of(0, 1, 1)
 
 
 @pytest.mark.parametrize("name", MODIFIED)
 def test_no_partitions_need_no_consumers(name: str) -> None:
-    assert algorithm(name)({}, CAPACITY, owners_of(0, 1)) == {}
+    assert algorithm(name)(Load({}, CAPACITY, owners_of(0, 1))) == {}
 
 
 # --- invalid inputs ----------------------------------------------------------------------------
@@ -175,13 +175,13 @@ def test_no_partitions_need_no_consumers(name: str) -> None:
 @pytest.mark.parametrize("capacity", [0, -1, inf, nan])
 def test_an_invalid_capacity_is_rejected(capacity: float) -> None:
     with pytest.raises(PackingError, match="capacity must be finite"):
-        algorithm("mwf")({}, BytesPerSecond(capacity), {})
+        algorithm("mwf")(Load({}, BytesPerSecond(capacity), {}))
 
 
 @pytest.mark.parametrize("rate", [-1, inf, nan])
 def test_invalid_rates_are_named(rate: float) -> None:
     with pytest.raises(PackingError, match=rf"got orders-1: {rate}, orders-2: {rate}"):
-        algorithm("mbf")(rates_of(1, rate, rate), CAPACITY, {})
+        algorithm("mbf")(Load(rates_of(1, rate, rate), CAPACITY, {}))
 
 
 def test_an_unknown_name_is_rejected_with_the_known_ones() -> None:
@@ -194,7 +194,7 @@ def test_no_consumer_exceeds_its_own_capacity(
     name: str, rates: Rates, current: Assignment, named: Mapping[Slot, BytesPerSecond]
 ) -> None:
     capacities = SlotCapacities(CAPACITY, named)
-    target = algorithm(name)(rates, capacities, current)
+    target = algorithm(name)(Load(rates, capacities, current))
 
     for slot, load in loads(rates, target).items():
         assert load <= capacities.for_slot(slot) or list(target.values()).count(slot) == 1
@@ -209,7 +209,7 @@ def test_the_largest_capacity_may_be_of_a_named_slot_or_the_default() -> None:
 def test_invalid_capacities_are_named() -> None:
     wrong = SlotCapacities(CAPACITY, {Slot(3): BytesPerSecond(0), Slot(1): BytesPerSecond(5)})
     with pytest.raises(PackingError, match="got slot 3: 0"):
-        algorithm("bfd")({}, wrong, {})
+        algorithm("bfd")(Load({}, wrong, {}))
 
 
 # --- the online algorithms, next fit, and round robin ------------------------------------------
@@ -218,23 +218,25 @@ def test_invalid_capacities_are_named() -> None:
 @pytest.mark.parametrize("name", ["nf", "ff", "wf", "bf"])
 def test_a_seed_draws_the_order_of_the_input(name: str) -> None:
     rates = rates_of(*range(5, 95, 3))
-    targets = [tuple(algorithm(name, seed)(rates, CAPACITY, {}).values()) for seed in range(5)]
+    targets = [
+        tuple(algorithm(name, seed)(Load(rates, CAPACITY, {})).values()) for seed in range(5)
+    ]
 
     assert len(set(targets)) == 5
-    assert tuple(algorithm(name, 3)(rates, CAPACITY, {}).values()) == targets[3]
+    assert tuple(algorithm(name, 3)(Load(rates, CAPACITY, {})).values()) == targets[3]
 
 
 def test_next_fit_begins_with_slot_0_whatever_the_current_owner() -> None:
     rates, current = rates_of(60, 50), owners_of(7, 7)
 
-    assert algorithm("nfd")(rates, CAPACITY, current) == owners_of(0, 7)
-    assert algorithm("bfd")(rates, CAPACITY, current) == owners_of(7, 0)
+    assert algorithm("nfd")(Load(rates, CAPACITY, current)) == owners_of(0, 7)
+    assert algorithm("bfd")(Load(rates, CAPACITY, current)) == owners_of(7, 0)
 
 
 def test_first_fit_prefers_the_lowest_slot_however_late_it_was_opened() -> None:
     rates, current = rates_of(60, 59, 40), owners_of(9, 2, 9)
 
-    assert algorithm("ffd")(rates, CAPACITY, current) == owners_of(9, 2, 2)
+    assert algorithm("ffd")(Load(rates, CAPACITY, current)) == owners_of(9, 2, 2)
 
 
 def test_the_name_of_sticky_may_have_a_price() -> None:
@@ -246,8 +248,8 @@ def test_the_name_of_sticky_may_have_a_price() -> None:
 
 def test_kd_n_assigns_new_partitions_only() -> None:
     rates = rates_of(90, 90, 90, 90, 90)
-    assert algorithm("kd_2")(rates, CAPACITY, {}) == owners_of(0, 1, 0, 1, 0)
-    assert algorithm("kd_3")(rates, CAPACITY, owners_of(5, 5)) == owners_of(5, 5, 2, 0, 1)
+    assert algorithm("kd_2")(Load(rates, CAPACITY, {})) == owners_of(0, 1, 0, 1, 0)
+    assert algorithm("kd_3")(Load(rates, CAPACITY, owners_of(5, 5))) == owners_of(5, 5, 2, 0, 1)
 
 
 @pytest.mark.parametrize("name", ["kd_0", "kd_", "kd_x", "kd_100000"])
@@ -279,7 +281,7 @@ def replay(
 ) -> tuple[list[int], list[float]]:
     consumers, scores, current = [], [], dict[TopicPartition, Slot]()
     for seed, rates in enumerate(rows):
-        target = algorithm(name, seed)(rates, CAPACITY, current)
+        target = algorithm(name, seed)(Load(rates, CAPACITY, current))
         consumers.append(len(set(target.values())))
         scores.append(rscore(rates, CAPACITY, current, target))
         current = target
@@ -330,4 +332,4 @@ def test_without_current_owners_the_modified_algorithms_are_the_classical_ones(
     """An empty group makes MWF WFD and MBF BFD, whose sums no tie order can change."""
     pack: Callable[..., Mapping[TopicPartition, Slot]] = algorithm(name)
 
-    assert sum(len(set(pack(rates, CAPACITY, {}).values())) for rates in recorded) == golden
+    assert sum(len(set(pack(Load(rates, CAPACITY, {})).values())) for rates in recorded) == golden

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from binwright.packing.adjust import ensure_min_slots
-from binwright.packing.inputs import SlotCapacities
-from binwright.packing.placement import is_overfull, most_consumers, open_inputs, place
+from binwright.packing.inputs import Load, SlotCapacities
+from binwright.packing.placement import is_overfull, most_consumers, open_load, place
 from binwright.packing.rules import NO_RULES, Rules
 from binwright.packing.sticky.policy import Sticky
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
@@ -56,11 +56,13 @@ def test_a_freeze_comes_before_a_pin_and_what_has_no_reader_is_free() -> None:
 def test_the_packing_gets_what_no_rule_places_and_the_room_that_is_left() -> None:
     rules = Rules(pins=pinned(0, 2), drained=frozenset({B}))
     load = rates(70, 120, 40, 20, 20)
-    free, room, owners = open_inputs(load, CAPACITIES, at(0, 1, 0, 1, 0), rules)
-    assert dict(free) == {P[2]: 40.0, P[3]: 20.0, P[4]: 20.0}
+    opened = open_load(Load(load, CAPACITIES, at(0, 1, 0, 1, 0), 4.0), rules)
+    room = opened.capacities
+    assert dict(opened.rates) == {P[2]: 40.0, P[3]: 20.0, P[4]: 20.0}
     assert [room.for_slot(A), room.for_slot(D)] == [30.0, 100.0]
     assert 0 < room.for_slot(C) < 1
-    assert owners == {P[4]: A}, "one has no room at home, and one a home that is drained"
+    assert opened.current == {P[4]: A}, "one has no room at home, and one's home is drained"
+    assert opened.variance == 4.0
 
 
 def placed(
@@ -70,7 +72,7 @@ def placed(
     rules: Rules,
     most: int = 4,
 ) -> dict[TopicPartition, Slot]:
-    return place(packed, load, CAPACITIES, current, rules, most)
+    return place(packed, Load(load, CAPACITIES, current), rules, most)
 
 
 def test_without_a_reason_to_differ_the_packing_holds() -> None:
@@ -167,9 +169,9 @@ def test_any_placement_keeps_to_the_rules_and_leaves_nothing_out(
     load = rates(*values)
     owners = {p: slot for p, slot in at(*current).items() if p in load}
     rules = Rules(pinned(*pins), frozenset({A}), frozenset({B}), consumers, frozen)
-    free, room, homes = open_inputs(load, CAPACITIES, owners, rules)
-    found = placed(Sticky()(free, room, homes), load, owners, rules, most=5)
+    opened = open_load(Load(load, CAPACITIES, owners), rules)
+    found = placed(Sticky()(opened), load, owners, rules, most=5)
     assert found.keys() == load.keys()
     for partition, slot in found.items():
         assert rules.allow(partition, slot, owners.get(partition))
-    assert found == placed(Sticky()(free, room, homes), load, owners, rules, most=5)
+    assert found == placed(Sticky()(opened), load, owners, rules, most=5)

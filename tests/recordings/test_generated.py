@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from binwright.packing.catalogue import algorithm
+from binwright.packing.inputs import Load
 from binwright.protocol.errors import StreamError
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.recordings import streams as generated
@@ -70,7 +71,9 @@ def test_the_demos_stream_scales_early() -> None:
     """Consumers are added and removed within fifteen rows."""
     used, current = [], dict[TopicPartition, Slot]()
     for row in demo_stream():
-        current = algorithm("mwf")(as_rates(row, BytesPerSecond(100)), BytesPerSecond(100), current)
+        current = algorithm("mwf")(
+            Load(as_rates(row, BytesPerSecond(100)), BytesPerSecond(100), current)
+        )
         used.append(len(set(current.values())))
     steps = [b - a for a, b in pairwise(used[:15])]
 

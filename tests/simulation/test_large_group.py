@@ -2,6 +2,7 @@
 
 from random import Random
 
+from binwright.packing.inputs import Load
 from binwright.packing.score import rscore
 from binwright.packing.sticky.policy import Sticky
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
@@ -18,7 +19,7 @@ def test_a_hundred_thousand_partitions_are_packed_and_few_of_them_move() -> None
     current = {q: Slot(number // 2) for number, q in enumerate(names)}
     new = {q: BytesPerSecond(max(0.0, r + random.uniform(-5, 5))) for q, r in rates.items()}
 
-    target = Sticky()(new, CAPACITY, current, rate_variance=8.0)
+    target = Sticky()(Load(new, CAPACITY, current, variance=8.0))
 
     loads = dict.fromkeys(target.values(), 0.0)
     for q, slot in target.items():

@@ -7,10 +7,9 @@ from binwright.group.budgets import affordable, count_moves, moves_left
 from binwright.group.group import Group
 from binwright.group.zones import near_moves, zones
 from binwright.packing.adjust import ensure_min_slots, limit_slots, worth_moving
-from binwright.packing.inputs import Capacity, slot_capacities
-from binwright.packing.placement import is_overfull, most_consumers, open_inputs, place
+from binwright.packing.inputs import Load, slot_capacities
+from binwright.packing.placement import is_overfull, most_consumers, open_load, place
 from binwright.packing.score import moved_partitions, rscore
-from binwright.packing.zones import NO_ZONES, Zones
 from binwright.protocol.messages import Planned, Proposed
 from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
 
@@ -20,13 +19,9 @@ MIN_SAVING = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """What a packing is asked; rates and capacity in bytes/s."""
+    """What a packing is asked."""
 
-    rates: Rates
-    capacity: Capacity
-    current: Assignment
-    rate_variance: float | None = None  # mean squared change, (bytes/s)^2; None: not observed
-    zones: Zones = NO_ZONES
+    load: Load
     packing: str | None = None  # its name, as an order has it; None: the settings' own
 
 
@@ -71,12 +66,10 @@ def packing_request(group: Group) -> Pack:
     rates: Rates = {
         p: BytesPerSecond(min(group.need(p), limit)) for p in group.partitions if not group.gone(p)
     }
-    capacity = group.capacities
-    current: Assignment = group.assignment()
-    if rules := group.controls.rules:
-        rates, capacity, current = open_inputs(rates, slot_capacities(capacity), current, rules)
-    variance, packing = group.volatility.mean_square, group.controls.packing
-    return Pack(rates, capacity, current, variance, zones(group), packing)
+    variance = group.volatility.mean_square
+    load = Load(rates, group.capacities, group.assignment(), variance, zones(group))
+    rules = group.controls.rules
+    return Pack(open_load(load, rules) if rules else load, group.controls.packing)
 
 
 def plan(group: Group, packing: Assignment, triggered_by: tuple[str, ...]) -> Plan | Rejected:
@@ -114,10 +107,11 @@ def _ruled(group: Group, packing: Assignment) -> Assignment | Rejected:
     """Return the packing within people's rules, too."""
     config, rules, current = group.config, group.controls.rules, group.assignment()
     rates = group.needs(p for p in group.partitions if not group.gone(p))
-    capacities = slot_capacities(group.capacities)
     current = {p: slot for p, slot in current.items() if p in rates}
+    load = Load(rates, group.capacities, current)
+    capacities = load.capacities
     packed = {p: slot for p, slot in {**current, **packing}.items() if p in rates}
-    target = place(packed, rates, capacities, current, rules, config.max_slots)
+    target = place(packed, load, rules, config.max_slots)
     full = is_overfull(target, rates, capacities)
     if full and not order_triggers(group) and not worth_moving(rates, capacities, current, target):
         return Rejected("all consumers that people's orders leave are full")

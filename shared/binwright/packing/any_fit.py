@@ -13,8 +13,7 @@ from itertools import accumulate
 from typing import Protocol
 
 from binwright.packing.bins import Bins
-from binwright.packing.inputs import Capacity, SlotCapacities, check_inputs
-from binwright.packing.zones import NO_ZONES, Zones
+from binwright.packing.inputs import Load, SlotCapacities
 from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
 
 
@@ -75,23 +74,14 @@ class AnyFit:
     fit: Callable[[SlotCapacities], Bins]
     order: Order
 
-    def __call__(
-        self,
-        rates: Rates,
-        capacity: Capacity,
-        current: Assignment,
-        *,
-        rate_variance: float | None = None,
-        zones: Zones = NO_ZONES,
-    ) -> dict[TopicPartition, Slot]:
+    def __call__(self, load: Load) -> dict[TopicPartition, Slot]:
         """Place each partition by the rule; its current slot matters only for a new consumer."""
-        del rate_variance, zones
-        bins = self.fit(check_inputs(rates, capacity))
+        bins, rates = self.fit(load.checked()), load.rates
         numbers = OpenSlots()
         placed: dict[TopicPartition, Slot] = {}
         for partition in self.order(rates):
             if (slot := bins.place(rates[partition])) is None:
-                slot = numbers.open(current.get(partition))
+                slot = numbers.open(load.current.get(partition))
                 bins.open(slot, rates[partition])
             placed[partition] = slot
         return dict(sorted(placed.items()))
@@ -107,25 +97,16 @@ class NextFit:
 
     order: Order
 
-    def __call__(
-        self,
-        rates: Rates,
-        capacity: Capacity,
-        current: Assignment,
-        *,
-        rate_variance: float | None = None,
-        zones: Zones = NO_ZONES,
-    ) -> dict[TopicPartition, Slot]:
+    def __call__(self, load: Load) -> dict[TopicPartition, Slot]:
         """Fill one consumer until a partition does not fit, then open the next one."""
-        del rate_variance, zones
-        capacities = check_inputs(rates, capacity)
+        capacities, rates = load.checked(), load.rates
         numbers = OpenSlots()
-        last, load = numbers.open(Slot(0)), 0.0
+        last, used = numbers.open(Slot(0)), 0.0
         placed: dict[TopicPartition, Slot] = {}
         for partition in self.order(rates):
-            if load and load + rates[partition] > capacities.for_slot(last):
-                last, load = numbers.open(current.get(partition)), 0.0
-            load += rates[partition]
+            if used and used + rates[partition] > capacities.for_slot(last):
+                last, used = numbers.open(load.current.get(partition)), 0.0
+            used += rates[partition]
             placed[partition] = last
         return dict(sorted(placed.items()))
 
@@ -136,20 +117,11 @@ class RoundRobin:
 
     consumers: int  # > 0
 
-    def __call__(
-        self,
-        rates: Rates,
-        capacity: Capacity,
-        current: Assignment,
-        *,
-        rate_variance: float | None = None,
-        zones: Zones = NO_ZONES,
-    ) -> dict[TopicPartition, Slot]:
+    def __call__(self, load: Load) -> dict[TopicPartition, Slot]:
         """Assign new partitions round robin, in their order."""
-        del rate_variance, zones
-        check_inputs(rates, capacity)
-        dealt = enumerate(sorted(rates))
-        return {p: current.get(p, Slot(number % self.consumers)) for number, p in dealt}
+        load.checked()
+        dealt = enumerate(sorted(load.rates))
+        return {p: load.current.get(p, Slot(number % self.consumers)) for number, p in dealt}
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,18 +137,9 @@ class Modified:
     fit: Callable[[SlotCapacities], Bins]
     weight_of: Callable[[Iterable[float]], float]
 
-    def __call__(
-        self,
-        rates: Rates,
-        capacity: Capacity,
-        current: Assignment,
-        *,
-        rate_variance: float | None = None,
-        zones: Zones = NO_ZONES,
-    ) -> dict[TopicPartition, Slot]:
+    def __call__(self, load: Load) -> dict[TopicPartition, Slot]:
         """Return the new owner of each of the n partitions. See `catalogue.Packing`; O(n log n)."""
-        del rate_variance, zones
-        capacities = check_inputs(rates, capacity)
+        capacities, rates, current = load.checked(), load.rates, load.current
         bins = self.fit(capacities)
         numbers = OpenSlots()
         placed: dict[TopicPartition, Slot] = {}
@@ -186,8 +149,8 @@ class Modified:
             while kept and (host := bins.place(rates[kept[-1]])) is not None:
                 placed[kept.pop()] = host
             if kept:
-                stay, load = _fill([rates[p] for p in kept], capacities.for_slot(slot))
-                bins.open(numbers.open(slot), load)
+                stay, used = _fill([rates[p] for p in kept], capacities.for_slot(slot))
+                bins.open(numbers.open(slot), used)
                 placed.update(dict.fromkeys(kept[:stay], slot))
                 unassigned += kept[stay:]
 

@@ -8,40 +8,23 @@ from typing import Protocol
 
 from binwright.packing.any_fit import AnyFit, Modified, NextFit, RoundRobin, Shuffled, descending
 from binwright.packing.bins import BestFit, FirstFit, WorstFit
-from binwright.packing.inputs import Capacity
+from binwright.packing.inputs import Load
 from binwright.packing.sticky.policy import PRICE, Sticky
-from binwright.packing.zones import NO_ZONES, Zones
 from binwright.protocol.errors import PackingError
-from binwright.protocol.model import Assignment, Rates, Slot, TopicPartition
+from binwright.protocol.model import Slot, TopicPartition
 
 
 class Packing(Protocol):
     """Assigns partitions to slots; the same input gives the same assignment."""
 
-    def __call__(
-        self,
-        rates: Rates,
-        capacity: Capacity,
-        current: Assignment,
-        *,
-        rate_variance: float | None = None,
-        zones: Zones = NO_ZONES,
-    ) -> dict[TopicPartition, Slot]:
-        """Return the slot of each partition in `rates`, sorted by partition.
+    def __call__(self, load: Load) -> dict[TopicPartition, Slot]:
+        """Return the slot of each partition of the load, sorted by partition.
 
         A partition faster than its consumer's capacity has a consumer of its own. Equal rates are
         taken in the order of partitions.
 
-        Args:
-            rates: Bytes/s, each finite and >= 0.
-            capacity: Of consumers, bytes/s, finite and > 0.
-            current: Who reads each partition now; partitions without a rate are ignored.
-            rate_variance: Mean square of a rate's expected change until the next decision,
-                (bytes/s)^2, >= 0; None: unknown. The paper's algorithms ignore it.
-            zones: Where consumers run, and partitions can be read. `sticky` alone regards it.
-
         Raises:
-            PackingError: A capacity or a rate is out of range.
+            PackingError: A capacity, a rate or the variance is out of range.
         """
 
 

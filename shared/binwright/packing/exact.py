@@ -6,7 +6,7 @@ takes V a little too low.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count, islice
 
 import numpy as np
@@ -14,11 +14,11 @@ import structlog
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
-from binwright.packing.inputs import Capacity, SlotCapacities, check_inputs
+from binwright.packing.inputs import Load
 from binwright.packing.sticky.draft import Costs
 from binwright.packing.sticky.policy import PRICE, Sticky
-from binwright.packing.zones import NO_ZONES, Zones
-from binwright.protocol.model import Assignment, Rates, Slot, TopicPartition
+from binwright.packing.zones import NO_ZONES
+from binwright.protocol.model import Assignment, Slot, TopicPartition
 
 log = structlog.get_logger()
 
@@ -48,22 +48,12 @@ class Exact:
         """Raise `PackingError` for a price that `Sticky` refuses."""
         Sticky(self.price)
 
-    def __call__(
-        self,
-        rates: Rates,
-        capacity: Capacity,
-        current: Assignment,
-        *,
-        rate_variance: float | None = None,
-        zones: Zones = NO_ZONES,
-    ) -> dict[TopicPartition, Slot]:
+    def __call__(self, load: Load) -> dict[TopicPartition, Slot]:
         """Return the new owner of each partition. See `catalogue.Packing`."""
-        del zones
+        load = replace(load, zones=NO_ZONES)
         approximate = Sticky(self.price)
-        capacities = check_inputs(rates, capacity)
-        costs = approximate.costs(rates, capacities, rate_variance)
-        fallback = approximate(rates, capacity, current, rate_variance=rate_variance)
-        program = _Program.of(rates, capacities, current, fallback)
+        fallback, costs = approximate(load), approximate.costs(load)
+        program = _Program.of(load, fallback)
         if len(program.names) > LARGEST:
             log.info("packing.approximated", reason=f"more than {LARGEST} partitions")
             return fallback
@@ -72,35 +62,32 @@ class Exact:
             log.info("packing.approximated", reason=f"no proof within {self.limit_s:g} s")
             return fallback
         better = {**fallback, **optimal}
-        if objective(rates, capacity, current, better, costs) > objective(
-            rates, capacity, current, fallback, costs
-        ):
+        if objective(load, better, costs) > objective(load, fallback, costs):
             return fallback  # the two differ by less than the error of the tangents
-        return _with_idle_partitions(rates, current, better, set(optimal.values()))
+        return _with_idle_partitions(load, better, set(optimal.values()))
 
 
-def objective(
-    rates: Rates, capacity: Capacity, current: Assignment, target: Assignment, costs: Costs
-) -> float:
+def objective(load: Load, target: Assignment, costs: Costs) -> float:
     """Return what a decision costs, bytes/s: price x consumers with a load + V(spare) + moved."""
-    capacities, loads = check_inputs(rates, capacity), dict[Slot, float]()
+    rates, current, capacities = load.rates, load.current, load.checked()
+    loads: dict[Slot, float] = {}
     for p, slot in target.items():
         if rates[p]:
             loads[slot] = loads.get(slot, 0.0) + rates[p]
     moved = sum(rates[p] for p, slot in target.items() if current.get(p, slot) != slot)
     spare = sum(
-        costs.value(max(0.0, capacities.for_slot(slot) - load)) for slot, load in loads.items()
+        costs.value(max(0.0, capacities.for_slot(slot) - used)) for slot, used in loads.items()
     )
     return costs.price * len(loads) + spare + moved
 
 
 def _with_idle_partitions(
-    rates: Rates, current: Assignment, target: dict[TopicPartition, Slot], used: set[Slot]
+    load: Load, target: dict[TopicPartition, Slot], used: set[Slot]
 ) -> dict[TopicPartition, Slot]:
     """Give partitions without a load to consumers that are in use anyway."""
     if not used:
         return target
-    homes = {p: current.get(p, slot) for p, slot in target.items() if not rates[p]}
+    homes = {p: load.current.get(p, slot) for p, slot in target.items() if not load.rates[p]}
     return target | {p: home if home in used else min(used) for p, home in homes.items()}
 
 
@@ -115,10 +102,9 @@ class _Program:
     spares: Sequence[float]  # capacities of `slots`, bytes/s
 
     @classmethod
-    def of(
-        cls, rates: Rates, capacities: SlotCapacities, current: Assignment, fallback: Assignment
-    ) -> "_Program":
+    def of(cls, load: Load, fallback: Assignment) -> "_Program":
         """Leave out partitions without a load, and those alone above their consumer's capacity."""
+        rates, current, capacities = load.rates, load.current, load.capacities
         alone = {fallback[p] for p in fallback if rates[p] > capacities.for_slot(fallback[p])}
         names = [p for p in fallback if rates[p] and fallback[p] not in alone]
         used = {current[p] for p in names if p in current} | {fallback[p] for p in names}

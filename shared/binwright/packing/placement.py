@@ -1,11 +1,11 @@
 """Placement within people's rules, around a packing of what the rules leave open."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heapify, heappush, heapreplace
 from itertools import chain, islice
 
-from binwright.packing.inputs import SlotCapacities
+from binwright.packing.inputs import Load, SlotCapacities
 from binwright.packing.rules import Rules
 from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
 
@@ -13,31 +13,25 @@ LEAST_ROOM = 1e-6
 """Share of its capacity that a consumer keeps for the packing when its pins take all of it."""
 
 
-def open_inputs(
-    rates: Rates, capacities: SlotCapacities, current: Assignment, rules: Rules
-) -> tuple[Rates, SlotCapacities, Assignment]:
+def open_load(load: Load, rules: Rules) -> Load:
     """Return what a packing is to place: partitions that the rules do not, in the room left.
 
     A partition has no owner for the packing where it cannot stay.
-
-    Args:
-        rates: Of all partitions, bytes/s.
-        capacities: Of consumers, bytes/s.
-        current: Who reads each partition now.
-        rules: That hold.
     """
+    rates, capacities, current = load.rates, load.capacities, load.current
     fixed = _fixed(rates, current, rules)
     taken: dict[Slot, float] = {}
     for partition, slot in sorted(fixed.items()):
         taken[slot] = taken.get(slot, 0.0) + rates[partition]
-    left = {slot: room(capacities.for_slot(slot), load) for slot, load in taken.items()}
+    left = {slot: room(capacities.for_slot(slot), used) for slot, used in taken.items()}
     rest = {p: rate for p, rate in rates.items() if p not in fixed}
     owners = {
         p: slot
         for p, slot in current.items()
         if p in rest and slot not in rules.drained and rest[p] <= left.get(slot, rest[p])
     }
-    return rest, SlotCapacities(capacities.default, {**capacities.named, **left}), owners
+    capacity = SlotCapacities(capacities.default, {**capacities.named, **left})
+    return replace(load, rates=rest, capacity=capacity, current=owners)
 
 
 def room(capacity: BytesPerSecond, taken: float) -> BytesPerSecond:
@@ -50,30 +44,24 @@ def _fixed(rates: Rates, current: Assignment, rules: Rules) -> dict[TopicPartiti
     return {p: slot for p, slot in slots if slot is not None}
 
 
-def place(  # noqa: PLR0917 - the arguments of a packing, and the rules
-    packed: Assignment,
-    rates: Rates,
-    capacities: SlotCapacities,
-    current: Assignment,
-    rules: Rules,
-    max_slots: int,
+def place(
+    packed: Assignment, load: Load, rules: Rules, max_slots: int
 ) -> dict[TopicPartition, Slot]:
-    """Return a slot for each of `rates` that the rules allow, as the packing has it if they do.
+    """Return a slot for each partition that the rules allow, as the packing has it if they do.
 
     What the packing puts elsewhere goes to the consumer with the most room, to one more where none
     has room, and to the least loaded when there are no more: it is then above its capacity.
 
     Args:
         packed: By a packing of what the rules leave open; may lack partitions.
-        rates: Of all partitions, bytes/s.
-        capacities: Of consumers, bytes/s.
-        current: Who reads each partition now.
+        load: Of all partitions.
         rules: That hold; they leave a slot below `max_slots` open.
         max_slots: Slots are below this.
     """
+    rates, current = load.rates, load.current
     fixed = _fixed(rates, current, rules)
-    usable = _usable(packed, fixed, rates, current, rules, max_slots)
-    draft = _Placement(rates, capacities)
+    usable = _usable(packed, fixed, load, rules, max_slots)
+    draft = _Placement(rates, load.capacities)
     for partition, slot in fixed.items():
         draft.put(partition, slot)
     pinned_slots = frozenset(fixed.values())
@@ -136,13 +124,8 @@ class _Placement:
             heapreplace(used, (self.loads[slot], slot))
 
 
-def _usable(  # noqa: PLR0917 - as of `place`
-    packed: Assignment,
-    fixed: Assignment,
-    rates: Rates,
-    current: Assignment,
-    rules: Rules,
-    max_slots: int,
+def _usable(
+    packed: Assignment, fixed: Assignment, load: Load, rules: Rules, max_slots: int
 ) -> frozenset[Slot]:
     """Return the slots that may read: with a number of consumers, those that need the fewest moves.
 
@@ -152,8 +135,8 @@ def _usable(  # noqa: PLR0917 - as of `place`
     if rules.consumers is None:
         return frozenset(every)
     loads: dict[Slot, float] = {}
-    for partition, slot in current.items():
-        loads[slot] = loads.get(slot, 0.0) + rates.get(partition, 0.0)
+    for partition, slot in load.current.items():
+        loads[slot] = loads.get(slot, 0.0) + load.rates.get(partition, 0.0)
     pinned = sorted(set(fixed.values()))
     readers = sorted(loads, key=lambda slot: (not rules.is_open(slot), -loads[slot], slot))
     open_slots = [slot for slot in every if rules.is_open(slot)]

@@ -77,8 +77,8 @@ def packed(driver: ControllerDriver, target: dict[TopicPartition, Slot]) -> list
     """Let a packing be requested at the next tick, and return its result for what it asks."""
     actions = driver.tick()
     (request,) = (a for a in actions if isinstance(a, Pack))
-    assert request.rates.keys() <= target.keys()
-    return driver.feed(Packed(driver.now, {p: target[p] for p in request.rates}))
+    assert request.load.rates.keys() <= target.keys()
+    return driver.feed(Packed(driver.now, {p: target[p] for p in request.load.rates}))
 
 
 def plans(actions: Iterable[Action]) -> list[Planned]:

@@ -131,7 +131,7 @@ def test_the_next_leader_begins_with_what_the_last_one_measured() -> None:
     (claim,) = published(after.actions)
     assert claim == Claim(controller="me", limit=START, measured=True)
     (request,) = [a for a in after.tick() if isinstance(a, Pack)]
-    assert request.capacity == pytest.approx(200.0)
+    assert request.load.capacity == pytest.approx(200.0)
 
 
 def test_the_leader_measures_while_it_watches() -> None:
@@ -141,7 +141,7 @@ def test_the_leader_measures_while_it_watches() -> None:
     actions = after.tick()
     assert LimitsMeasured(term=2, limit=BytesPerSecond(480.0)) in published(actions)
     (request,) = [a for a in actions if isinstance(a, Pack)]
-    assert request.capacity == pytest.approx(400.0)
+    assert request.load.capacity == pytest.approx(400.0)
 
 
 def test_a_slot_keeps_its_capacity_for_its_next_process() -> None:

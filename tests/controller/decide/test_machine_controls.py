@@ -115,7 +115,7 @@ def test_a_pin_waits_at_another_consumer_and_the_packing_does_not_get_it() -> No
     driver.read(pin(P[0], A))
     driver.dead(C)
     (request,) = (a for a in driver.tick() if isinstance(a, Pack))
-    assert request.rates == {}
+    assert request.load.rates == {}
     (start,) = sent_commands(driver.feed(Packed(driver.now, {})), StartReading)
     assert start.offsets.keys() == {P[1]}, "the wait for its consumer is spent elsewhere"
     assert driver.group.last_plan == at(0, 2)

@@ -55,8 +55,10 @@ def test_a_slot_has_its_own_limit_and_is_packed_to_the_same_share_of_it() -> Non
     [request] = [a for a in driver.tick() if isinstance(a, Pack)]
     assert isinstance(driver.state, Reassign)
     assert driver.state.triggered_by == ("consumer 0 carries 141.7% of its limit",)
-    assert request.capacity == SlotCapacities(BytesPerSecond(100.0), {A: BytesPerSecond(200.0)})
-    assert request.rates == {P: 240.0, Q: 40.0}  # no more than any consumer sustains
+    assert request.load.capacity == SlotCapacities(
+        BytesPerSecond(100.0), {A: BytesPerSecond(200.0)}
+    )
+    assert request.load.rates == {P: 240.0, Q: 40.0}  # no more than any consumer sustains
 
 
 def test_a_single_partition_above_the_limit_triggers_no_plan() -> None:

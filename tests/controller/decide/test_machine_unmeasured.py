@@ -87,6 +87,6 @@ def test_a_partition_whose_rate_is_never_known_is_assigned() -> None:
     driver = leading({}, A)
     driver.measure({P: None, Q: 40.0})
     [request] = [a for a in driver.tick() if isinstance(a, Pack)]
-    assert request.rates == {P: 0.0, Q: 40.0}
+    assert request.load.rates == {P: 0.0, Q: 40.0}
     (start,) = sent_commands(driver.feed(Packed(driver.now, {P: A, Q: A})), StartReading)
     assert start.offsets.keys() == {P, Q}

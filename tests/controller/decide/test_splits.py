@@ -163,8 +163,10 @@ def test_a_packing_has_the_room_that_helpers_leave() -> None:
     split = made(150.0, S1, S2, helpers={P: (S2,)})
     request = packing_request(split)
     assert isinstance(request, Pack)
-    assert request.rates == {P: 75.0, Q: 10.0}
-    assert request.capacity == SlotCapacities(BytesPerSecond(100.0), {S2: BytesPerSecond(25.0)})
+    assert request.load.rates == {P: 75.0, Q: 10.0}
+    assert request.load.capacity == SlotCapacities(
+        BytesPerSecond(100.0), {S2: BytesPerSecond(25.0)}
+    )
     assert made(150.0).capacities == CONFIG.capacities
 
 

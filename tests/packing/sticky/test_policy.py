@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.packing.packings import fewest_consumers, loads, owners_of, p, rates_of
 
-from binwright.packing.inputs import SlotCapacities
+from binwright.packing.inputs import Load, SlotCapacities
 from binwright.packing.sticky.close_consumer import Effort, close_consumers, repack
 from binwright.packing.sticky.draft import NO_SLOT, Costs, Draft, SpareValue
 from binwright.packing.sticky.place import place, undo_moves
@@ -47,13 +47,13 @@ def feasible(rates: Rates, capacities: SlotCapacities, target: Assignment) -> bo
 @given(PRICES, CHANGES, RATES, OWNERS, NAMED)
 def test_every_partition_has_an_owner_and_no_owner_is_overloaded(
     price: float,
-    rate_variance: float | None,
+    variance: float | None,
     rates: Rates,
     current: Assignment,
     named: Mapping[Slot, BytesPerSecond],
 ) -> None:
     capacities = SlotCapacities(CAPACITY, named)
-    target = Sticky(price)(rates, capacities, current, rate_variance=rate_variance)
+    target = Sticky(price)(Load(rates, capacities, current, variance=variance))
 
     assert list(target) == sorted(rates)
     assert all(slot >= 0 for slot in target.values())
@@ -68,8 +68,8 @@ def test_the_order_of_the_input_does_not_matter(
     random.shuffle(shuffled)
     random.shuffle(owners)
 
-    one = Sticky(price)(rates, CAPACITY, current)
-    other = Sticky(price)(dict(shuffled), CAPACITY, dict(owners))
+    one = Sticky(price)(Load(rates, CAPACITY, current))
+    other = Sticky(price)(Load(dict(shuffled), CAPACITY, dict(owners)))
 
     assert list(one.items()) == list(other.items())
 
@@ -77,16 +77,16 @@ def test_the_order_of_the_input_does_not_matter(
 @given(RATES)
 def test_nothing_moves_while_no_consumer_is_overloaded_or_can_be_closed(rates: Rates) -> None:
     """With as many consumers as the lower bound and none overloaded, no move is needed or pays."""
-    current = Sticky()(rates, CAPACITY, {})
+    current = Sticky()(Load(rates, CAPACITY, {}))
     if len(loads(rates, current)) == fewest_consumers(rates, CAPACITY):
-        assert Sticky()(rates, CAPACITY, current) == current
+        assert Sticky()(Load(rates, CAPACITY, current)) == current
 
 
 @given(RATES, OWNERS)
 def test_removed_partitions_are_ignored(rates: Rates, current: Assignment) -> None:
     known = {q: slot for q, slot in current.items() if q in rates}
 
-    assert Sticky()(rates, CAPACITY, current) == Sticky()(rates, CAPACITY, known)
+    assert Sticky()(Load(rates, CAPACITY, current)) == Sticky()(Load(rates, CAPACITY, known))
 
 
 @pytest.mark.parametrize("delta", [2, 25])
@@ -109,7 +109,7 @@ def test_assignments_stay_feasible_when_partitions_and_capacities_change(
             if random.random() > 0.03
         }
         rates |= {p(1_000 + step): BytesPerSecond(random.uniform(0, 130))}
-        current = Sticky(price)(rates, capacities, current, rate_variance=delta**2 / 3)
+        current = Sticky(price)(Load(rates, capacities, current, variance=delta**2 / 3))
         assert feasible(rates, capacities, current)
 
 
@@ -120,7 +120,7 @@ def test_the_cheapest_partitions_that_make_room_leave() -> None:
     """5 too much: 10 goes, and 60 and 35 stay; a fit exactly as large as the room is one."""
     rates, current = rates_of(60, 35, 10, 50, 40), owners_of(0, 0, 0, 1, 1)
 
-    assert Sticky()(rates, CAPACITY, current, rate_variance=STILL) == owners_of(0, 0, 1, 1, 1)
+    assert Sticky()(Load(rates, CAPACITY, current, variance=STILL)) == owners_of(0, 0, 1, 1, 1)
 
 
 def test_two_slow_partitions_leave_rather_than_a_fast_one() -> None:
@@ -141,14 +141,14 @@ def test_of_partitions_that_are_each_enough_the_cheapest_leaves(deviation: float
 def test_a_slower_partition_makes_room_and_goes_elsewhere() -> None:
     """No consumer has room for 45; consumer 1 has if its 30 leaves, for which 2 has room."""
     rates = rates_of(60, 45, 50, 30, 65)
-    target = Sticky()(rates, CAPACITY, owners_of(0, 0, 1, 1, 2), rate_variance=STILL)
+    target = Sticky()(Load(rates, CAPACITY, owners_of(0, 0, 1, 1, 2), variance=STILL))
 
     assert target == owners_of(0, 1, 1, 2, 2)
 
 
 def test_a_consumer_is_opened_when_that_is_cheaper_than_a_chain() -> None:
     rates = rates_of(60, 45, 50, 30, 65)
-    target = Sticky(0.2)(rates, CAPACITY, owners_of(0, 0, 1, 1, 2), rate_variance=STILL)
+    target = Sticky(0.2)(Load(rates, CAPACITY, owners_of(0, 0, 1, 1, 2), variance=STILL))
 
     assert len(set(target.values())) == 4
 
@@ -157,21 +157,21 @@ def test_room_is_kept_where_rates_change() -> None:
     """10 fits beside 85 exactly enough, and beside 40 with room to spare."""
     rates = rates_of(85, 40, 10)
 
-    assert Sticky()(rates, CAPACITY, owners_of(0, 1), rate_variance=STILL)[p(2)] == 0
-    assert Sticky()(rates, CAPACITY, owners_of(0, 1), rate_variance=25.0)[p(2)] == 1
+    assert Sticky()(Load(rates, CAPACITY, owners_of(0, 1), variance=STILL))[p(2)] == 0
+    assert Sticky()(Load(rates, CAPACITY, owners_of(0, 1), variance=25.0))[p(2)] == 1
 
 
 def test_a_consumer_is_closed_when_that_pays() -> None:
     rates, current = rates_of(60, 30, 50), owners_of(0, 1, 2)
 
-    assert Sticky(0.2)(rates, CAPACITY, current, rate_variance=STILL) == current
-    assert Sticky(0.4)(rates, CAPACITY, current, rate_variance=STILL) == owners_of(0, 0, 2)
+    assert Sticky(0.2)(Load(rates, CAPACITY, current, variance=STILL)) == current
+    assert Sticky(0.4)(Load(rates, CAPACITY, current, variance=STILL)) == owners_of(0, 0, 2)
 
 
 def test_consumers_are_repacked_when_none_can_be_emptied() -> None:
     """Each carries 66: no single consumer has room for another's partitions, all together have."""
     rates, current = rates_of(34, 32, 34, 32, 34, 32), owners_of(0, 0, 1, 1, 2, 2)
-    target = Sticky(10.0)(rates, CAPACITY, current, rate_variance=STILL)
+    target = Sticky(10.0)(Load(rates, CAPACITY, current, variance=STILL))
 
     assert len(set(target.values())) == 2
 
@@ -243,27 +243,27 @@ def test_a_partition_that_can_stay_at_home_does() -> None:
 
 
 def test_partitions_without_load_stay_at_home_if_it_is_open() -> None:
-    target = Sticky()(rates_of(0, 50, 0, 0), CAPACITY, owners_of(1, 1, 7))
+    target = Sticky()(Load(rates_of(0, 50, 0, 0), CAPACITY, owners_of(1, 1, 7)))
 
     assert target == owners_of(1, 1, 1, 1)
 
 
 def test_partitions_without_load_alone_go_to_the_home_of_most() -> None:
-    assert Sticky()(rates_of(0, 0, 0), CAPACITY, owners_of(4, 2, 2)) == owners_of(2, 2, 2)
-    assert Sticky()(rates_of(0, 0), CAPACITY, {}) == owners_of(0, 0)
-    assert Sticky()(rates_of(150, 0, 0), CAPACITY, owners_of(0, 0, 0)) == owners_of(0, 1, 1)
+    assert Sticky()(Load(rates_of(0, 0, 0), CAPACITY, owners_of(4, 2, 2))) == owners_of(2, 2, 2)
+    assert Sticky()(Load(rates_of(0, 0), CAPACITY, {})) == owners_of(0, 0)
+    assert Sticky()(Load(rates_of(150, 0, 0), CAPACITY, owners_of(0, 0, 0))) == owners_of(0, 1, 1)
 
 
 def test_with_different_capacities_the_lowest_slot_that_carries_the_rate_is_opened() -> None:
     capacities = SlotCapacities(BytesPerSecond(50), {Slot(4): BytesPerSecond(100)})
 
-    assert Sticky()(rates_of(80), capacities, {}) == owners_of(4)
-    assert Sticky()(rates_of(120), capacities, {}) == owners_of(0)
-    assert Sticky()(rates_of(80, 80), capacities, {}) == owners_of(4, 0)
+    assert Sticky()(Load(rates_of(80), capacities, {})) == owners_of(4)
+    assert Sticky()(Load(rates_of(120), capacities, {})) == owners_of(0)
+    assert Sticky()(Load(rates_of(80, 80), capacities, {})) == owners_of(4, 0)
 
 
 def test_no_partitions_need_no_consumers() -> None:
-    assert Sticky()({}, CAPACITY, owners_of(0, 1)) == {}
+    assert Sticky()(Load({}, CAPACITY, owners_of(0, 1))) == {}
 
 
 @pytest.mark.parametrize("price", [0, -1, inf, nan])
@@ -272,10 +272,10 @@ def test_an_invalid_price_is_rejected(price: float) -> None:
         Sticky(price)
 
 
-@pytest.mark.parametrize("rate_variance", [-1.0, inf, nan])
-def test_an_invalid_variance_is_rejected(rate_variance: float) -> None:
+@pytest.mark.parametrize("variance", [-1.0, inf, nan])
+def test_an_invalid_variance_is_rejected(variance: float) -> None:
     with pytest.raises(PackingError, match="variance of rates must be finite"):
-        Sticky()(rates_of(1), CAPACITY, {}, rate_variance=rate_variance)
+        Sticky()(Load(rates_of(1), CAPACITY, {}, variance=variance))
 
 
 # --- the value of spare capacity ------------------------------------------------------------------

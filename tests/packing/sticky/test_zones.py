@@ -20,7 +20,7 @@ from tests.packing.sticky.test_policy import (
     feasible,
 )
 
-from binwright.packing.inputs import SlotCapacities
+from binwright.packing.inputs import Load, SlotCapacities
 from binwright.packing.score import moved_partitions
 from binwright.packing.sticky import zones as step
 from binwright.packing.sticky.policy import Sticky
@@ -53,8 +53,8 @@ def packed(
     """Return the assignments without and with zones."""
     capacities = SlotCapacities(CAPACITY, named)
     return (
-        Sticky()(rates, capacities, current, rate_variance=4.0),
-        Sticky()(rates, capacities, current, rate_variance=4.0, zones=zones),
+        Sticky()(Load(rates, capacities, current, variance=4.0)),
+        Sticky()(Load(rates, capacities, current, variance=4.0, zones=zones)),
     )
 
 
@@ -65,15 +65,15 @@ def packed(
 @given(PRICES, CHANGES, RATES, OWNERS, NAMED, ZONES)
 def test_zones_overload_no_consumer_and_need_none_more(  # noqa: PLR0917 - any input
     price: float,
-    rate_variance: float | None,
+    variance: float | None,
     rates: Rates,
     current: Assignment,
     named: Mapping[Slot, BytesPerSecond],
     zones: Zones,
 ) -> None:
     capacities, pack = SlotCapacities(CAPACITY, named), Sticky(price)
-    target = pack(rates, capacities, current, rate_variance=rate_variance, zones=zones)
-    without = pack(rates, capacities, current, rate_variance=rate_variance)
+    target = pack(Load(rates, capacities, current, variance=variance, zones=zones))
+    without = pack(Load(rates, capacities, current, variance=variance))
 
     assert list(target) == sorted(rates)
     assert feasible(rates, capacities, target)
@@ -127,7 +127,7 @@ def test_a_group_whose_rates_and_zones_stay_comes_to_rest(
 ) -> None:
     """Nothing flaps: once as many consumers do as before, less crosses with all that moves."""
     for _ in range(60):
-        target = Sticky()(rates, CAPACITY, current, rate_variance=4.0, zones=zones)
+        target = Sticky()(Load(rates, CAPACITY, current, variance=4.0, zones=zones))
         if target == current:
             return
         before, after = len(set(current.values())), len(set(target.values()))
@@ -164,7 +164,7 @@ def zones_of(*near: str, slots: str, price: float = 2.0) -> Zones:
 
 
 def with_zones(rates: Rates, current: Assignment, zones: Zones) -> dict[TopicPartition, Slot]:
-    return Sticky(0.1)(rates, CAPACITY, current, rate_variance=STILL, zones=zones)
+    return Sticky(0.1)(Load(rates, CAPACITY, current, variance=STILL, zones=zones))
 
 
 def test_what_crosses_goes_to_a_near_consumer_with_room() -> None:
@@ -250,7 +250,7 @@ def test_a_consumer_that_is_left_without_partitions_is_closed() -> None:
     rates, zones = rates_of(10, 30), zones_of("b", "b", slots="ab")
     price = 1e-9  # not worth closing one by itself
 
-    target = Sticky(price)(rates, CAPACITY, owners_of(0, 1), rate_variance=STILL, zones=zones)
+    target = Sticky(price)(Load(rates, CAPACITY, owners_of(0, 1), variance=STILL, zones=zones))
     assert target == owners_of(1, 1)
 
 
@@ -265,8 +265,8 @@ def test_room_is_kept_where_rates_change() -> None:
     rates, current = rates_of(40, 10, 89), owners_of(0, 0, 1)
     zones = zones_of("a", "b", "b", slots="ab", price=1.5)
 
-    still = Sticky(0.1)(rates, CAPACITY, current, rate_variance=STILL, zones=zones)
-    changing = Sticky(0.1)(rates, CAPACITY, current, rate_variance=100.0, zones=zones)
+    still = Sticky(0.1)(Load(rates, CAPACITY, current, variance=STILL, zones=zones))
+    changing = Sticky(0.1)(Load(rates, CAPACITY, current, variance=100.0, zones=zones))
     assert (still[p(1)], changing[p(1)]) == (1, 0)
 
 
@@ -276,9 +276,9 @@ def test_room_that_is_better_spread_pays_for_no_move() -> None:
     zones = zones_of("a", "b", "b", "ab", slots="ab", price=1.24)
     pack = Sticky(0.1)
 
-    assert pack(rates, CAPACITY, current, rate_variance=165.0, zones=zones) == current
+    assert pack(Load(rates, CAPACITY, current, variance=165.0, zones=zones)) == current
     dearer = zones_of("a", "b", "b", "ab", slots="ab", price=1.26)
-    swapped = pack(rates, CAPACITY, current, rate_variance=165.0, zones=dearer)
+    swapped = pack(Load(rates, CAPACITY, current, variance=165.0, zones=dearer))
     assert swapped == owners_of(0, 1, 1, 0)
 
 
@@ -287,8 +287,8 @@ def test_what_came_near_for_moves_that_it_pays_stays_near() -> None:
     rates = rates_of(20, 45, 50, 30, 35, 50, 35)
     current = owners_of(None, 1, None, 0, None, 0, 0)
     zones = zones_of("b", "a", "a", "a", "a", "a", "b", slots="abbbaa", price=1.1)
-    target = Sticky()(rates, CAPACITY, current, rate_variance=4.0, zones=zones)
-    without = Sticky()(rates, CAPACITY, current, rate_variance=4.0)
+    target = Sticky()(Load(rates, CAPACITY, current, variance=4.0, zones=zones))
+    without = Sticky()(Load(rates, CAPACITY, current, variance=4.0))
     more = moved(rates, current, target) - moved(rates, current, without)
 
     assert more <= zones.price * total(rates, brought_near(current, target, zones))

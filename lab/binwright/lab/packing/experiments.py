@@ -12,7 +12,7 @@ from statistics import fmean
 
 from binwright.group.rates import PERIOD_S, RateVolatility
 from binwright.packing.catalogue import PAPER, algorithm
-from binwright.packing.inputs import SlotCapacities
+from binwright.packing.inputs import Load, SlotCapacities
 from binwright.packing.score import (
     cardinal_bin_score,
     expected_rscore,
@@ -136,7 +136,7 @@ def decisions(experiment: Experiment) -> Iterator[PackingDecision]:
         volatility = volatility.observe(rates, number * experiment.source.row_s)
         # The paper shuffles the input of its online algorithms anew each time.
         pack = algorithm(experiment.algorithm, seed=number)
-        target = pack(rates, capacity, current, rate_variance=volatility.mean_square)
+        target = pack(Load(rates, capacity, current, volatility.mean_square))
         yield PackingDecision(rates, current, target)
         current = target
 

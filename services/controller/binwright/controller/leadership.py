@@ -7,7 +7,6 @@ pod nor messages to other slots delay a command, and a fleet action that fails d
 
 import asyncio
 from collections.abc import Callable, Collection
-from functools import partial
 from math import inf
 from uuid import uuid4
 
@@ -288,17 +287,12 @@ class Leadership:
                     raise LeadershipLost(f"a later claim stands at {term}")
 
     async def _pack(self, request: Pack) -> Assignment:
-        adopted = request.packing
-        pack = partial(
-            self._context.packing if adopted is None else algorithm(adopted),
-            *(request.rates, request.capacity, request.current),
-            rate_variance=request.rate_variance,
-            zones=request.zones,
-        )
-        if len(request.rates) <= INLINE_PARTITIONS:
-            return pack()
+        adopted, load = request.packing, request.load
+        pack = self._context.packing if adopted is None else algorithm(adopted)
+        if len(load.rates) <= INLINE_PARTITIONS:
+            return pack(load)
         with self._health.progress(f"packing of {self._context.group}"):
-            return await asyncio.to_thread(pack)
+            return await asyncio.to_thread(pack, load)
 
     # --- fleet actions ---------------------------------------------------------------------------
 

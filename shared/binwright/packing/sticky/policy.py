@@ -7,15 +7,14 @@ from itertools import compress
 from math import fsum, isfinite, sqrt
 from typing import TypeVar
 
-from binwright.packing.inputs import Capacity, SlotCapacities, check_inputs
+from binwright.packing.inputs import Load
 from binwright.packing.score import lower_bound
 from binwright.packing.sticky.close_consumer import close_consumers
 from binwright.packing.sticky.draft import NO_SLOT, Costs, Draft, SpareValue
 from binwright.packing.sticky.place import place, undo_moves
 from binwright.packing.sticky.zones import avoid_crossing
-from binwright.packing.zones import NO_ZONES, Zones
 from binwright.protocol.errors import PackingError
-from binwright.protocol.model import Assignment, Rates, Slot, TopicPartition
+from binwright.protocol.model import Slot, TopicPartition
 
 GRAIN = 1_024
 """Sums within one part in this many of a capacity count as equal."""
@@ -53,21 +52,13 @@ class Sticky:
         if not (isfinite(self.price) and self.price > 0):
             raise PackingError(f"a consumer's price must be finite and > 0, got {self.price}")
 
-    def __call__(
-        self,
-        rates: Rates,
-        capacity: Capacity,
-        current: Assignment,
-        *,
-        rate_variance: float | None = None,
-        zones: Zones = NO_ZONES,
-    ) -> dict[TopicPartition, Slot]:
+    def __call__(self, load: Load) -> dict[TopicPartition, Slot]:
         """Return the new owner of each of n partitions. See `catalogue.Packing`; O(n log n)."""
-        capacities = check_inputs(rates, capacity)
-        costs = self.costs(rates, capacities, rate_variance)
+        capacities, rates, zones = load.checked(), load.rates, load.zones
+        costs = self.costs(load)
         names = sorted(rates)
         speeds = _in_order(names, rates, 0.0)
-        homes = _in_order(names, current, NO_SLOT)
+        homes = _in_order(names, load.current, NO_SLOT)
         draft = Draft(
             list(compress(speeds, speeds)), list(compress(homes, speeds)), capacities, costs
         )
@@ -80,20 +71,20 @@ class Sticky:
         owners = [next(busy if speed else idle) for speed in speeds]
         return dict(zip(names, owners, strict=True))
 
-    def costs(self, rates: Rates, capacities: SlotCapacities, rate_variance: float | None) -> Costs:
-        """Return the costs of an assignment; valid arguments, as of `catalogue.Packing`.
+    def costs(self, load: Load) -> Costs:
+        """Return the costs of an assignment of a load whose rates and capacities are valid.
 
         Raises:
             PackingError: The variance is out of range.
         """
-        unit = capacities.default
-        if rate_variance is None:
-            rate_variance = (UNKNOWN_DEVIATION * unit) ** 2
-        if not (isfinite(rate_variance) and rate_variance >= 0):
-            raise PackingError(f"a variance of rates must be finite and >= 0, got {rate_variance}")
+        unit, rates, variance = load.capacities.default, load.rates, load.variance
+        if variance is None:
+            variance = (UNKNOWN_DEVIATION * unit) ** 2
+        if not (isfinite(variance) and variance >= 0):
+            raise PackingError(f"a variance of rates must be finite and >= 0, got {variance}")
         # The variance of a consumer's load is the sum of its partitions' variances.
         per_consumer = len(rates) / max(1.0, fsum(rates.values()) / unit)
-        deviation = min(max(sqrt(rate_variance * per_consumer), LEAST_DEVIATION * unit), unit)
+        deviation = min(max(sqrt(variance * per_consumer), LEAST_DEVIATION * unit), unit)
         return Costs(self.price * unit, SpareValue.for_deviation(deviation, unit))
 
 

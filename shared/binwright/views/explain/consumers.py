@@ -2,6 +2,7 @@
 
 from binwright.cli.terminal import count, data_size
 from binwright.packing.catalogue import algorithm
+from binwright.packing.inputs import Load
 from binwright.packing.score import moved_partitions
 from binwright.protocol.errors import PackingError
 from binwright.protocol.group_orders import signed
@@ -72,7 +73,7 @@ def _other_sizes(group: Group) -> list[str]:
     current = {p: each.slot for p, each in group.readers.items()}
     try:
         pack = algorithm(group.rules.packing)
-        target = pack(group.rates, group.capacities, current, zones=group.zones)
+        target = pack(Load(group.rates, group.capacities, current, zones=group.zones))
     except PackingError as exc:
         return [*found, f"the packing {group.rules.packing} cannot be asked: {exc}"]
     moved = sum(group.rates[p] for p in moved_partitions(current, target))

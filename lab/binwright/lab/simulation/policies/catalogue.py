@@ -25,6 +25,7 @@ from binwright.lab.simulation.policies.rules import CpuRule, LagRule, Linear, St
 from binwright.lab.simulation.policies.scaled_group import FluidScaledGroup
 from binwright.lab.simulation.scenario import Scenario
 from binwright.packing.catalogue import algorithm
+from binwright.packing.inputs import Load
 from binwright.protocol.errors import PackingError
 from binwright.protocol.model import Assignment, BytesPerSecond, Slot, TopicPartition
 from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
@@ -59,7 +60,7 @@ class MwfController:
         rates = {
             p: BytesPerSecond(min(load.rate, self.limit)) for p, load in observation.loads.items()
         }
-        target = algorithm("mwf")(rates, self.capacity, observation.assignment)
+        target = algorithm("mwf")(Load(rates, self.capacity, observation.assignment))
         consumers = len(set(target.values()))
         return Decision(consumers, f"MWF packs into {consumers} consumers", target), self
 

@@ -205,12 +205,7 @@ class SimulatedController:
                 case Send() | Broadcast():
                     self._send(action)
                 case Pack() as request:
-                    target = self._packing(
-                        *(request.rates, request.capacity, request.current),
-                        rate_variance=request.rate_variance,
-                        zones=request.zones,
-                    )
-                    self._feed(Packed(self._clock.now, target))
+                    self._feed(Packed(self._clock.now, self._packing(request.load)))
                 case Reconcile(slots=slots):
                     self._consumers.reconcile(slots)
                 case Destroy(slot=slot):
