@@ -24,7 +24,7 @@ from binwright.fleets.process import process_fleet
 from binwright.local.stack import Servers, servers
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.recordings.load import run_load
-from binwright.recordings.load_pacing import Load
+from binwright.recordings.load_pacing import Pacing
 from binwright.recordings.streams import PerCent
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.settings import Settings
@@ -87,7 +87,7 @@ async def measure(side: Side, directory: Path, seconds: float, *, kills: bool) -
     """Run a group under load; return how far it was behind."""
     settings = side.settings
     row = {side.partition: PerCent(100.0)}
-    load = Load(row_s=3_600.0, bytes_per_per_cent=TIMES * LIMIT / 100, record_bytes=RECORD_BYTES)
+    load = Pacing(row_s=3_600.0, bytes_per_per_cent=TIMES * LIMIT / 100, record_bytes=RECORD_BYTES)
     stop = asyncio.Event()
     async with paced_group(settings, directory, side.view, 1):
         async with asyncio.timeout(BEGIN_S):

@@ -14,7 +14,7 @@ from bench.handover.marks import read_marks
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 from binwright.recordings.load import run_load
-from binwright.recordings.load_pacing import Load
+from binwright.recordings.load_pacing import Pacing
 from binwright.recordings.streams import PerCent
 from binwright.runtime.settings import KafkaSettings
 
@@ -56,7 +56,7 @@ class BenchTopic:
             TopicPartition(self.topic, n): PerCent(200.0 if risen and n < RISING else 100.0)
             for n in range(PARTITIONS)
         }
-        load = Load(
+        load = Pacing(
             row_s=LONGEST_S,
             bytes_per_per_cent=RECORDS_PER_S * RECORD_BYTES / 100,
             record_bytes=RECORD_BYTES,

@@ -12,7 +12,7 @@ from bench.landing.forms import Form
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 from binwright.recordings.load import SampleRecords, kafka_options, run_load
-from binwright.recordings.load_pacing import Load
+from binwright.recordings.load_pacing import Pacing
 from binwright.recordings.streams import PerCent
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import KafkaSettings
@@ -63,7 +63,7 @@ class BenchBroker:
         """Write beside the block, `bytes_per_s` in all; see that every record was confirmed."""
         stop = asyncio.Event()
         each = [TopicPartition(t, n) for t in topics for n in range(partitions)]
-        load = Load(
+        load = Pacing(
             row_s=LONGEST_S,
             bytes_per_per_cent=bytes_per_s / len(each) / 100,
             record_bytes=RECORD_BYTES,

@@ -24,7 +24,7 @@ from binwright.protocol.measurements import Measurement
 from binwright.protocol.messages import Dead, Goodbye, Hello, Inbound, Planned, Report
 from binwright.protocol.model import Slot
 from binwright.recordings.load import run_load
-from binwright.recordings.load_pacing import Load
+from binwright.recordings.load_pacing import Pacing
 from binwright.recordings.streams import Stream
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings
@@ -37,7 +37,7 @@ class LiveRun:
     """What was read of the control topics; times are of the broker's clock, s since 1970."""
 
     settings: Settings
-    load: Load
+    load: Pacing
     began: float = 0.0  # the load's first record
     messages: list[tuple[float, int, Inbound]] = field(default_factory=list)  # time, offset
     measured: list[Measurement] = field(default_factory=list)
@@ -141,7 +141,7 @@ async def run_live(stream: Stream, options: DemoOptions, directory: Path) -> Liv
     partitions = sorted({partition for row in stream for partition in row})
     async with servers(directory, console.log) as found:
         settings = demo._settings(found, partitions)
-        load = Load(
+        load = Pacing(
             row_s=30.0 / options.speed,
             bytes_per_per_cent=options.capacity / 100,
             record_bytes=options.record_bytes,

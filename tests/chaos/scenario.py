@@ -38,7 +38,7 @@ from binwright.audit.row_ages import Freshness, freshness
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 from binwright.recordings.load import LoadResult, run_load
-from binwright.recordings.load_pacing import Load
+from binwright.recordings.load_pacing import Pacing
 from binwright.recordings.streams import PerCent, Row
 from binwright.runtime.run import background_tasks, ungrouped
 
@@ -255,7 +255,7 @@ class Scenario:
     async def _load(
         self, made: System, topics: RegistryTopics | None, done: asyncio.Event
     ) -> LoadResult:
-        load = Load(
+        load = Pacing(
             row_s=ROW_S,
             bytes_per_per_cent=CAPACITY / 100,
             record_bytes=RECORD_BYTES if topics is None else topics.record_bytes,

@@ -12,7 +12,7 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.stack import services
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.recordings.load import run_load
-from binwright.recordings.load_pacing import Load
+from binwright.recordings.load_pacing import Pacing
 from binwright.recordings.streams import PerCent
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.run import background_tasks
@@ -35,7 +35,7 @@ async def written(settings: Settings) -> AsyncIterator[None]:
     """Write to the topic beside the block."""
     stop = asyncio.Event()
     row = {TopicPartition(GROUP, n): PerCent(100.0) for n in range(PARTITIONS)}
-    load = Load(row_s=600.0, bytes_per_per_cent=LOAD / PARTITIONS / 100, record_bytes=1_000)
+    load = Pacing(row_s=600.0, bytes_per_per_cent=LOAD / PARTITIONS / 100, record_bytes=1_000)
     playing = asyncio.create_task(run_load([row], settings.kafka, load, stop=stop))
     try:
         yield

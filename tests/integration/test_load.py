@@ -13,13 +13,13 @@ from binwright.local.kafka import run_broker
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.recordings.load import LoadResult, run_load
-from binwright.recordings.load_pacing import Load
+from binwright.recordings.load_pacing import Pacing
 from binwright.recordings.streams import PerCent, Row
 from binwright.runtime.settings import KafkaSettings
 
 pytestmark = pytest.mark.integration
 
-LOAD = Load(row_s=0.5, bytes_per_per_cent=10_000, record_bytes=500)
+LOAD = Pacing(row_s=0.5, bytes_per_per_cent=10_000, record_bytes=500)
 
 
 async def made(broker: str, topic: str, partitions: int) -> str:
@@ -83,7 +83,7 @@ async def test_it_ends_on_request_after_its_records_are_confirmed(broker: str) -
     load_result = await run_load(
         [{TopicPartition(topic, 0): PerCent(50)}],
         KafkaSettings(bootstrap_servers=broker),
-        Load(row_s=0.2, bytes_per_per_cent=10_000, duration_s=600),
+        Pacing(row_s=0.2, bytes_per_per_cent=10_000, duration_s=600),
         on_row=lambda row, _: stop.set() if row == 2 else None,
         stop=stop,
     )
@@ -96,7 +96,7 @@ async def test_a_cancelled_load_has_stopped_sending(broker: str) -> None:
     topic = await made(broker, "load.cancelled", 1)
     partition = TopicPartition(topic, 0)
     begun = asyncio.Event()
-    load = Load(row_s=0.2, bytes_per_per_cent=10_000, duration_s=600)
+    load = Pacing(row_s=0.2, bytes_per_per_cent=10_000, duration_s=600)
     task = asyncio.create_task(
         run_load(
             [{partition: PerCent(50)}],
@@ -132,7 +132,7 @@ async def test_unconfirmed_records_are_counted(tmp_path: Path) -> None:
             run_load(
                 [{TopicPartition(topic, 0): PerCent(50)}],
                 KafkaSettings(bootstrap_servers=running.bootstrap_servers),
-                Load(row_s=0.2, bytes_per_per_cent=10_000, duration_s=3, delivery_s=1),
+                Pacing(row_s=0.2, bytes_per_per_cent=10_000, duration_s=3, delivery_s=1),
                 on_row=lambda row, _: begun.set() if row == 1 else None,
             )
         )

@@ -14,13 +14,13 @@ from pydantic import SecretStr
 from binwright.protocol.errors import BrokerUnavailable, SettingsError, StreamError
 from binwright.protocol.model import TopicPartition
 from binwright.recordings.load import MIN_RECORD_BYTES, SampleRecords, kafka_options, run_load
-from binwright.recordings.load_pacing import BURST_S, Load, Pacer
+from binwright.recordings.load_pacing import BURST_S, Pacer, Pacing
 from binwright.recordings.streams import PerCent
 from binwright.runtime.settings import KafkaSettings
 
 A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)
 STREAM = [{A: PerCent(10), B: PerCent(50)}, {A: PerCent(20)}]
-LOAD = Load(row_s=2, bytes_per_per_cent=1_000, record_bytes=1_000)  # 10 % is 10 records/s
+LOAD = Pacing(row_s=2, bytes_per_per_cent=1_000, record_bytes=1_000)  # 10 % is 10 records/s
 
 
 def sent_at(pacer: Pacer, *times: float) -> Counter[TopicPartition]:
@@ -92,7 +92,7 @@ def test_nothing_is_due_after_the_end() -> None:
 
 
 def test_a_longer_load_repeats_the_stream() -> None:
-    pacer = Pacer(STREAM, Load(row_s=2, bytes_per_per_cent=1_000, duration_s=6))
+    pacer = Pacer(STREAM, Pacing(row_s=2, bytes_per_per_cent=1_000, duration_s=6))
     sent = sent_at(pacer, *ticks(8))
 
     assert sent == {A: 20 + 40 + 20, B: 100 + 100}
@@ -120,7 +120,7 @@ def test_after_a_stall_one_second_is_caught_up_and_the_rest_is_shed() -> None:
 
 def test_a_rate_below_one_record_a_second_still_gives_records() -> None:
     """A bucket holds at least one record, however slowly it fills."""
-    pacer = Pacer([{A: PerCent(1)}], Load(row_s=100, bytes_per_per_cent=100, record_bytes=1_000))
+    pacer = Pacer([{A: PerCent(1)}], Pacing(row_s=100, bytes_per_per_cent=100, record_bytes=1_000))
 
     assert sent_at(pacer, *ticks(100)) == {A: 10}
     assert pacer.shed_bytes == 0
@@ -135,7 +135,7 @@ def test_a_rate_below_one_record_a_second_still_gives_records() -> None:
 def test_no_byte_is_lost_or_added_at_any_ticks(
     stream: list[dict[TopicPartition, PerCent]], pauses: list[float]
 ) -> None:
-    pacer = Pacer(stream, Load(row_s=0.7, bytes_per_per_cent=100, record_bytes=500))
+    pacer = Pacer(stream, Pacing(row_s=0.7, bytes_per_per_cent=100, record_bytes=500))
     now, sent = 0.0, Counter[TopicPartition]()
     for pause in pauses:
         now += pause
@@ -156,7 +156,7 @@ def test_numbers_that_are_not_finite_and_positive_are_refused(name: str, value: 
     numbers: dict[str, Any] = {"row_s": 1, "bytes_per_per_cent": 1, name: value}
 
     with pytest.raises(StreamError, match=f"{name} must be finite and > 0"):
-        Load(**numbers)
+        Pacing(**numbers)
 
 
 # --- records -----------------------------------------------------------------------------------

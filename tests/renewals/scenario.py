@@ -24,7 +24,7 @@ from binwright.local.stack import Stack, services
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 from binwright.recordings.load import run_load
-from binwright.recordings.load_pacing import Load
+from binwright.recordings.load_pacing import Pacing
 from binwright.recordings.streams import PerCent
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import KafkaSettings, Settings, load_settings
@@ -143,7 +143,7 @@ class Renewals:
     async def _load(self, secured: SecuredBroker, running: Sequence[Stack]) -> None:
         topics = [topic for group in self.groups for topic in group.settings.topics]
         partitions = [TopicPartition(t, number) for t in topics for number in range(PARTITIONS)]
-        load = Load(
+        load = Pacing(
             row_s=ROW_S,
             bytes_per_per_cent=BYTES_PER_S,
             record_bytes=RECORD_BYTES,

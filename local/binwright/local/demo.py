@@ -34,7 +34,7 @@ from binwright.protocol.model import TopicPartition
 from binwright.recordings import streams
 from binwright.recordings.generated import demo_stream
 from binwright.recordings.load import LoadResult, run_load
-from binwright.recordings.load_pacing import Load
+from binwright.recordings.load_pacing import Pacing
 from binwright.recordings.location import DEFAULT_ROW_S, RowSeconds, Stream, StreamLocation
 from binwright.recordings.stream_file import ROW_S
 from binwright.recordings.streams import CompactStream
@@ -189,7 +189,7 @@ class Demo:
     ) -> LoadResult:
         minutes = self.options.minutes
         self._log_phase(f"ready after {self.ready_s:.1f} s; the load lasts {minutes:g} minutes")
-        load = Load(
+        load = Pacing(
             row_s=self.options.row_s / self.options.speed,
             bytes_per_per_cent=self.options.capacity / 100,
             record_bytes=self.options.record_bytes,

@@ -21,7 +21,7 @@ from binwright.kafka.credentials import sasl_password
 from binwright.kafka.tokens import token_source
 from binwright.protocol.errors import BrokerUnavailable, SettingsError, StreamError, TopicMissing
 from binwright.protocol.model import TopicPartition
-from binwright.recordings.load_pacing import Load, Pacer
+from binwright.recordings.load_pacing import Pacer, Pacing
 from binwright.recordings.streams import Row, Stream
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.secret_files import secret_at_start
@@ -109,7 +109,7 @@ def _path(path: object | None) -> str | None:
 async def run_load(
     stream: Stream,
     kafka: KafkaSettings,
-    load: Load,
+    load: Pacing,
     *,
     on_row: OnRow | None = None,
     on_progress: OnProgress | None = None,
@@ -181,7 +181,7 @@ class _LoadProducer:
         self,
         stream: Stream,
         kafka: KafkaSettings,
-        load: Load,
+        load: Pacing,
         begin: OnRow,
         report: OnProgress,
         make: MakeRecord | None,

@@ -11,7 +11,7 @@ BURST_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class Pacing:
     """How rates in per cent become records."""
 
     row_s: float  # how long a measurement lasts
@@ -35,7 +35,7 @@ class Pacer:
     `mark_sent` empties them; what is not sent stays due, up to `BURST_S` of the highest rate.
     """
 
-    def __init__(self, stream: Stream, load: Load) -> None:
+    def __init__(self, stream: Stream, load: Pacing) -> None:
         self._stream, self._load = stream, load
         peaks: dict[TopicPartition, float] = {}
         for partition, per_cent in (item for row in stream for item in row.items()):

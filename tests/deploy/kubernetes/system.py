@@ -28,7 +28,7 @@ from binwright.local.server import HOST, reserve_port
 from binwright.local.spark import run_spark
 from binwright.protocol.model import TopicPartition
 from binwright.recordings.load import run_load
-from binwright.recordings.load_pacing import Load
+from binwright.recordings.load_pacing import Pacing
 from binwright.recordings.streams import PerCent
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import KafkaSettings, LakeSettings
@@ -172,7 +172,7 @@ class System:
 
     async def load(self, bytes_per_s: float, stop: asyncio.Event) -> None:
         """Write to every partition at this rate until `stop` is set."""
-        rate = Load(
+        rate = Pacing(
             row_s=LONGEST_S,
             bytes_per_per_cent=bytes_per_s / 100,
             record_bytes=512,

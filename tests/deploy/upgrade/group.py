@@ -22,7 +22,7 @@ from binwright.local.child import Child, Command
 from binwright.local.server import HOST, reserve_port
 from binwright.protocol.model import TopicPartition
 from binwright.recordings.load import run_load
-from binwright.recordings.load_pacing import Load
+from binwright.recordings.load_pacing import Pacing
 from binwright.recordings.streams import PerCent
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings, load_settings
@@ -243,7 +243,7 @@ async def rolling_group(
                     }
                 ],
                 settings.kafka,
-                Load(
+                Pacing(
                     row_s=LOAD_S, bytes_per_per_cent=BYTES_PER_S, record_bytes=500, delivery_s=120.0
                 ),
                 stop=group.stop_load,

@@ -14,7 +14,7 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.election import run_election
 from binwright.protocol.model import TopicPartition
 from binwright.recordings.load import run_load
-from binwright.recordings.load_pacing import Load
+from binwright.recordings.load_pacing import Pacing
 from binwright.recordings.streams import PerCent
 from binwright.runtime.settings import KafkaSettings
 from binwright.scaler.assignor import follow_plans
@@ -22,7 +22,7 @@ from binwright.scaler.assignor import follow_plans
 pytestmark = pytest.mark.integration
 
 DEADLINE_S = 30.0
-LOAD = Load(row_s=0.2, bytes_per_per_cent=10_000, record_bytes=500)
+LOAD = Pacing(row_s=0.2, bytes_per_per_cent=10_000, record_bytes=500)
 
 
 @pytest.fixture(params=WAYS)

@@ -12,7 +12,7 @@ from tests.integration.security.secured_broker import PASSWORD, USER, SecuredBro
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.recordings.load import run_load
-from binwright.recordings.load_pacing import Load
+from binwright.recordings.load_pacing import Pacing
 from binwright.recordings.streams import PerCent
 from binwright.runtime.settings import KafkaSettings
 
@@ -131,7 +131,7 @@ async def test_a_load_names_what_to_check_in_one_sentence(
     """librdkafka itself says that the transport has failed, and no more."""
     section, sentence = REFUSALS[name]
     kafka = KafkaSettings.model_validate(section(secured) | {"request_timeout_s": 1.0})
-    load = Load(row_s=0.2, bytes_per_per_cent=10_000, record_bytes=500)
+    load = Pacing(row_s=0.2, bytes_per_per_cent=10_000, record_bytes=500)
     with pytest.raises(BrokerUnavailable, match=sentence):
         await run_load([{TopicPartition("orders", 0): PerCent(5)}], kafka, load)
 

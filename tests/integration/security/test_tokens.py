@@ -13,7 +13,7 @@ from binwright.kafka.client import LATEST, ClusterClient, client_options
 from binwright.kafka.token_providers import ENTRY_POINTS
 from binwright.protocol.model import TopicPartition
 from binwright.recordings.load import run_load
-from binwright.recordings.load_pacing import Load
+from binwright.recordings.load_pacing import Pacing
 from binwright.recordings.streams import PerCent
 from binwright.runtime.settings import KafkaSettings
 
@@ -47,7 +47,7 @@ async def test_records_are_confirmed_while_tokens_expire_and_are_renewed(
     ):
         endpoint.valid_s = 2.0
         kafka = connection(secured, endpoint.url)
-        load = Load(row_s=4.0, bytes_per_per_cent=1_000, record_bytes=500)
+        load = Pacing(row_s=4.0, bytes_per_per_cent=1_000, record_bytes=500)
         loading = asyncio.create_task(
             run_load([{TopicPartition(topic, 0): PerCent(20)}], kafka, load)
         )

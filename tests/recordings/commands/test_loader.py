@@ -10,7 +10,7 @@ from binwright.cli.terminal import Console
 from binwright.protocol.errors import SettingsError, StreamError
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.recordings.commands.loader import LoadTopics, StreamLoad, partition_counts, selected
-from binwright.recordings.load_pacing import Load
+from binwright.recordings.load_pacing import Pacing
 from binwright.recordings.location import StreamLocation
 from binwright.recordings.streams import CompactStream, PerCent
 from binwright.runtime.settings import Settings
@@ -31,7 +31,7 @@ def load(**options: Any) -> StreamLoad:
 
 
 def test_a_stream_is_in_per_cent_of_the_settings_capacity_unless_another_is_given() -> None:
-    assert load().pace(30, None) == Load(row_s=30, bytes_per_per_cent=10_000)
+    assert load().pace(30, None) == Pacing(row_s=30, bytes_per_per_cent=10_000)
     assert load(capacity=500.0).pace(30, None).bytes_per_per_cent == 5
 
 
@@ -41,7 +41,7 @@ def test_a_recording_is_played_at_its_rates() -> None:
 
 def test_speed_shortens_rows_and_scale_multiplies_rates() -> None:
     found = load(speed=10.0, scale=0.1, minutes=2.0, record_bytes=500).pace(30, None)
-    assert found == Load(row_s=3, bytes_per_per_cent=1_000, record_bytes=500, duration_s=120)
+    assert found == Pacing(row_s=3, bytes_per_per_cent=1_000, record_bytes=500, duration_s=120)
 
 
 def test_a_topic_needs_its_highest_partition() -> None:

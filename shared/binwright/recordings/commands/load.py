@@ -19,7 +19,7 @@ from binwright.protocol.errors import SettingsError
 from binwright.recordings.commands.loader import UNLIMITED_S, Loader, LoadTopics, StreamLoad
 from binwright.recordings.generated import Walk, generate
 from binwright.recordings.load import MIN_RECORD_BYTES, LoadResult, Sent
-from binwright.recordings.load_pacing import Load
+from binwright.recordings.load_pacing import Pacing
 from binwright.recordings.location import DEFAULT_ROW_S, Stream, StreamCapacity, StreamLocation
 from binwright.runtime.settings import Settings
 
@@ -101,7 +101,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
             delta=delta,
             seed=seed,
         )
-        load = Load(
+        load = Pacing(
             row_s=row_s or WALK_ROW_S,
             bytes_per_per_cent=bytes_per_s / 100,
             record_bytes=record_bytes,

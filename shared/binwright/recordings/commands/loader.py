@@ -10,7 +10,7 @@ from binwright.protocol.errors import SettingsError, StreamError
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.recordings.load import LoadResult, Progress, kafka_options, run_load
-from binwright.recordings.load_pacing import Load
+from binwright.recordings.load_pacing import Pacing
 from binwright.recordings.location import DEFAULT_ROW_S, StreamLocation
 from binwright.recordings.streams import CompactStream, Stream
 from binwright.runtime.settings import Settings
@@ -93,7 +93,7 @@ class Loader:
     settings: Settings
     topics: LoadTopics
     stream: Stream
-    load: Load
+    load: Pacing
 
     async def run(self) -> LoadResult:
         """Write until the load is over; when cancelled, end early and return what was written.
@@ -170,7 +170,7 @@ class StreamLoad:
         )
         return await Loader(console, self.settings, topics, rows, load).run()
 
-    def pace(self, row_s: float, recorded_capacity: BytesPerSecond | None) -> Load:
+    def pace(self, row_s: float, recorded_capacity: BytesPerSecond | None) -> Pacing:
         """Return how the rows become records.
 
         Args:
@@ -178,7 +178,7 @@ class StreamLoad:
             recorded_capacity: What 100 per cent are in a recording, bytes/s; None: it is a stream.
         """
         full = recorded_capacity or self.capacity or self.settings.controller.capacity
-        return Load(
+        return Pacing(
             row_s=row_s / self.speed,
             bytes_per_per_cent=full * self.scale / 100,
             record_bytes=self.record_bytes,

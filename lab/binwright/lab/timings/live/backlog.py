@@ -23,7 +23,7 @@ from binwright.protocol.messages import MeasuredCapacity, Report
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Reader
 from binwright.recordings.load import run_load
-from binwright.recordings.load_pacing import Load
+from binwright.recordings.load_pacing import Pacing
 from binwright.recordings.streams import PerCent
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings, load_settings
@@ -150,7 +150,7 @@ class BacklogTest:
         """Write the backlog; return how many records it has."""
         total = self.scale * self.condition.total_bytes
         fill_s = max(LEAST_FILL_S, total / FILL_BYTES_PER_S)
-        load = Load(
+        load = Pacing(
             row_s=fill_s,
             bytes_per_per_cent=total / len(partitions) / fill_s / 100,
             record_bytes=RECORD_BYTES,

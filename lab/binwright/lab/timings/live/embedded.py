@@ -25,7 +25,7 @@ from binwright.lab.timings.steps import RateStep
 from binwright.local.stack import Servers, servers, services
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.recordings.load import run_load
-from binwright.recordings.load_pacing import Load
+from binwright.recordings.load_pacing import Pacing
 from binwright.recordings.streams import PerCent
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.run import background_tasks
@@ -165,7 +165,7 @@ async def _trickle(group: Settings) -> AsyncIterator[None]:
         for topic in group.topics
         for number in range(group_changes.PARTITIONS)
     }
-    load = Load(row_s=DAY_S, bytes_per_per_cent=TRICKLE_BYTES_PER_S / 100)
+    load = Pacing(row_s=DAY_S, bytes_per_per_cent=TRICKLE_BYTES_PER_S / 100)
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(_loaded(row, group, load, stop))
@@ -176,6 +176,6 @@ async def _trickle(group: Settings) -> AsyncIterator[None]:
 
 
 async def _loaded(
-    row: Mapping[TopicPartition, PerCent], group: Settings, load: Load, stop: asyncio.Event
+    row: Mapping[TopicPartition, PerCent], group: Settings, load: Pacing, stop: asyncio.Event
 ) -> None:
     await run_load([row], group.kafka, load, stop=stop)

@@ -12,7 +12,7 @@ from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Reader
 from binwright.recordings.load import run_load
-from binwright.recordings.load_pacing import Load
+from binwright.recordings.load_pacing import Pacing
 from binwright.recordings.streams import PerCent
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings
@@ -83,7 +83,7 @@ class StepTest:
         rows = [
             self._row(partitions[max(0, n - loaded) : n + 1]) for n in range(self.count + loaded)
         ]
-        load = Load(row_s=SPACING_S, bytes_per_per_cent=RATE / 100, record_bytes=RECORD_BYTES)
+        load = Pacing(row_s=SPACING_S, bytes_per_per_cent=RATE / 100, record_bytes=RECORD_BYTES)
 
         def on_row(number: int, _: Mapping[TopicPartition, PerCent]) -> None:
             self.progress(self.count * number // len(rows))
