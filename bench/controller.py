@@ -17,9 +17,10 @@ from rich.table import Table
 
 from bench import figures
 from binwright.cli.terminal import Console
-from binwright.controller.decide.events import Measured, RecordRead, Tick
+from binwright.controller.decide.events import Tick
 from binwright.controller.decide.machine import transition
 from binwright.controller.decide.states import Sentinel, State
+from binwright.group.fold import Measured, RecordRead
 from binwright.group.group import ControllerConfig, Group, Member
 from binwright.group.ownership import Owned, Ownership, PartitionOwnership
 from binwright.protocol import wire

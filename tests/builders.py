@@ -7,7 +7,7 @@ from typing import Any
 from immutables import Map
 
 from binwright.audit.audit import PartitionAudit
-from binwright.controller.decide.events import RecordRead
+from binwright.group.fold import RecordRead
 from binwright.group.group import ControllerConfig, Group, Member
 from binwright.group.ownership import (
     Owned,

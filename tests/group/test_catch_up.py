@@ -8,8 +8,8 @@ import pytest
 from tests.builders import C, alive, group, measurement, owned
 from tests.controller.decide.driver import CONFIG, A, P, Q, assigned
 
-from binwright.controller.decide.events import Measured
 from binwright.group.catch_up import PROVEN, SLACK_S, with_backlogs
+from binwright.group.fold import Measured
 from binwright.group.group import Group
 from binwright.group.ownership import Released, State
 from binwright.group.plans import Pack, packing_request, triggers

@@ -7,18 +7,10 @@ from typing import TypeVar
 from tests import builders
 from tests.builders import LIMIT, measurement
 
-from binwright.controller.decide.events import (
-    Action,
-    Event,
-    Measured,
-    Packed,
-    Publish,
-    RecordRead,
-    Send,
-    Tick,
-)
+from binwright.controller.decide.events import Action, Event, Packed, Publish, Send, Tick
 from binwright.controller.decide.machine import begin, transition
 from binwright.controller.decide.states import State
+from binwright.group.fold import Measured, RecordRead
 from binwright.group.group import ControllerConfig, Group
 from binwright.group.ownership import Owned
 from binwright.group.ownership import State as OwnershipState

@@ -14,8 +14,9 @@ from binwright.controller.decide.apply import (
     apply_measurement,
     drop_silent_monitors,
 )
-from binwright.controller.decide.events import Action, Log, Measured
+from binwright.controller.decide.events import Action, Log
 from binwright.controller.decide.states import Sentinel
+from binwright.group.fold import Measured
 from binwright.group.plans import Pack
 from binwright.protocol.measurements import PartitionRate
 from binwright.protocol.messages import StopReading

@@ -17,9 +17,10 @@ from tests.controller.decide.driver import (
     sent_commands,
 )
 
-from binwright.controller.decide.events import Log, Packed, Reconcile, RecordRead, Tick
+from binwright.controller.decide.events import Log, Packed, Reconcile, Tick
 from binwright.controller.decide.machine import transition
 from binwright.controller.decide.states import Manage, Reassign, Sentinel, SteppedDown
+from binwright.group.fold import RecordRead
 from binwright.group.group import Group
 from binwright.group.ownership import Owned, Stopping
 from binwright.group.plans import Pack

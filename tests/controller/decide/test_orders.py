@@ -9,12 +9,12 @@ from tests.controller.decide.driver import published
 from binwright.controller.decide.apply import apply_record
 from binwright.controller.decide.events import Log
 from binwright.controller.decide.orders import (
-    apply_order,
     held_reasons,
     publish_held,
     refresh_controls,
 )
 from binwright.group.group import Group
+from binwright.group.orders import with_order
 from binwright.protocol.group_orders import (
     MAX_SHOWN,
     MAX_TEXT,
@@ -45,12 +45,12 @@ def test_an_order_holds_at_once_and_is_logged_by_the_leader_alone() -> None:
     assert after.controls.frozen
     facts = {"order": "moves are frozen", "by": "alice", "reason": "release"}
     assert actions == (Log("order.received", facts),)
-    history, actions = apply_order(replace(seen({}), term=None), FREEZE)
+    history, actions = apply_record(replace(seen({}), term=None), record_read(FREEZE))
     assert (bool(history.controls.frozen), actions) == (True, ())
 
 
 def test_an_order_ends_by_itself() -> None:
-    frozen, _ = apply_order(seen({}), FREEZE)
+    frozen = with_order(seen({}), FREEZE)
     same, actions = refresh_controls(frozen, 4_999)
     assert (same.controls is frozen.controls, actions) == (True, ())
     ended, actions = refresh_controls(same, 5_000)
@@ -62,7 +62,7 @@ def test_an_order_ends_by_itself() -> None:
 
 
 def test_what_a_freeze_holds_back_is_named_with_its_reason() -> None:
-    frozen, _ = apply_order(seen(dict.fromkeys(P[:2], A)), FREEZE)
+    frozen = with_order(seen(dict.fromkeys(P[:2], A)), FREEZE)
     (held,) = held_reasons(frozen)
     assert held.startswith("moves are frozen by alice until")
     assert held.endswith("'release'; waits: consumer 0 carries 116.7% of its limit")
@@ -71,20 +71,20 @@ def test_what_a_freeze_holds_back_is_named_with_its_reason() -> None:
 def test_an_overload_by_orders_is_named() -> None:
     both = seen(dict.fromkeys(P[:2], A))
     assert held_reasons(both) == ()
-    scaled, _ = apply_order(both, SCALE)
+    scaled = with_order(both, SCALE)
     overload = "consumer 0 carries 116.7% of its limit: "
     assert held_reasons(scaled) == (f"{overload}scaled to 1 consumer by bob",)
-    assert held_reasons(apply_order(seen({P[0]: A}, 900.0), SCALE)[0]) == ()
+    assert held_reasons(with_order(seen({P[0]: A}, 900.0), SCALE)) == ()
     pin = PinOrder(topic="orders", partition=None, slot=A, by="alice")
-    pinned, _ = apply_order(both, pin)
+    pinned = with_order(both, pin)
     assert held_reasons(pinned) == (f"{overload}all of it is pinned there",)
-    half, _ = apply_order(both, replace(pin, partition=0))
+    half = with_order(both, replace(pin, partition=0))
     assert held_reasons(half) == ()
 
 
 def test_a_group_that_observes_names_the_orders_that_wait() -> None:
     observing = replace(seen({P[0]: A}), config=replace(CONFIG, mode="observe"))
-    drained, _ = apply_order(observing, CordonOrder(slot=A, state="drained", by="bob"))
+    drained = with_order(observing, CordonOrder(slot=A, state="drained", by="bob"))
     expected = "the group only observes; waits: consumer 0 is drained by bob"
     assert held_reasons(drained) == (expected,)
 
@@ -117,7 +117,7 @@ def test_what_is_published_is_bounded() -> None:
 
 
 def test_a_load_that_changes_is_not_published_again_and_again() -> None:
-    frozen, _ = apply_order(seen(dict.fromkeys(P[:2], A)), FREEZE)
+    frozen = with_order(seen(dict.fromkeys(P[:2], A)), FREEZE)
     published_once, actions = publish_held(frozen)
     assert len(published(actions)) == 1
     heavier = seen(dict.fromkeys(P[:2], A), rate=90.0)

@@ -10,21 +10,22 @@ from typing import Any
 
 from tests.model.landing.mutations import Patch
 
-from binwright.controller.decide import apply, machine, synchronize
-from binwright.controller.decide.events import Update
+from binwright.controller.decide import machine, synchronize
+from binwright.group import fold
+from binwright.group.fold import Folded
 from binwright.group.group import Group
 
-_from_consumer = apply._from_consumer
+_from_consumer = fold._from_consumer
 
 
-def _any_epoch(group: Group, message: Any, event: Any) -> Update:
+def _any_epoch(group: Group, message: Any, event: Any) -> Folded:
     epoch = group.member(message.slot).epoch
     if epoch is not None:
         message = replace(message, epoch=epoch)
     return _from_consumer(group, message, event)
 
 
-def _sends_no_leave(group: Group, message: Any, event: Any) -> Update:
+def _sends_no_leave(group: Group, message: Any, event: Any) -> Folded:
     if message.epoch != group.member(message.slot).epoch:
         return group, ()
     return _from_consumer(group, message, event)
@@ -35,8 +36,8 @@ def _ignores_later_claims(_group: Group, _event: Any) -> None:
 
 
 MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
-    "any epoch is applied": ((apply, "_from_consumer", _any_epoch),),
-    "no leave command is sent": ((apply, "_from_consumer", _sends_no_leave),),
+    "any epoch is applied": ((fold, "_from_consumer", _any_epoch),),
+    "no leave command is sent": ((fold, "_from_consumer", _sends_no_leave),),
     "does not step down": (
         (machine, "later_claim", _ignores_later_claims),
         (synchronize, "later_claim", _ignores_later_claims),

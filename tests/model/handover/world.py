@@ -16,13 +16,12 @@ from binwright.controller.decide.events import (
     Broadcast,
     Destroy,
     Event,
-    Measured,
     Publish,
-    RecordRead,
     Send,
     StepDown,
 )
 from binwright.controller.decide.states import Sentinel, State
+from binwright.group.fold import Measured, RecordRead
 from binwright.group.group import ControllerConfig, Group
 from binwright.group.plans import Pack
 from binwright.protocol.measurements import Measurement, PartitionRate

@@ -20,12 +20,10 @@ from binwright.controller.decide.events import (
     Disrupted,
     Event,
     Log,
-    Measured,
     Packed,
     ProcessEnded,
     Publish,
     Reconcile,
-    RecordRead,
     Renew,
     Send,
     StepDown,
@@ -38,6 +36,7 @@ from binwright.controller.group_context import GroupContext
 from binwright.controller.needs import publish_needs
 from binwright.controller.orders_topic import open_orders
 from binwright.controller.plan_traces import PlanTraces
+from binwright.group.fold import Measured, RecordRead
 from binwright.group.plans import Pack
 from binwright.kafka.control_records import (
     COMMANDS_CONFIG,

@@ -8,9 +8,9 @@ import pytest
 from tests.controller.decide.driver import ControllerDriver, assigned
 from tests.lab.simulation.builders import CONFIG, PARTITIONS, TIMING, scenario
 
-from binwright.controller.decide.events import RecordRead
 from binwright.controller.decide.machine import transition
 from binwright.controller.decide.states import Sentinel, State
+from binwright.group.fold import RecordRead
 from binwright.lab.simulation.clock import Clock
 from binwright.lab.simulation.fluid.data_path import DataPath
 from binwright.lab.simulation.outcome import ConsumerCounts

@@ -10,16 +10,15 @@ from binwright.controller.decide.events import (
     Destroy,
     Event,
     Log,
-    Measured,
     Packed,
     Publish,
     Reconcile,
-    RecordRead,
     Send,
     Tick,
 )
 from binwright.controller.decide.machine import begin, transition
 from binwright.controller.decide.states import State
+from binwright.group.fold import Measured, RecordRead
 from binwright.group.plans import Pack
 from binwright.group.rates import PERIOD_S
 from binwright.lab.simulation.clock import TICKS, Clock

@@ -1,68 +1,42 @@
-"""Applies records and measurements to the group, in every state.
+"""What follows from records and measurements at once, in every state; `group.fold` applies them.
 
 Also compares reports with what the controller assumes. Partition 0 orders both, and a report of a
 process never overtakes its reply to a command: what the controller assumes of a consumer never runs
 ahead of the reports that follow.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
-from binwright.controller.decide.approval import apply_plan_record
-from binwright.controller.decide.events import (
-    Action,
-    Destroy,
-    Log,
+from binwright.controller.decide.events import Action, Destroy, Log, Send, Update
+from binwright.controller.decide.moves import start_reading, stop_unexpected
+from binwright.group.fold import (
+    Change,
+    ConsumerArrived,
+    ConsumerDied,
+    ConsumerLeaving,
+    ConsumerLeft,
+    ConsumerReady,
     Measured,
     RecordRead,
-    Send,
-    Update,
+    Superseded,
+    fold_measurement,
+    fold_record,
 )
-from binwright.controller.decide.limits import adopt_limits
-from binwright.controller.decide.moves import start_reading, stop_unexpected
-from binwright.controller.decide.orders import apply_order
-from binwright.group.catch_up import with_backlogs
-from binwright.group.group import Group, Member, add_partitions
-from binwright.group.ownership import (
-    Owned,
-    Released,
-    Starting,
-    State,
-    acknowledge_start,
-    acknowledge_stop,
-)
-from binwright.group.zones import with_zones
+from binwright.group.group import Group
+from binwright.group.ownership import Owned, Released, State
+from binwright.group.proposals import ApprovalRefused, PlanApproved
 from binwright.protocol.group_orders import (
     AdoptOrder,
     CordonOrder,
-    FormerOrders,
     FreezeOrder,
-    Held,
     PinOrder,
     ScaleOrder,
+    describe,
 )
-from binwright.protocol.messages import (
-    Accepted,
-    Approved,
-    Claim,
-    Dead,
-    Gap,
-    Goodbye,
-    Hello,
-    Leave,
-    LimitsMeasured,
-    Planned,
-    Proposed,
-    Report,
-    Started,
-    StateRecord,
-    Stopped,
-    Withdrawn,
-)
+from binwright.protocol.messages import Claim, Gap, Leave, Proposed, Report, StateRecord
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.monitors import accept_measurement, drop_silent
-from binwright.protocol.savings import Savings
-from binwright.protocol.table_orders import TableOrder
+from binwright.protocol.monitors import drop_silent
 
 
 def later_claim(group: Group, event: RecordRead) -> int | None:
@@ -76,194 +50,65 @@ def later_claim(group: Group, event: RecordRead) -> int | None:
 def apply_record(group: Group, event: RecordRead) -> Update:
     """Apply one record; return the group and what the shell must do.
 
-    A record whose epoch is not the living one of its slot is dropped. The reply to a report of such
-    an epoch is `Leave`: an idle process has no other way to learn that it was replaced.
+    The reply to a report of a process that is not its slot's living one is `Leave`: an idle process
+    has no other way to learn that it was replaced.
     """
-    match event.message:
-        case Hello() as message:
-            return _apply_hello(group, message, event)
-        case Dead() as message:
-            return _apply_dead(group, message)
-        case Claim() | Savings() | FormerOrders() | TableOrder():
-            return group, ()
-        case LimitsMeasured() as message:
-            return (adopt_limits(group, message) if group.term is None else group), ()
-        case Planned() | Proposed() | Approved() | Accepted() | Withdrawn() as message:
-            return apply_plan_record(group, message, event)
-        case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder() | AdoptOrder() as message:
-            return apply_order(group, message)
-        case Held() as message:
-            return (replace(group, held=message.reasons) if group.term is None else group), ()
-        case message:
-            return _from_consumer(group, message, event)
-
-
-# --- begin and end of a process ----------------------------------------------------------------
-
-
-def _apply_hello(group: Group, message: Hello, event: RecordRead) -> Update:
-    slot, before = message.slot, group.member(message.slot)
-    member = Member(
-        hello=event.offset,
-        process=message.process,
-        sent_ms=message.sent_ms,
-        dead=before.dead,
-        goodbye=before.goodbye,
-        seen_at=event.now,
-        arrived_at=event.now,
-        failed_starts=before.failed_starts,
-        capacity=before.capacity,
-    )
-    log = Log("consumer.arrived", {"slot": slot, "epoch": event.offset})
-    return release_owned(group, slot, before.reading).with_member(slot, member), (log,)
-
-
-def _apply_dead(group: Group, message: Dead) -> Update:
-    """End the process that is named, even if a controller published it that has stepped down."""
-    slot, member = message.slot, group.member(message.slot)
-    if message.epoch != member.epoch:
-        return group, ()  # published twice, or that process has ended meanwhile
-    dead = replace(_without_process(member), dead=member.hello)
-    dead = replace(dead, failed_starts=0 if member.ready else member.failed_starts + 1)
-    group = release_owned(group, slot, member.reading).with_member(slot, dead)
-    if group.term is None:
-        return group, ()
-    log = Log("consumer.died", {"slot": slot, "epoch": message.epoch})
-    # A process that has ended is not killed: the slot may have another one by now.
-    return group, (log,) if member.process_ended else (log, Destroy(slot))
-
-
-def _without_process(member: Member) -> Member:
-    return replace(member, ready=False, declared_dead_at=None, reading={}, writing={}, splits={})
-
-
-def release_owned(
-    group: Group, slot: Slot, next_offsets: Mapping[TopicPartition, int | None]
-) -> Group:
-    """Release all that a slot owns, its partitions at their last known offsets (`next_offsets`).
-
-    Partitions without a known owner are added: a controller that synchronizes knows no owners yet.
-    """
-    released: dict[TopicPartition, State] = {
-        p: Released(_resume_offset(group.partitions[p], next_offsets.get(p)))
-        for p in group.partitions.owned_by(slot)
-    }
-    if group.term is not None:
-        new = (p for p in next_offsets if group.partitions.get(p, Released()) == Released())
-        released |= {p: Released(next_offsets[p]) for p in new}
-    roles = dict.fromkeys(group.writers.owned_by(slot), Released())
-    return replace(
-        group,
-        partitions=group.partitions.changed(released),
-        writers=group.writers.changed(roles),
-    )
-
-
-def _resume_offset(at: State, reported: int | None) -> int | None:
-    """Return where to resume: at a pending start's offset, which may precede the report's."""
-    return at.offset if isinstance(at, Starting) and at.offset is not None else reported
-
-
-# --- records of living processes ---------------------------------------------------------------
-
-
-def _from_consumer(
-    group: Group, message: Report | Stopped | Started | Gap | Goodbye, event: RecordRead
-) -> Update:
-    slot, member = message.slot, group.member(message.slot)
-    if message.epoch != member.epoch:
-        if group.term is None or event.offset < group.term or not isinstance(message, Report):
-            return group, ()
-        return group, (Send(slot, Leave(term=group.term, epoch=message.epoch)),)
-    if isinstance(message, Report):
-        return _apply_report(group, member, message, event.now)
-    member = replace(member, seen_at=event.now)
+    before = group.term
+    group, changes = fold_record(group, event)
+    if before is None:
+        return group, ()  # history
+    message = event.message
+    actions: list[Action] = []
     match message:
-        case Goodbye():
-            group = release_owned(group, slot, message.next)
-            gone = replace(_without_process(member), goodbye=member.hello)
-            log = Log("consumer.left", {"slot": slot, "epoch": message.epoch})
-            return group.with_member(slot, gone), (log,)
-        case Stopped():
-            return _apply_stopped(group, member, message), ()
-        case Started():
-            return _apply_started(group, member, message), ()
-        case _:
-            return group.with_member(slot, member), ()
+        case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder() | AdoptOrder():
+            facts = {"order": describe(message), "by": message.by, "reason": message.reason}
+            actions.append(Log("order.received", facts))
+        case Proposed():
+            proposed = {
+                "plan": event.offset,
+                "reasons": message.reasons,
+                "consumers": message.consumers,
+                "moves": len(message.moves),
+                "waits": message.waits,
+            }
+            actions.append(Log("plan.proposed", proposed))
+    for change in changes:
+        actions += _follows(before, event, change)
+    return group, tuple(actions)
 
 
-def _apply_report(group: Group, member: Member, report: Report, now: float) -> Update:
-    logs = []
-    if report.ready and not member.ready:
-        logs.append(Log("consumer.ready", {"slot": report.slot}))
-    if report.leaving and not member.leaving:
-        logs.append(Log("consumer.leaving", {"slot": report.slot}))
-    member = replace(
-        member,
-        seen_at=now,
-        ready=report.ready or member.ready,
-        leaving=report.leaving,
-        replied_term=report.term,
-        capacity=report.capacity or member.capacity,
-        zone=report.zone,
-        reading=report.reading,
-        writing=report.writing,
-        splits={p: tuple(s.slot for s in shares) for p, shares in report.splits.items()},
-    )
-    return group.with_member(report.slot, member), tuple(logs)
-
-
-def _apply_stopped(group: Group, member: Member, message: Stopped) -> Group:
-    """Apply the reply to a stop; entries that do not match the pending command are dropped."""
-    slot, revision = message.slot, message.revision
-    released = acknowledge_stop(group.partitions, slot, revision, message.next)
-    roles = acknowledge_stop(group.writers, slot, revision, dict.fromkeys(message.tables))
-    left = {p: offset for p, offset in member.reading.items() if p not in released}
-    return replace(
-        group.with_member(slot, replace(member, reading=left)),
-        partitions=group.partitions.changed(released),
-        writers=group.writers.changed(roles),
-    )
-
-
-def _apply_started(group: Group, member: Member, message: Started) -> Group:
-    """Apply the reply to a start; entries that do not match the pending command are dropped."""
-    slot, revision = message.slot, message.revision
-    begun = acknowledge_start(group.partitions, slot, revision, message.offsets)
-    roles = acknowledge_start(group.writers, slot, revision, message.tables)
-    reading = {**member.reading, **{p: message.offsets[p] for p in begun}}
-    return replace(
-        group.with_member(slot, replace(member, reading=reading)),
-        partitions=group.partitions.changed(begun),
-        writers=group.writers.changed(roles),
-    )
+def _follows(term: int, event: RecordRead, change: Change) -> Iterator[Action]:
+    match change:
+        case ConsumerArrived(slot=slot, epoch=epoch):
+            yield Log("consumer.arrived", {"slot": slot, "epoch": epoch})
+        case ConsumerDied(slot=slot, epoch=epoch):
+            yield Log("consumer.died", {"slot": slot, "epoch": epoch})
+            # A process that has ended is not killed: the slot may have another one by now.
+            yield from () if change.process_ended else (Destroy(slot),)
+        case ConsumerLeft(slot=slot, epoch=epoch):
+            yield Log("consumer.left", {"slot": slot, "epoch": epoch})
+        case ConsumerReady(slot=slot):
+            yield Log("consumer.ready", {"slot": slot})
+        case ConsumerLeaving(slot=slot):
+            yield Log("consumer.leaving", {"slot": slot})
+        case Superseded(slot=slot, epoch=epoch):
+            if event.offset >= term and isinstance(event.message, Report):
+                yield Send(slot, Leave(term=term, epoch=epoch))
+        case PlanApproved(plan=number, by=by):
+            yield Log("plan.approved", {"plan": number, "by": by})
+        case ApprovalRefused(plan=number, by=by, reason=reason):
+            yield Log("approval.refused", {"plan": number, "by": by, "reason": reason})
 
 
 # --- measurements -------------------------------------------------------------------------------
 
 
 def apply_measurement(group: Group, event: Measured) -> Update:
-    """Apply one measurement; what follows from it is decided at the next tick.
-
-    A new partition is added at once, even while its rate is unknown.
-    """
-    measurement = event.measurement
-    monitors, accepted, new = accept_measurement(group.monitors, event.now, measurement)
-    logs = (Log("monitor.discovered", {"monitor": measurement.monitor}),) if new else ()
-    if not accepted:
-        return replace(group, monitors=monitors), logs
-    topic, count = measurement.topic, measurement.count
-    count_changed = group.term is not None and group.rates.count(topic) != count
-    measured = {p.partition: p.rate for p in measurement.partitions if p.rate is not None}
-    rates = group.rates.with_topic(topic, count, measured)
-    volatility = group.volatility.observe(rates, event.now)
-    group = replace(
-        group, monitors=monitors, rates=rates, measured_at=event.now, volatility=volatility
-    )
-    group = with_zones(with_backlogs(group, measurement, event.now), measurement)
-    if count_changed:
-        group = add_partitions(group, (TopicPartition(topic, number) for number in range(count)))
-    return group, logs
+    """Apply one measurement; what follows from it is decided at the next tick."""
+    monitor = event.measurement.monitor
+    new = monitor not in group.monitors.seen
+    group, _ = fold_measurement(group, event)
+    return group, (Log("monitor.discovered", {"monitor": monitor}),) if new else ()
 
 
 def drop_silent_monitors(group: Group, now: float) -> Update:

@@ -1,101 +1,21 @@
 """Plans that need approval, and the last approved plan, which the controller restores.
 
 In mode `approve` the controller by itself only restores the last approved plan and assigns
-partitions without a reader. All of this is rebuilt from records, so the number of a proposed plan
-stays valid when another controller takes over. Plans and approvals have topics of their own, so an
-approval may be read before the plan that it names.
+partitions without a reader. All of this is rebuilt from records (see `group.proposals`), so the
+number of a proposed plan stays valid when another controller takes over.
 """
 
 from dataclasses import dataclass, replace
 
 from binwright.controller.decide.drain import forced_plan
-from binwright.controller.decide.events import Action, Log, Publish, Reconcile, RecordRead, Update
+from binwright.controller.decide.events import Action, Log, Publish, Reconcile, Update
 from binwright.controller.decide.moves import find_readers
 from binwright.group.controls import Controls
 from binwright.group.group import Group, Proposal
 from binwright.group.ownership import PartitionOwnership
 from binwright.group.plans import Plan, Rejected, evaluate
-from binwright.protocol.messages import Accepted, Approved, Planned, Proposed, Withdrawn
+from binwright.protocol.messages import Accepted, Proposed, Withdrawn
 from binwright.protocol.model import Slot, TopicPartition
-
-PlanRecord = Proposed | Approved | Accepted | Withdrawn | Planned
-
-
-def apply_plan_record(group: Group, message: PlanRecord, event: RecordRead) -> Update:
-    """Apply one record about plans; return the group and what the shell must do."""
-    match message:
-        case Proposed():
-            return _apply_proposed(group, message, event.offset)
-        case Approved():
-            return _apply_approval(group, message)
-        case Accepted():
-            return replace(_drop_proposal(group, message.plan), approved_plan=message), ()
-        case Withdrawn(plan=number):
-            return _drop_proposal(group, number), ()
-        case _:
-            moved = message.moved if group.term is None else group.moved
-            group = replace(group, last_plan=message.targets, moved=moved)
-            return _void_approvals(group, message.term) if message.keeps is None else group, ()
-
-
-def _apply_proposed(group: Group, plan: Proposed, number: int) -> Update:
-    """Apply a proposed plan, and an approval of it that was read before."""
-    early, logs = group.early_approval, tuple[Action, ...]()
-    group = replace(group, proposal=Proposal(plan, number))
-    if early is not None:
-        group, logs = _apply_approval(group, early)
-    if group.term is None:  # history
-        return group, ()
-    facts = {
-        "plan": number,
-        "reasons": plan.reasons,
-        "consumers": plan.consumers,
-        "moves": len(plan.moves),
-        "waits": plan.waits,
-    }
-    return replace(group, early_approval=None), (Log("plan.proposed", facts), *logs)
-
-
-def _void_approvals(group: Group, term: int) -> Group:
-    """Void the approved plan and the proposal: a controller carried out a plan without approval.
-
-    A plan of an older term than theirs has no effect: that controller had stepped down.
-    """
-    approved, proposal = group.approved_plan, group.proposal
-    if approved is not None and approved.term <= term:
-        approved = replace(approved, targets={})
-    if proposal is not None and proposal.number is not None and proposal.plan.term <= term:
-        proposal = None
-    return replace(group, approved_plan=approved, proposal=proposal)
-
-
-def _drop_proposal(group: Group, number: int) -> Group:
-    """Drop the proposed plan if its number is this one or lower."""
-    proposal = group.proposal
-    done = proposal is not None and proposal.number is not None and proposal.number <= number
-    return replace(group, proposal=None) if done else group
-
-
-def _apply_approval(group: Group, message: Approved) -> Update:
-    number, proposal = message.plan, group.proposal
-    facts: dict[str, object] = {"plan": number, "by": message.by}
-    if proposal is not None and proposal.number == number and proposal.plan.waits:
-        logs = () if proposal.approved or group.term is None else (Log("plan.approved", facts),)
-        return replace(group, proposal=replace(proposal, approved=True)), logs
-    if group.approved_plan is not None and number <= group.approved_plan.plan:
-        return group, ()  # a repeated approval of a plan already accepted
-    if group.term is None or (proposal is not None and proposal.number is None):
-        return replace(group, early_approval=message), ()
-    return group, (Log("approval.refused", {**facts, "reason": _refusal_reason(proposal, number)}),)
-
-
-def _refusal_reason(proposal: Proposal | None, number: int) -> str:
-    if proposal is None:
-        return "no plan waits"
-    if proposal.number != number:
-        return f"it is not the plan that waits: that is {proposal.number}"
-    return "the group's mode is to observe only"
-
 
 # --- whether a proposed plan is still valid ----------------------------------------------------
 

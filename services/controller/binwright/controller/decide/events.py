@@ -3,34 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from binwright.group.fold import Measured, RecordRead
 from binwright.group.group import Group
 from binwright.group.plans import Pack
-from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import Command, Inbound, StateRecord
+from binwright.protocol.messages import Command, Inbound
 from binwright.protocol.model import Assignment, Slot
 from binwright.protocol.ports.fleet import Disruption
 
 # --- events ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class RecordRead:
-    """A record of metadata partition 0 or of the orders topic; this controller's own, too.
-
-    Those of one topic come in the order of their offsets. Of a new leader all orders come first.
-    """
-
-    now: float
-    offset: int  # in its topic
-    message: StateRecord
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A monitor's measurement of one topic."""
-
-    now: float
-    measurement: Measurement
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,12 +39,10 @@ from binwright.controller.decide.events import (
     Disrupted,
     Event,
     Log,
-    Measured,
     Packed,
     ProcessEnded,
     Publish,
     Reconcile,
-    RecordRead,
     StepDown,
     Tick,
     Update,
@@ -78,6 +76,7 @@ from binwright.controller.decide.states import (
     Synchronize,
 )
 from binwright.group.budgets import affords
+from binwright.group.fold import Measured, RecordRead
 from binwright.group.group import ControllerConfig, Group, Proposal, add_partitions, forget_gone
 from binwright.group.plans import (
     Rejected,

@@ -1,4 +1,4 @@
-"""Applies people's orders to the group, ends them in time, and publishes what they hold back."""
+"""Ends people's orders in time, and publishes what they hold back."""
 
 import re
 from dataclasses import replace
@@ -6,50 +6,27 @@ from dataclasses import replace
 from binwright.controller.decide.events import Log, Publish, Update
 from binwright.controller.decide.replacements import roll_held
 from binwright.group.budgets import affords
-from binwright.group.controls import controls, with_adopted
 from binwright.group.group import Group
+from binwright.group.orders import at_time
 from binwright.group.plans import order_triggers, reader_triggers
 from binwright.protocol.group_orders import (
     MAX_SHOWN,
     MAX_TEXT,
-    GroupOrder,
     Held,
-    describe,
     signed,
 )
 
 PERCENTAGE = re.compile(r"[\d.]+%")
 
 
-def apply_order(group: Group, order: GroupOrder) -> Update:
-    """Apply an order; it holds at once."""
-    group = _with_controls(replace(group, orders=group.orders.apply(order)))
-    if group.term is None:
-        return group, ()  # history
-    facts = {"order": describe(order), "by": order.by, "reason": order.reason}
-    return group, (Log("order.received", facts),)
-
-
 def refresh_controls(group: Group, wall_ms: int) -> Update:
     """Return the group at this time, ms since 1970: some orders have ended, hours have begun."""
     before = group.controls
-    group = _with_controls(replace(group, wall_ms=wall_ms))
-    if before == group.controls:
-        return replace(group, controls=before), ()  # the same object: it is compared often
+    group = at_time(group, wall_ms)
+    if before is group.controls:
+        return group, ()
     ended = (order for order in before.orders if order not in group.controls.orders)
     return group, tuple(Log("order.expired", {"order": signed(order)}) for order in ended)
-
-
-def _with_controls(group: Group) -> Group:
-    config = group.config
-    found = controls(
-        group.orders.in_force(group.wall_ms),
-        config.pins,
-        config.frozen_hours,
-        config.max_slots,
-        group.wall_ms,
-    )
-    return replace(group, controls=with_adopted(found, config.adoptable))
 
 
 # --- what is held back ---------------------------------------------------------------------------

@@ -11,13 +11,13 @@ from binwright.controller.decide.events import (
     Broadcast,
     Log,
     Reconcile,
-    RecordRead,
     StepDown,
     Tick,
     Update,
 )
 from binwright.controller.decide.moves import stop_unexpected
 from binwright.controller.decide.states import Sentinel, Step, SteppedDown, Synchronize
+from binwright.group.fold import RecordRead
 from binwright.group.group import Group
 from binwright.group.ownership import (
     K,

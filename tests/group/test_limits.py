@@ -7,8 +7,9 @@ from tests.builders import alive, group, report
 from tests.controller.decide.driver import A, B, ControllerDriver, P, Q, published
 
 from binwright.controller.decide.events import Log
-from binwright.controller.decide.limits import SHARE, adopt_limits, measure_limits
+from binwright.controller.decide.limits import measure_limits
 from binwright.group.group import ControllerConfig, Group
+from binwright.group.limits import SHARE, adopt_limits
 from binwright.group.plans import Pack
 from binwright.protocol.messages import Claim, LimitsMeasured, MeasuredCapacity
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
