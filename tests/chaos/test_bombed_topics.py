@@ -21,7 +21,7 @@ from tests.chaos.pod_memory import POD_BYTES
 from tests.chaos.system_settings import SystemShape, chaos_settings
 from tests.consumer.decoding import avro
 
-from binwright.consumer.decide.memory import value_bytes
+from binwright.consumer.decide.memory import memory_shares
 from binwright.consumer.decoding.avro_values import AvroDecoder
 from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.decoding.variant_values import VariantDecoder
@@ -34,7 +34,7 @@ TOPICS = BombedTopics("http://127.0.0.1:1", BOOLEANS, OF_NULLS)
 
 
 def decoder(topic: str) -> ValueDecoder:
-    most = value_bytes(POD_BYTES)
+    most = memory_shares(POD_BYTES).values
     if topic == JSON:
         return JsonDecoder(parse_columns(COLUMNS), most_bytes=most)
     if topic == VARIANT:
@@ -58,7 +58,7 @@ def test_a_bomb_is_too_large_for_a_pod_and_what_fits_is_a_row(number: int) -> No
 def test_what_fits_does_not_fit_all_at_a_time() -> None:
     [burst] = [each for each in bursts(BOOLEANS, OF_NULLS) if not each.bomb]
     need = decoder(JSON).memory(*[pa.array([burst.value], pa.binary())] * 2)
-    assert need * burst.records > value_bytes(POD_BYTES)
+    assert need * burst.records > memory_shares(POD_BYTES).values
 
 
 @pytest.mark.parametrize("topic", [JSON, VARIANT, AVRO])

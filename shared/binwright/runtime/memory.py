@@ -1,5 +1,6 @@
-"""How much memory this process may have."""
+"""How much memory this process may have, and that it keeps none that it has freed."""
 
+import ctypes
 import os
 import resource
 from collections.abc import Iterator
@@ -7,6 +8,16 @@ from contextlib import suppress
 from pathlib import Path
 
 _LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
+_MALLOC = {
+    "MALLOC_ARENA_MAX": (-8, 2),
+    "MALLOC_MMAP_THRESHOLD_": (-3, 4 << 20),
+    "MALLOC_TRIM_THRESHOLD_": (-1, 8 << 20),
+}
+"""By the variable that sets it too: glibc's number of a parameter of malloc, and its value.
+
+By default each thread has a heap of its own, and once a large piece is freed, pieces of that size
+are taken from heaps and stay there: 250 MB of 768, in a process that used 40.
+"""
 _CGROUP_FILES = {"": "memory.max", "memory": "memory.limit_in_bytes"}  # of versions 2 and 1
 
 
@@ -22,6 +33,18 @@ def memory_limit(root: Path = Path("/")) -> int:
     soft = [resource.getrlimit(each)[0] for each in _LIMITS]
     found += [limit for limit in soft if limit != resource.RLIM_INFINITY]
     return min([*found, *_of_groups(root)])
+
+
+def give_back_freed_memory() -> None:
+    """Have the C library give large pieces back once they are freed; before threads are started.
+
+    What the environment sets stays as it is there. Other libraries than glibc keep none.
+    """
+    with suppress(OSError, AttributeError):
+        mallopt = ctypes.CDLL(None).mallopt
+        for variable, (parameter, value) in _MALLOC.items():
+            if variable not in os.environ:
+                mallopt(parameter, value)
 
 
 def _of_groups(root: Path) -> Iterator[int]:

@@ -1,17 +1,24 @@
 """Staged files are complete and durable, or absent; damaged and old ones are known."""
 
+import asyncio
 import os
 import stat
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Event, Semaphore
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from binwright.consumer.decoding.arrow_types import BAD
 from binwright.consumer.staging.file_staging import FileStaging, redacted
 from binwright.consumer.staging.files import Files
 from binwright.consumer.staging.parquet import SCHEMA, to_arrow
+from binwright.protocol.columns import parse_columns
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import batch_name, mark_name
@@ -332,3 +339,38 @@ async def test_a_file_of_the_year_1970_is_old(staging: FileStaging, tmp_path: Pa
     await staging.write("orders", OLD, in_columns(ROWS), footer_of(ROWS))
     os.utime(directory(tmp_path) / OLD, (0, 0))
     assert await staging.older("orders", 3_600) == {OLD}
+
+
+class Slow:
+    """A decoder that waits until it may go on, and knows who decodes."""
+
+    columns, settings = parse_columns("v BINARY"), ""
+
+    def __init__(self) -> None:
+        self.begun, self.may_end = Semaphore(0), Event()
+
+    def memory(self, *_: Any) -> int:
+        self.begun.release()
+        assert self.may_end.wait(10)
+        return 1
+
+    def decode(self, values: Any, *_: Any) -> tuple[Any, Any]:
+        return pa.StructArray.from_arrays([values], ["v"]), pa.nulls(len(values), BAD)
+
+
+@pytest.mark.parametrize(("most_bytes", "at_once"), [(sys.maxsize, 3), (1, 1)])
+async def test_only_so_many_rows_are_encoded_at_a_time(
+    tmp_path: Path, most_bytes: int, at_once: int
+) -> None:
+    """Rows of a topic with several tables are there once, and once more for each that encodes."""
+    slow, rows = Slow(), {P: [Record(0, 0, b"k", b"v")]}
+    async with FileStaging(str(tmp_path), encoded_bytes=most_bytes) as staging:
+        files = [
+            asyncio.create_task(staging.write(table, OLD, in_columns(rows), footer_of(rows), slow))
+            for table in ("one", "two", "three")
+        ]
+        for _ in range(at_once):
+            assert await asyncio.to_thread(slow.begun.acquire, timeout=10)
+        assert not await asyncio.to_thread(slow.begun.acquire, timeout=0.1)
+        slow.may_end.set()
+        assert all(await asyncio.gather(*files))

@@ -13,7 +13,7 @@ from tests.consumer.decoding import avro
 from tests.consumer.decoding.value_bombs import HEADER, zigzag
 from tests.fuzz.limits import LINUX, peak_memory
 
-from binwright.consumer.decide.memory import value_bytes
+from binwright.consumer.decide.memory import memory_shares
 from binwright.consumer.decoding.avro_values import AvroDecoder
 from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.decoding.portions import DecodingMemory
@@ -23,6 +23,7 @@ from binwright.protocol.columns import parse_columns
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Footer
+from binwright.runtime.memory import give_back_freed_memory
 from binwright.testing.records import in_columns
 
 POD, OTHERS = 768 << 20, 160 << 20  # bytes: of deploy/consumers; what Spark's client takes of them
@@ -32,7 +33,7 @@ FORMS = ("json", "structs", "variant", "avro", "avro of nulls", "plain")
 
 
 def decoder_of(form: str) -> Any:
-    most = value_bytes(POD)
+    most = memory_shares(POD).values
     match form:
         case "variant":
             return VariantDecoder(parse_columns("v VARIANT"), most)
@@ -66,7 +67,7 @@ async def stage(directory: str, form: str) -> int:
     values = values_of(form)
     rows = [Record(n, n, None, value) for n, value in enumerate(values)]
     others = [Record(n, n, None, b'{"a":1}') for n in range(100)]
-    memory = DecodingMemory(value_bytes(POD))
+    memory = DecodingMemory(memory_shares(POD).values)
     async with FileStaging(directory, memory) as staging:
         await asyncio.gather(
             *(
@@ -105,5 +106,42 @@ def test_a_pod_stages_values_that_would_take_gigabytes(form: str, tmp_path: Path
     assert {*kinds} <= {None, "too_large"}
 
 
+async def stage_again_and_again(directory: str) -> int:
+    """Stage larger and larger values; return how much more memory the process has than before."""
+    give_back_freed_memory()
+    async with FileStaging(directory, DecodingMemory(memory_shares(POD).values)) as staging:
+
+        async def write(topic: str, size: int) -> None:
+            value = b'{"x":[' + b"{}," * (size // 3) + b"{}]}"
+            await staging.write(
+                topic,
+                f"0-1-{size}-0a1b2c3d.parquet",
+                in_columns({TopicPartition(topic, 0): [Record(0, 0, None, value)]}),
+                Footer("id", 1, {0: (0, 1)}, topic=topic),
+                decoder_of("json"),
+            )
+
+        await write("first", 1)
+        before = own_memory()
+        for size in range(7_000_000, 35_000_000, 7_000_000):
+            await asyncio.gather(*(write(topic, size) for topic in ("one", "two", "three")))
+    return own_memory() - before
+
+
+def own_memory() -> int:
+    """Return the bytes of memory that the process has now, without files."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon:"))
+
+
+@pytest.mark.skipif(not LINUX, reason="only Linux tells the memory of a process")
+def test_what_large_values_took_is_given_back(tmp_path: Path) -> None:
+    """Else threads keep 50 to 80 MB each: a quarter of what a pod has, taken by nothing."""
+    program = [sys.executable, "-m", "tests.consumer.staging.test_memory_limit", str(tmp_path)]
+    ran = subprocess.run(program, capture_output=True, text=True, check=True, timeout=200)
+    assert json.loads(ran.stdout) < 40 << 20
+
+
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(asyncio.run(stage(*sys.argv[1:]))))
+    work = stage(*sys.argv[1:]) if sys.argv[2:] else stage_again_and_again(sys.argv[1])
+    sys.stdout.write(json.dumps(asyncio.run(work)))

@@ -17,7 +17,7 @@ from uuid import uuid4
 import structlog
 
 from binwright.consumer.decide.buffer import BatchConfig
-from binwright.consumer.decide.memory import large_batch_bytes, value_bytes
+from binwright.consumer.decide.memory import MemoryShares, memory_shares
 from binwright.consumer.decide.writer.states import WriterConfig
 from binwright.consumer.decoding.decoders import Decoders
 from binwright.consumer.decoding.portions import DecodingMemory
@@ -40,7 +40,7 @@ from binwright.protocol.model import Slot
 from binwright.protocol.ports.lake import Lake, Table
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.health import serve_health
-from binwright.runtime.memory import memory_limit
+from binwright.runtime.memory import give_back_freed_memory, memory_limit
 from binwright.runtime.run import background_tasks
 from binwright.runtime.serve import serve
 from binwright.runtime.settings import LakeSettings, Settings, Target
@@ -63,17 +63,21 @@ async def consume(settings: Settings, slot: Slot) -> None:
         raise SettingsError(f"--slot must be 0 to {settings.controller.max_slots - 1}")
     structlog.contextvars.bind_contextvars(slot=slot)
     config = settings.consumer
-    memory = DecodingMemory(config.value_memory_bytes or value_bytes(memory_limit()))
+    shares = memory_shares(memory_limit(), config.value_memory_bytes)
+    memory = DecodingMemory(shares.values)
     async with (
         AsyncExitStack() as stack,
         serve_health(settings.health, settings.kafka.ssl_certificate_file) as health,
         open_traces(settings.traces, "binwright-consumer") as trace,
         FileStaging(
-            settings.staging_path, memory, moved=settings.staging.path is not None
+            settings.staging_path,
+            memory,
+            encoded_bytes=shares.encoded,
+            moved=settings.staging.path is not None,
         ) as staging,
         Decoders(settings, memory.most_bytes) as decoders,
         KafkaControlTopics(settings.kafka) as bus,
-        _data_reader(settings) as reader,
+        _data_reader(settings, shares) as reader,
     ):
         process = f"{socket.gethostname()}/{os.getpid()}/{uuid4().hex[:8]}"
         cluster = await reader.cluster_id()
@@ -108,11 +112,11 @@ async def consume(settings: Settings, slot: Slot) -> None:
         ingest = Ingest(
             mailbox=mailbox,
             reader=reader,
-            part_reader=partial(_data_reader, settings),
+            part_reader=partial(_data_reader, settings, shares),
             staging=staging,
             landing_topic=settings.landing_topic,
             writers=partial(Writers, context),
-            config=_ingest_config(settings, decoders, cluster),
+            config=_ingest_config(settings, shares, decoders, cluster),
             wall_ms=wall_ms,
             timings=timings,
             beat=health.beat,
@@ -135,7 +139,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
             await mailbox.reader.close()
 
 
-def _data_reader(settings: Settings) -> KafkaDataReader:
+def _data_reader(settings: Settings, shares: MemoryShares) -> KafkaDataReader:
     config = settings.consumer
     return KafkaDataReader(
         settings.kafka,
@@ -143,7 +147,7 @@ def _data_reader(settings: Settings) -> KafkaDataReader:
         config.isolation,
         config.batch_inflated_bytes,
         config.zone,
-        large_bytes=large_batch_bytes(memory_limit(), LARGE_BYTES),
+        large_bytes=min(LARGE_BYTES, shares.large),
     )
 
 
@@ -165,13 +169,15 @@ def lake_opener(
     return open_lake
 
 
-def _ingest_config(settings: Settings, decoders: Decoders, cluster: str) -> IngestConfig:
+def _ingest_config(
+    settings: Settings, shares: MemoryShares, decoders: Decoders, cluster: str
+) -> IngestConfig:
     config = settings.consumer
     return IngestConfig(
         batch=BatchConfig(
-            config.batch_bytes,
+            min(config.batch_bytes, shares.part),
             settings.staging_interval_s,
-            config.batch_cap_bytes,
+            min(config.batch_cap_bytes, shares.buffered),
             time.time() - time.monotonic(),
         ),
         targets=settings.targets,
@@ -255,6 +261,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="the group and cluster of this process: a label by which a fleet finds its processes",
     )
     slot = Slot(parser.parse_args(arguments).slot)
+    give_back_freed_memory()
     return serve(lambda settings: consume(settings, slot), Settings)
 
 

@@ -39,13 +39,14 @@ class ConsumerSettings(Section):
     batch_wait_s: Seconds | None = None
     """From one staging of a topic to the next; unset: 0.25 of lake.freshness_s, from 0.5 to 3."""
     batch_cap_bytes: Bytes = 64_000_000
-    """Memory for rows that are not staged yet; fetching pauses when it is full."""
+    """Memory for rows that are not staged yet; fetching pauses when it is full. Less where
+    the process has little memory."""
     batch_inflated_bytes: Bytes = 128_000_000
     """Inflated size up to which a record batch is decoded; a larger one is kept in a file."""
     value_memory_bytes: Annotated[Bytes, Field(ge=1_000_000)] | None = None
     """Memory that a value may take while it is decoded, and all that are decoded at a time; a value
-    that would take more is a bad record. Unset: a quarter of what the process has, and 256 MB at
-    most."""
+    that would take more is a bad record. Unset: 5/16 of what the process has beyond 250 MB, and
+    256 MB at most."""
     start: Literal["earliest", "latest"] = "earliest"
     """Where reading begins in partitions that the group has never landed."""
     isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"

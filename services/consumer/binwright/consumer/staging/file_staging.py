@@ -7,8 +7,10 @@ blocks nothing else.
 
 import asyncio
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+import sys
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from binwright.consumer.decoding.portions import DecodingMemory
@@ -32,6 +34,28 @@ def redacted(url: str) -> str:
     return _SECRET.sub("", url)
 
 
+class _Room:
+    """A number of bytes, of which each has some in turn; who needs more has all of them."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = self._free = most_bytes
+        self._turn, self._freed = asyncio.Lock(), asyncio.Event()
+
+    @asynccontextmanager
+    async def taken(self, need: int) -> AsyncIterator[None]:
+        need = min(need, self._most)
+        async with self._turn:  # else those who need little would go first
+            while self._free < need:
+                self._freed.clear()
+                await self._freed.wait()
+            self._free -= need
+        try:
+            yield
+        finally:
+            self._free += need
+            self._freed.set()
+
+
 class FileStaging:
     """A `Staging` at a path, a file://, s3:// (or s3a://), gs:// or abfss:// address.
 
@@ -41,16 +65,23 @@ class FileStaging:
     """
 
     def __init__(
-        self, url: str, memory: DecodingMemory | None = None, *, moved: bool = False
+        self,
+        url: str,
+        memory: DecodingMemory | None = None,
+        *,
+        encoded_bytes: int = sys.maxsize,
+        moved: bool = False,
     ) -> None:
         """Use this place.
 
         Args:
             url: Its path or address.
             memory: In which values are decoded, with all others of the process.
+            encoded_bytes: Of rows that are encoded at a time; those of one file may be more.
             moved: Versions before staged in the directory above, see `Files`.
         """
         self._url, self._memory, self._moved = url, memory or DecodingMemory(), moved
+        self._encoding = _Room(encoded_bytes)
         self._threads = ThreadPoolExecutor(THREADS, "staging")
         self._opening: asyncio.Future[Files] | None = None
 
@@ -98,7 +129,9 @@ class FileStaging:
         """Write a file whole and durably; see `Staging.write`."""
         # What fails while rows are encoded is no fault of the location, nor told as one.
         execute = asyncio.get_running_loop().run_in_executor
-        content = await execute(self._threads, _encoded, rows, footer, decoder, self._memory)
+        size = sum(each.bytes for records in rows.values() for each in records)
+        async with self._encoding.taken(size):
+            content = await execute(self._threads, _encoded, rows, footer, decoder, self._memory)
         encoded()
         return await self._run(
             f"take {topic}/{name}", lambda files: files.put(topic, name, content)
@@ -186,9 +219,14 @@ def _encoded(
     memory: DecodingMemory,
 ) -> Any:
     """Return the content of a file, as an Arrow buffer."""
+    from pyarrow import default_memory_pool  # noqa: PLC0415 - as below
+
     from binwright.consumer.staging import parquet  # noqa: PLC0415 - as below
 
-    return parquet.encode(rows, footer, decoder, memory)
+    try:
+        return parquet.encode(rows, footer, decoder, memory)
+    finally:
+        default_memory_pool().release_unused()  # else each thread keeps its largest file's
 
 
 def _open_files(url: str, moved: bool) -> "Files":
