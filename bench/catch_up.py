@@ -27,10 +27,10 @@ from binwright.local.kafka import run_broker
 from binwright.local.server import no_progress
 from binwright.local.spark import SparkServer, run_spark
 from binwright.local.stack import Servers
+from binwright.look.group_view import GroupView
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.settings import KafkaSettings, Settings
-from binwright.views.group_view import GroupView
 
 PARTITIONS = 8
 LIMIT, PACE = 8e6, 10e6  # bytes/s: what is planned for a consumer, and what it can fetch

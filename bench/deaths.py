@@ -32,12 +32,12 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.kafka import run_broker
 from binwright.local.server import HOST, reserve_port
 from binwright.local.stack import Service
+from binwright.look.follower import watch_group
+from binwright.look.group_view import GroupView, percentile
 from binwright.protocol.model import Slot
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import KafkaSettings, Settings, settings_environment
-from binwright.views.follower import watch_group
-from binwright.views.group_view import GroupView, percentile
 
 ALL_READ_S, DEATH_S, SETTLED_S = 120.0, 30.0, 2.0
 

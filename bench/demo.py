@@ -21,7 +21,7 @@ import psutil
 from bench import figures
 from binwright.cli.console import to_stderr
 from binwright.protocol.model import TopicPartition
-from binwright.recordings import streams
+from binwright.streams import streams
 
 ROLES = {
     "broker": "broker.args",

@@ -11,10 +11,10 @@ from tests.chaos.pace import PACE_VARIABLE
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.stack import Servers, services
+from binwright.look.follower import watch_group
+from binwright.look.group_view import GroupView
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings, load_settings
-from binwright.views.follower import watch_group
-from binwright.views.group_view import GroupView
 
 HOOKS, ROOT = Path(__file__).parent / "pace", Path(__file__).parents[1]
 

@@ -19,14 +19,14 @@ from tests.chromium import chromium, tab
 
 from binwright.cli.terminal import Console
 from binwright.local.server import reserve_port
+from binwright.look.group_view import GroupView
+from binwright.look.page.server import Page, document_paths
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.messages import Claim, Hello, Report, TableReport
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.http import Listener, Paths, Response, serve_http
 from binwright.runtime.settings import load_settings
-from binwright.views.group_view import GroupView
-from binwright.views.page.server import Page, document_paths
 
 SIZES = ((100, 1_000), (1_000, 10_000), (1_000, 100_000))  # consumers, partitions
 TOPICS = 50

@@ -27,8 +27,8 @@ from binwright.lab.simulation.run import PRODUCT, Run, run_all
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 from binwright.lab.slo import workloads
 from binwright.protocol.model import BytesPerSecond, PerSlot, TopicPartition
-from binwright.recordings.generated import Walk
-from binwright.recordings.streams import parse
+from binwright.streams.generated import Walk
+from binwright.streams.streams import parse
 
 LIMIT = 2_400_000.0  # bytes/s that a consumer sustains
 DEFAULT_SHARE = 5 / 6

@@ -19,16 +19,16 @@ from typing import Any
 
 from bench import figures
 from bench.paced_group import paced, paced_group, settings_of
-from binwright.audit.audit import AuditResult, audit
 from binwright.fleets.process import process_fleet
+from binwright.inspect.audit import AuditResult, audit
 from binwright.local.stack import Servers, servers
+from binwright.look.group_view import GroupView
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.recordings.load import run_load
-from binwright.recordings.load_pacing import Pacing
-from binwright.recordings.streams import PerCent
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.settings import Settings
-from binwright.views.group_view import GroupView
+from binwright.streams.load import run_load
+from binwright.streams.load_pacing import Pacing
+from binwright.streams.streams import PerCent
 
 LIMIT, TIMES = 200_000.0, 3.0  # bytes/s, and how many times that is written
 RECORD_BYTES = 1_000

@@ -25,7 +25,7 @@ from binwright.lab.sweep.points import Point, PointResult, SweepLoad, run_points
 from binwright.local.spark_size import SparkSize
 from binwright.local.stack import servers
 from binwright.protocol.model import BytesPerSecond, PerSlot
-from binwright.recordings.generated import Walk
+from binwright.streams.generated import Walk
 
 LIMIT, CAPACITY = BytesPerSecond(2_400_000.0), BytesPerSecond(2_000_000.0)
 REPLAN_INTERVAL_S = (15.0, 30.0, 60.0, 120.0)

@@ -18,7 +18,7 @@ from binwright.packing.score import moved_partitions
 from binwright.packing.sticky.policy import Sticky
 from binwright.packing.zones import Zones, total
 from binwright.protocol.model import Rates, Slot, TopicPartition
-from binwright.recordings import streams
+from binwright.streams import streams
 
 NAMES = "abc"
 PRICES = (0.0, 0.5, 1.0, 1.5, 3.0)

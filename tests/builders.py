@@ -6,7 +6,6 @@ from typing import Any
 
 from immutables import Map
 
-from binwright.audit.audit import PartitionAudit
 from binwright.group.fold import RecordRead
 from binwright.group.group import ControllerConfig, Group, Member
 from binwright.group.ownership import (
@@ -19,6 +18,7 @@ from binwright.group.ownership import (
     Stopping,
 )
 from binwright.group.rates import MeasuredRates
+from binwright.inspect.audit import PartitionAudit
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.messages import (
     Dead,

@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("top", ["shared", "services", "local", "lab"])
+@pytest.mark.parametrize("top", ["shared", "services", "apps"])
 def test_nothing_is_raised_in_a_handler_of_groups(top: str) -> None:
     files = sorted((ROOT / top).rglob("*.py"))
     assert files

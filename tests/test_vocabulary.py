@@ -43,7 +43,7 @@ def defined(tree: ast.AST) -> Iterator[str]:
                 pass
 
 
-@pytest.mark.parametrize("part", ["shared", "services", "lab", "local", "bench", "tools", "tests"])
+@pytest.mark.parametrize("part", ["shared", "services", "apps", "bench", "tools", "tests"])
 def test_names_hold_no_private_words(part: str) -> None:
     found = []
     for file in sorted((ROOT / part).rglob("*.py")):

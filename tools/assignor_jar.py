@@ -16,7 +16,7 @@ from tests.programs import ROOT, ProgramMissing, run_program
 
 from binwright.local.kafka import ensure_kafka
 
-SOURCES = ROOT / "services" / "scaler" / "java" / "assignor"
+SOURCES = ROOT / "apps" / "java" / "assignor"
 NAME = "binwright-assignor.jar"
 RELEASE = 11  # what kafka-clients 4 itself needs
 COMPILE_S = 120.0

@@ -87,7 +87,7 @@ def spark_jars(tree: Path) -> list[jars.Artifact]:
     """Return what the locks of a checkout have for Spark's image."""
     packages = parse_lock((tree / "requirements" / "demo.txt").read_text())
     (delta,) = (each.version for each in packages if each.name == "delta-spark")
-    texts = ((tree / f"local/binwright/local/{name}.lock").read_text() for name in JARS)
+    texts = ((tree / f"apps/binwright/local/{name}.lock").read_text() for name in JARS)
     return [jar for text in texts for jar in jars.parse_lock(text.replace(jars.DELTA, delta))]
 
 

@@ -17,8 +17,8 @@ import aiohttp
 from tests.chromium import chromium, tab
 
 from binwright.local.server import reserve_port
+from binwright.look.page.server import document_paths
 from binwright.runtime.http import Listener, Paths, Response, serve_http
-from binwright.views.page.server import document_paths
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 RECORDED = IMAGES / "page.json"

@@ -19,12 +19,12 @@ from rich.console import RenderableType
 from binwright.cli.options import settings_at
 from binwright.cli.terminal import Console
 from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.look.commands import live_page, status_page, top
+from binwright.look.follower import GroupFollower
+from binwright.look.group_view import GroupView
+from binwright.look.status import status
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings
-from binwright.views.commands import live_page, status_page, top
-from binwright.views.follower import GroupFollower
-from binwright.views.group_view import GroupView
-from binwright.views.status import status
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 WIDTH, HEIGHT = 80, 24

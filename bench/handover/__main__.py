@@ -27,11 +27,11 @@ from binwright.cli.terminal import Console
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.kafka import run_broker
 from binwright.local.spark import run_spark
+from binwright.look.group_view import percentile
 from binwright.protocol.errors import BinwrightError
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import root_cause
 from binwright.runtime.settings import KafkaSettings
-from binwright.views.group_view import percentile
 
 BINWRIGHT = "binwright"
 PHASES = ("bounce", "growth")

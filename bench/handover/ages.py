@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from binwright.audit.lake_reader import lake_reader, quoted
-from binwright.views.group_view import percentile
+from binwright.lake.lake_reader import lake_reader, quoted
+from binwright.look.group_view import percentile
 
 Window = tuple[float, float]
 """From when to when, seconds since the epoch."""

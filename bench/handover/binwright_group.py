@@ -22,11 +22,11 @@ from binwright.fleets.process import process_fleet
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.stack import Stack, services
+from binwright.look.follower import watch_group
+from binwright.look.group_view import GroupView
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings, load_settings
-from binwright.views.follower import watch_group
-from binwright.views.group_view import GroupView
 
 HOOKS, ROOT = Path(__file__).parent / "hooks", Path(__file__).parents[2]
 READY_S, BOUNCE_S, GROW_S = 420.0, 240.0, 240.0

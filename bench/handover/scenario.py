@@ -13,10 +13,10 @@ from bench.handover.gaps import baseline, disturbance, gaps, gaps_between
 from bench.handover.marks import read_marks
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
-from binwright.recordings.load import run_load
-from binwright.recordings.load_pacing import Pacing
-from binwright.recordings.streams import PerCent
 from binwright.runtime.settings import KafkaSettings
+from binwright.streams.load import run_load
+from binwright.streams.load_pacing import Pacing
+from binwright.streams.streams import PerCent
 
 MEMBERS, PARTITIONS, RISING = 4, 16, 4
 RECORD_BYTES = 500

@@ -11,11 +11,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bench.landing.forms import Form
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
-from binwright.recordings.load import SampleRecords, kafka_options, run_load
-from binwright.recordings.load_pacing import Pacing
-from binwright.recordings.streams import PerCent
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import KafkaSettings
+from binwright.streams.load import SampleRecords, kafka_options, run_load
+from binwright.streams.load_pacing import Pacing
+from binwright.streams.streams import PerCent
 
 RECORD_BYTES = 1_000
 LONGEST_S = 3600.0

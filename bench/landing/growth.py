@@ -29,9 +29,9 @@ from binwright.protocol.names import lease_name
 from binwright.protocol.ports.kafka import Record, Records
 from binwright.protocol.ports.lake import Batch, FileSlice, Footer, Table
 from binwright.protocol.stamp import Stamp
-from binwright.recordings.load import SampleRecords
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import LakeSettings
+from binwright.streams.load import SampleRecords
 
 BATCHES = (100, 10_000, 100_000)
 COMPACT, EVERY_S = 200, 5.0

@@ -17,7 +17,7 @@ from bench.landing.forms import BYTES, JSON, Form
 from bench.landing.streaming import Query
 from bench.landing.table_log import TableLog
 from binwright.local.server import ProgressCallback
-from binwright.views.group_view import percentile
+from binwright.look.group_view import percentile
 
 Row = dict[str, Any]
 

@@ -33,8 +33,8 @@ from binwright.lab.simulation.scenario import TICK_S, Scenario, Timing, warm_up_
 from binwright.lab.simulation.sources import Source
 from binwright.local.demo import DemoOptions
 from binwright.protocol.model import BytesPerSecond
-from binwright.recordings.generated import demo_stream
-from binwright.recordings.streams import Stream
+from binwright.streams.generated import demo_stream
+from binwright.streams.streams import Stream
 
 
 def simulated(live: LiveRun, source: Source, zero_s: float, *, idle_before: bool) -> Outcome:

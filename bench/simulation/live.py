@@ -20,16 +20,16 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.lab.simulation.scenario import TICK_S, StartUp
 from binwright.local.demo import READY_S, Demo, DemoOptions
 from binwright.local.stack import servers, services
+from binwright.look.follower import watch_group
+from binwright.look.group_view import GroupView
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.messages import Dead, Goodbye, Hello, Inbound, Planned, Report
 from binwright.protocol.model import Slot
-from binwright.recordings.load import run_load
-from binwright.recordings.load_pacing import Pacing
-from binwright.recordings.streams import Stream
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings
-from binwright.views.follower import watch_group
-from binwright.views.group_view import GroupView
+from binwright.streams.load import run_load
+from binwright.streams.load_pacing import Pacing
+from binwright.streams.streams import Stream
 
 
 @dataclass

@@ -11,7 +11,7 @@ from binwright.lab.simulation import sources
 from binwright.lab.simulation.run import NAMES, Run, run_all
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 from binwright.protocol.model import BytesPerSecond, PerSlot
-from binwright.recordings.generated import Walk
+from binwright.streams.generated import Walk
 
 WEEK = Walk(topics=("one", "two"), partitions=16, rows=20_160, delta=5, seed=1)
 """Rows of 30 s, 32 partitions: the paper's size."""

@@ -26,8 +26,8 @@ from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, StreamError
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
-from binwright.recordings.recording import header_line
 from binwright.runtime.clock import loop_s
+from binwright.streams.recording import header_line
 from binwright.testing.control_topics import FakeControlTopics
 
 P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)

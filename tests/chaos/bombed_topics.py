@@ -16,11 +16,11 @@ from tests.consumer.decoding import avro
 from tests.consumer.decoding.value_bombs import zigzag
 from tests.integration.registry.server import run_registry
 
-from binwright.audit.lake_reader import reader_of
+from binwright.lake.lake_reader import reader_of
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
-from binwright.recordings.load import SampleRecords, kafka_options
 from binwright.runtime.settings import KafkaSettings, Settings
+from binwright.streams.load import SampleRecords, kafka_options
 
 TOPICS = JSON, VARIANT, AVRO = "clicks", "variants", "numbers"
 """The topics that bombs are written to, each by the format of its values."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from tests.chaos.system import System
 
+from binwright.look.group_view import GroupView
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
-from binwright.views.group_view import GroupView
 
 POLL_S = 0.1
 RECENT = 12

@@ -17,9 +17,9 @@ from aiokafka import TopicPartition as KafkaPartition
 from tests.chaos.evolving_schemas import UNKNOWN
 from tests.chaos.evolving_topics import KINDS, EvolvingTopics, Version
 
-from binwright.audit.lake_reader import reader_of
 from binwright.kafka.client import client_options
 from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.lake.lake_reader import reader_of
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.settings import Settings
 

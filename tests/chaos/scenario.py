@@ -33,14 +33,14 @@ from tests.chaos.servers import may_mount
 from tests.chaos.system import System, run_system
 from tests.chaos.system_settings import CAPACITY, LIMIT, RegistryTopics, SystemShape
 
-from binwright.audit.audit import AuditResult, audit
-from binwright.audit.row_ages import Freshness, freshness
+from binwright.inspect.audit import AuditResult, audit
+from binwright.inspect.row_ages import Freshness, freshness
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
-from binwright.recordings.load import LoadResult, run_load
-from binwright.recordings.load_pacing import Pacing
-from binwright.recordings.streams import PerCent, Row
 from binwright.runtime.run import background_tasks, ungrouped
+from binwright.streams.load import LoadResult, run_load
+from binwright.streams.load_pacing import Pacing
+from binwright.streams.streams import PerCent, Row
 
 READY_S = 240.0
 RECOVERY_S = 60.0

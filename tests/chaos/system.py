@@ -49,6 +49,8 @@ from binwright.local.kafka import EmbeddedBroker
 from binwright.local.server import HOST, reserve_port
 from binwright.local.spark import SparkServer, run_spark
 from binwright.local.stack import Service
+from binwright.look.follower import watch_group
+from binwright.look.group_view import GroupView
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import is_lease, is_staged_file
 from binwright.runtime.run import background_tasks
@@ -56,8 +58,6 @@ from binwright.runtime.settings import (
     Settings,
     settings_environment,
 )
-from binwright.views.follower import watch_group
-from binwright.views.group_view import GroupView
 
 END_S = 15.0
 

@@ -2,9 +2,9 @@
 
 from tests.chaos.health import health_problems
 
+from binwright.look.group_view import GroupView
 from binwright.protocol.messages import Hello, Report, TableReport
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.views.group_view import GroupView
 
 P = TopicPartition("orders", 0)
 A = Slot(0)

@@ -6,8 +6,8 @@ from tests.builders import partition_audit
 from tests.chaos.scenario import stream, without_bombs
 from tests.chaos.system_settings import CAPACITY, LIMIT
 
-from binwright.audit.audit import AuditResult, PartitionAudit, TableAudit
-from binwright.audit.topic_extents import Range
+from binwright.inspect.audit import AuditResult, PartitionAudit, TableAudit
+from binwright.inspect.topic_extents import Range
 from binwright.protocol.model import TopicPartition
 
 P = TopicPartition("orders", 0)

@@ -13,8 +13,8 @@ from binwright.cli.main import COMMANDS, app
 from binwright.protocol import wire
 from binwright.protocol.measurements import PartitionRate
 from binwright.protocol.model import BytesPerSecond
-from binwright.recordings.recording import header_line
 from binwright.runtime.settings import FILE_VARIABLE
+from binwright.streams.recording import header_line
 
 HEAVY = {
     *("pyspark", "pyarrow", "scipy", "numpy", "kubernetes_asyncio", "matplotlib"),
@@ -151,9 +151,9 @@ def test_the_help_and_the_version_import_no_command() -> None:
         modules = {where.partition(":")[0] for where in COMMANDS.values()}
         apps = {
             "binwright.balancer.commands",
-            "binwright.consumer.commands",
+            "binwright.inspect.schema_app",
             "binwright.lab.commands.app",
-            "binwright.views.commands.table",
+            "binwright.look.commands.table",
         }
         assert "binwright.cli.main" in imported
         assert imported.isdisjoint(HEAVY | CLIENTS | modules - apps)
@@ -198,7 +198,7 @@ def test_status_imports_messages_and_views_only_once_kafka_answers() -> None:
     late = (
         "binwright.protocol.messages",
         "binwright.controller.decide",
-        "binwright.views.follower",
+        "binwright.look.follower",
     )
     assert [module for module in sorted(imported) if module.startswith(late)] == []
 

@@ -10,7 +10,7 @@ from tests.deploy.alerts.faults import ALONE, TOGETHER
 from tests.docs.words import DOCS, ROOT, quoted, unknown
 
 from binwright.cli.main import COMMANDS
-from binwright.consumer.decide.doctor.brokers import RENEWED_S
+from binwright.inspect.decide.doctor.brokers import RENEWED_S
 from binwright.runtime.metrics import METRICS, series
 from binwright.runtime.settings import LakeSettings
 

@@ -10,16 +10,16 @@ import pytest
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.stack import services
+from binwright.look.follower import GroupFollower
+from binwright.look.group_view import GroupView
+from binwright.look.status import Status, status
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.recordings.load import run_load
-from binwright.recordings.load_pacing import Pacing
-from binwright.recordings.streams import PerCent
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import Settings, load_settings
-from binwright.views.follower import GroupFollower
-from binwright.views.group_view import GroupView
-from binwright.views.status import Status, status
+from binwright.streams.load import run_load
+from binwright.streams.load_pacing import Pacing
+from binwright.streams.streams import PerCent
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 

@@ -18,14 +18,14 @@ from tests.integration.command_line import binwright
 from tests.integration.landing import rows, until
 from tests.integration.topics import create_topic
 
-from binwright.audit.audit import audit
+from binwright.inspect.audit import audit
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.server import HOST, reserve_port
 from binwright.local.stack import Stack, services
+from binwright.look.orders_topic import publish_order
 from binwright.protocol.savings import Savings, SimulatedCost
 from binwright.runtime.settings import KafkaSettings, Settings, load_settings
 from binwright.runtime.web import basic_login
-from binwright.views.orders_topic import publish_order
 
 pytestmark = pytest.mark.integration
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from tests.cli.init.terminal import answered, init
+from tests.inspect.init.terminal import answered, init
 from tests.integration.command_line import binwright
 from tests.integration.landing import in_order, produce, rows, until
 from tests.integration.topics import create_topic
 
-from binwright.cli.init.command import SHOWN
-from binwright.cli.init.topics import MOST_SAMPLED
+from binwright.inspect.init.command import SHOWN
+from binwright.inspect.init.topics import MOST_SAMPLED
 from binwright.local.kafka import run_broker
 from binwright.local.stack import services
 from binwright.runtime.settings import FILE_VARIABLE, KafkaSettings, Settings, load_settings

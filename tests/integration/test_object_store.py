@@ -17,7 +17,6 @@ from tests.integration.conftest import BackgroundLoop
 from tests.integration.object_store import BUCKET, ObjectStore, missing_packages
 
 from binwright.consumer.decide.writer.states import WriterConfig
-from binwright.consumer.doctor.lake_checks import Server, probe_file
 from binwright.consumer.events import Event, RowsMissing, TableLost
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
@@ -27,6 +26,7 @@ from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.writer.orders import TableOrders
 from binwright.consumer.writer.writers import Writers
+from binwright.inspect.doctor.lake_checks import Server, probe_file
 from binwright.local.java import find_java
 from binwright.local.server import no_progress
 from binwright.local.spark import SparkServer, run_spark, s3_jars

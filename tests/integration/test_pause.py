@@ -12,7 +12,7 @@ from tests.integration.command_line import binwright
 from tests.integration.landing import LANDED_S, produce, rows, until
 from tests.integration.topics import create_topic
 
-from binwright.audit.audit import audit
+from binwright.inspect.audit import audit
 from binwright.local.stack import services
 from binwright.runtime.settings import Settings, load_settings
 

@@ -16,13 +16,13 @@ from binwright.protocol import wire
 from binwright.protocol.errors import SettingsError, StreamError
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
-from binwright.recordings import recording, stream_file, streams
-from binwright.recordings.commands.record import Recorder
-from binwright.recordings.commands.replay import Replayer
-from binwright.recordings.location import StreamLocation, write_table
-from binwright.recordings.streams import PerCent
-from binwright.recordings.table import copy_table
 from binwright.runtime.settings import Settings
+from binwright.streams import recording, stream_file, streams
+from binwright.streams.commands.record import Recorder
+from binwright.streams.commands.replay import Replayer
+from binwright.streams.location import StreamLocation, write_table
+from binwright.streams.streams import PerCent
+from binwright.streams.table import copy_table
 
 pytestmark = pytest.mark.integration
 

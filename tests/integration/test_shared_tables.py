@@ -13,7 +13,7 @@ from tests.integration.command_line import binwright
 from tests.integration.landing import produce, rows, until
 from tests.integration.topics import create_topic
 
-from binwright.audit.audit import AuditResult, audit
+from binwright.inspect.audit import AuditResult, audit
 from binwright.local.stack import Stack, services
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings, load_settings, settings_environment

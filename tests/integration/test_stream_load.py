@@ -13,9 +13,9 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.monitor.sampling import KafkaLogs
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.selection import Selection
-from binwright.recordings import streams
-from binwright.recordings.streams import PerCent
 from binwright.runtime.settings import KafkaSettings
+from binwright.streams import streams
+from binwright.streams.streams import PerCent
 
 pytestmark = pytest.mark.integration
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from tests.lab.sweep.points import WALK, point
 
-from binwright.audit.lake_reader import lake_reader
 from binwright.lab.sweep.points import run_points
 from binwright.lab.sweep.results import rows, write_table
+from binwright.lake.lake_reader import lake_reader
 from binwright.protocol.errors import LakeUnavailable
-from binwright.recordings import streams
-from binwright.recordings.generated import generate
+from binwright.streams import streams
+from binwright.streams.generated import generate
 
 pytestmark = pytest.mark.integration
 

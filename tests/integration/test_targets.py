@@ -16,7 +16,7 @@ from tests.integration.command_line import binwright
 from tests.integration.landing import LANDED_S, in_order, produce, rows, until
 from tests.integration.topics import create_topic
 
-from binwright.audit.audit import AuditResult, audit
+from binwright.inspect.audit import AuditResult, audit
 from binwright.local.stack import Stack, services
 from binwright.runtime.settings import Settings, load_settings, settings_environment
 

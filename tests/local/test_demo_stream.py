@@ -10,10 +10,10 @@ from binwright.local.demo import Demo, DemoOptions
 from binwright.protocol import wire
 from binwright.protocol.errors import StreamError
 from binwright.protocol.model import BytesPerSecond, TopicPartition
-from binwright.recordings import recording, streams
-from binwright.recordings.generated import demo_stream
-from binwright.recordings.stream_file import StreamMeasurements
-from binwright.recordings.streams import PerCent
+from binwright.streams import recording, streams
+from binwright.streams.generated import demo_stream
+from binwright.streams.stream_file import StreamMeasurements
+from binwright.streams.streams import PerCent
 
 STREAM = [{TopicPartition("a", 0): PerCent(n)} for n in range(4)]
 

@@ -40,7 +40,7 @@ def test_the_pod_starts_with_that_file() -> None:
 
 def test_the_image_has_the_file_and_compose_starts_with_it() -> None:
     dockerfile = (ROOT / "deploy/spark/Dockerfile").read_text()
-    assert f"COPY local/binwright/local/{NAME} {MOUNTED}\n" in dockerfile
+    assert f"COPY apps/binwright/local/{NAME} {MOUNTED}\n" in dockerfile
     service = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["spark"]
     assert service["build"]["dockerfile"] == "deploy/spark/Dockerfile"
     command = service["command"]

@@ -3,13 +3,13 @@
 from dataclasses import replace
 from pathlib import Path
 
-from binwright.audit.audit import AuditResult, TableAudit
-from binwright.audit.row_ages import Freshness
 from binwright.cli.terminal import Console
+from binwright.inspect.audit import AuditResult, TableAudit
+from binwright.inspect.row_ages import Freshness
 from binwright.local.summary import DemoResult, explain, next_steps, show
+from binwright.look.group_view import GroupView, Move
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.recordings.load import LoadResult
-from binwright.views.group_view import GroupView, Move
+from binwright.streams.load import LoadResult
 
 
 def result() -> DemoResult:

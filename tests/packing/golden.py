@@ -13,8 +13,8 @@ from binwright.packing.catalogue import PAPER, algorithm
 from binwright.packing.inputs import Load
 from binwright.packing.score import moved_partitions
 from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
-from binwright.recordings.generated import Walk, generate
-from binwright.recordings.streams import as_rates
+from binwright.streams.generated import Walk, generate
+from binwright.streams.streams import as_rates
 
 FILE = Path(__file__).parent / "golden.json"
 CAPACITY = BytesPerSecond(100)

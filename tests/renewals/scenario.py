@@ -15,19 +15,19 @@ from tests.integration.security.secured_broker import (
     run_secured_broker,
 )
 
-from binwright.audit.audit import AuditResult, audit
-from binwright.audit.row_ages import Freshness, freshness
+from binwright.inspect.audit import AuditResult, audit
+from binwright.inspect.row_ages import Freshness, freshness
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.spark import run_spark
 from binwright.local.stack import Stack, services
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
-from binwright.recordings.load import run_load
-from binwright.recordings.load_pacing import Pacing
-from binwright.recordings.streams import PerCent
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings import KafkaSettings, Settings, load_settings
+from binwright.streams.load import run_load
+from binwright.streams.load_pacing import Pacing
+from binwright.streams.streams import PerCent
 
 PARTITIONS = 2
 RECORD_BYTES = 1_000

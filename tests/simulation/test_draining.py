@@ -5,10 +5,10 @@ import asyncio
 import pytest
 from tests.simulation.world import METADATA, P, World, until, world
 
+from binwright.look.group_view import GroupView
 from binwright.protocol import wire
 from binwright.protocol.messages import Goodbye
 from binwright.protocol.model import Slot
-from binwright.views.group_view import GroupView
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

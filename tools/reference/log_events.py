@@ -22,7 +22,7 @@ includes the embedded servers. Other libraries' warnings have other forms.
 """
 
 SOURCES = {
-    "binwright.audit": "command line",
+    "binwright.inspect": "command line",
     "binwright.balancer": "balancer",
     "binwright.cli": "command line",
     "binwright.consumer": "consumer",
@@ -34,10 +34,10 @@ SOURCES = {
     "binwright.local": "command line",
     "binwright.monitor": "monitor",
     "binwright.packing": "controller",
-    "binwright.recordings": "command line",
+    "binwright.streams": "command line",
     "binwright.runtime": "all",
     "binwright.scaler": "scaler",
-    "binwright.views": "command line",
+    "binwright.look": "command line",
 }
 """Each package that logs, and whose log has it."""
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from binwright.audit.lake_reader import quoted
 from binwright.consumer.lake.creation import checkpoint_interval
 from binwright.consumer.lake.delta import COMPILED, append_batch, spark_path
 from binwright.consumer.lake.staged_rows import (
@@ -15,6 +14,7 @@ from binwright.consumer.lake.staged_rows import (
     rows,
     tasks_for,
 )
+from binwright.lake.lake_reader import quoted
 from binwright.protocol.ports.lake import Batch
 
 

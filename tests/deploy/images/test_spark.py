@@ -128,7 +128,7 @@ def test_it_runs_as_spark_s_user_with_the_labels_of_the_others(
 
 
 def test_the_settings_in_it_are_the_shipped_ones(spark_image: Image) -> None:
-    file = ROOT / "local/binwright/local/spark-defaults.conf"
+    file = ROOT / "apps/binwright/local/spark-defaults.conf"
     name = PurePosixPath("/opt/binwright") / file.name
     code, output = spark_image.run(str(name), entrypoint="sha256sum")
     assert code == 0, output

@@ -17,7 +17,7 @@ import yaml
 from tests.chaos.proxy import proxy
 from tests.deploy.kubernetes.sandbox import ROOT, is_ready
 
-from binwright.audit.audit import AuditResult, audit
+from binwright.inspect.audit import AuditResult, audit
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kubernetes.api import Api
@@ -26,14 +26,14 @@ from binwright.kubernetes.objects import Obj
 from binwright.local.kafka import run_broker
 from binwright.local.server import HOST, reserve_port
 from binwright.local.spark import run_spark
+from binwright.look.follower import watch_group
+from binwright.look.group_view import GroupView
 from binwright.protocol.model import TopicPartition
-from binwright.recordings.load import run_load
-from binwright.recordings.load_pacing import Pacing
-from binwright.recordings.streams import PerCent
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import KafkaSettings, LakeSettings
-from binwright.views.follower import watch_group
-from binwright.views.group_view import GroupView
+from binwright.streams.load import run_load
+from binwright.streams.load_pacing import Pacing
+from binwright.streams.streams import PerCent
 
 from .plane import ControlPlane
 

@@ -14,10 +14,10 @@ from tests.deploy.kubernetes.sandbox import ROOT, holds_evictions, until
 from binwright.controller.fleets.kubernetes.deployment import GROUP_LABEL
 from binwright.kubernetes.informer import Informer
 from binwright.kubernetes.objects import Obj, label_of, name_of
+from binwright.look.follower import read_group
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.views.follower import read_group
 
 from .kubelet import Kubelet
 from .plane import ControlPlane

@@ -15,21 +15,21 @@ import orjson
 from deltalake import DeltaTable
 from tests.deploy.upgrade.versions import Version
 
-from binwright.audit.audit import AuditResult, audit
+from binwright.inspect.audit import AuditResult, audit
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.child import Child, Command
 from binwright.local.server import HOST, reserve_port
+from binwright.look.follower import read_group
+from binwright.look.status import status
+from binwright.look.table_status import TableStatus
 from binwright.protocol.model import TopicPartition
-from binwright.recordings.load import run_load
-from binwright.recordings.load_pacing import Pacing
-from binwright.recordings.streams import PerCent
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings, load_settings
 from binwright.runtime.settings.programs import FILE_VARIABLE
-from binwright.views.follower import read_group
-from binwright.views.status import status
-from binwright.views.table_status import TableStatus
+from binwright.streams.load import run_load
+from binwright.streams.load_pacing import Pacing
+from binwright.streams.streams import PerCent
 
 PARTITIONS = 4
 SLOTS = 2

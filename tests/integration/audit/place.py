@@ -12,7 +12,7 @@ from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from tests.integration.topics import create_topic
 
-from binwright.audit.audit import AuditResult, audit
+from binwright.inspect.audit import AuditResult, audit
 from binwright.kafka.client import ClusterClient
 from binwright.protocol.columns import KAFKA
 from binwright.protocol.model import TopicPartition

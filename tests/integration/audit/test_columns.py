@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.integration.audit.place import RECORDS, Place
 
-from binwright.audit.audit import AuditResult, PartitionAudit
-from binwright.audit.row_ages import freshness
+from binwright.inspect.audit import AuditResult, PartitionAudit
+from binwright.inspect.row_ages import freshness
 from binwright.protocol.names import BAD_SUFFIX
 
 pytestmark = pytest.mark.integration

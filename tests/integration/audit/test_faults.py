@@ -21,9 +21,9 @@ from tests.integration.audit.place import (
     Place,
 )
 
-from binwright.audit.audit import AuditResult, PartitionAudit, audit
-from binwright.audit.row_ages import freshness
-from binwright.audit.topic_extents import Range
+from binwright.inspect.audit import AuditResult, PartitionAudit, audit
+from binwright.inspect.row_ages import freshness
+from binwright.inspect.topic_extents import Range
 from binwright.protocol.errors import TopicMissing
 from binwright.runtime.settings import LakeSettings
 

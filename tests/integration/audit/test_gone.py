@@ -6,7 +6,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from tests.integration.audit.place import RECORDS, Place
 
-from binwright.audit.topic_extents import Range
+from binwright.inspect.topic_extents import Range
 
 pytestmark = pytest.mark.integration
 

@@ -14,13 +14,13 @@ from tests.integration.conftest import BackgroundLoop
 from tests.integration.embedded.test_spark import session
 from tests.integration.lake.tables import TABLE
 
-from binwright.audit.lake_reader import lake_reader, server_of
 from binwright.cli.terminal import Console
 from binwright.consumer.lake.spark_lake import SparkLake
+from binwright.lake.lake_reader import lake_reader, server_of
 from binwright.local.spark import TOKEN_VARIABLE, SparkServer, run_spark
 from binwright.protocol.errors import LakeUnavailable
-from binwright.recordings.location import StreamLocation
 from binwright.runtime.settings import LakeSettings
+from binwright.streams.location import StreamLocation
 
 pytestmark = pytest.mark.integration
 

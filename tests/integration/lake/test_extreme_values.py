@@ -32,7 +32,6 @@ from tests.docs.pages import blocks
 from tests.integration.lake.tables import LEASE, new_lake
 from tests.integration.lake.test_readers import PAGE, duckdb_extension
 
-from binwright.audit.lake_reader import PORTABLE, lake_reader
 from binwright.consumer.decoding.avro_values import AvroDecoder
 from binwright.consumer.decoding.csv_values import CsvDecoder
 from binwright.consumer.decoding.json_values import JsonDecoder
@@ -40,6 +39,7 @@ from binwright.consumer.decoding.protobuf_values import ProtobufDecoder, TableSc
 from binwright.consumer.lake.session import ReconnectingSession
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
+from binwright.lake.lake_reader import PORTABLE, lake_reader
 from binwright.protocol.columns import (
     Array,
     Columns,

@@ -19,10 +19,10 @@ from tests.integration.registry.server import RegistryServer
 from tests.integration.registry.test_landing import settings_of
 from tests.integration.topics import create_topic
 
-from binwright.audit.audit import audit
 from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.registry import SchemaRegistry
 from binwright.consumer.decoding.schema_names import header_of
+from binwright.inspect.audit import audit
 from binwright.local.stack import services
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.runtime.settings import RegistrySettings

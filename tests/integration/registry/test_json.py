@@ -9,8 +9,8 @@ from tests.integration.registry.server import RegistryServer
 from tests.integration.registry.test_landing import settings_of
 from tests.integration.topics import create_topic
 
-from binwright.audit.audit import audit
 from binwright.consumer.decoding.registry import SchemaRegistry
+from binwright.inspect.audit import audit
 from binwright.local.stack import services
 from binwright.protocol.columns import columns_text
 from binwright.protocol.json_schemas import JsonSchema

@@ -9,7 +9,7 @@ from tests.integration.landing import in_order, produce, rows, texts, until
 from tests.integration.registry.server import RegistryServer, run_registry
 from tests.integration.topics import create_topic
 
-from binwright.audit.audit import audit
+from binwright.inspect.audit import audit
 from binwright.local.stack import services
 from binwright.runtime.settings import KafkaSettings, Settings, load_settings
 

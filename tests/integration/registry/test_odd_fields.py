@@ -11,8 +11,8 @@ from tests.integration.registry.server import RegistryServer
 from tests.integration.registry.test_landing import settings_of
 from tests.integration.topics import create_topic
 
-from binwright.audit.audit import audit
-from binwright.consumer.schema_notes import schema_notes
+from binwright.inspect.audit import audit
+from binwright.inspect.schema_notes import schema_notes
 from binwright.local.stack import services
 
 pytestmark = pytest.mark.integration

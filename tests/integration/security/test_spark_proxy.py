@@ -13,9 +13,9 @@ from tests.integration.security.spark_proxy import WAIT_S, SparkProxy, spark_pro
 from tests.integration.security.test_spark_tls import one, ours, port_of, refusals, token_file
 from tests.integration.topics import create_topic
 
-from binwright.audit.lake_reader import lake_reader, server_of
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
+from binwright.lake.lake_reader import lake_reader, server_of
 from binwright.local.server import HOST
 from binwright.local.stack import services
 from binwright.protocol.errors import LakeUnavailable

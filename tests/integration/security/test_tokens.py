@@ -12,10 +12,10 @@ from tests.integration.topics import create_topic
 from binwright.kafka.client import LATEST, ClusterClient, client_options
 from binwright.kafka.token_providers import ENTRY_POINTS
 from binwright.protocol.model import TopicPartition
-from binwright.recordings.load import run_load
-from binwright.recordings.load_pacing import Pacing
-from binwright.recordings.streams import PerCent
 from binwright.runtime.settings import KafkaSettings
+from binwright.streams.load import run_load
+from binwright.streams.load_pacing import Pacing
+from binwright.streams.streams import PerCent
 
 pytestmark = pytest.mark.integration
 

@@ -27,7 +27,7 @@ from binwright.lab.packing.experiments import PackingStream
 from binwright.packing.catalogue import PAPER
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
-from binwright.recordings import stream_file, streams
+from binwright.streams import stream_file, streams
 
 RECORDED = Path(__file__).parents[4] / "shared" / "data" / "measurements_5.json"
 GOLDEN: dict[str, dict[str, Any]] = json.loads(FILE.read_bytes())

@@ -13,7 +13,7 @@ from binwright.protocol.errors import StreamError
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.protocol.ports.kafka import LogSample
-from binwright.recordings import recording, streams
+from binwright.streams import recording, streams
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 BEGAN_MS = 1_700_000_000_000

@@ -6,7 +6,7 @@ from binwright.group.group import ControllerConfig
 from binwright.lab.simulation.scenario import Timing
 from binwright.lab.sweep.points import Point, SweepLoad
 from binwright.protocol.model import BytesPerSecond, PerSlot
-from binwright.recordings.generated import Walk
+from binwright.streams.generated import Walk
 
 CAPACITY = BytesPerSecond(1e6)
 WALK = Walk(topics=("one",), partitions=6, rows=10, delta=20, seed=1)

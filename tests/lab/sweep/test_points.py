@@ -8,8 +8,8 @@ from tests.lab.sweep.points import WALK, point
 
 from binwright.lab.sweep.points import Point, PointResult, run_point, run_points
 from binwright.protocol.errors import StreamError
-from binwright.recordings import streams
-from binwright.recordings.generated import generate
+from binwright.streams import streams
+from binwright.streams.generated import generate
 
 
 def test_a_point_and_its_result_are_read_back_as_they_were() -> None:

@@ -8,6 +8,9 @@ from binwright.consumer.timings import Timings
 from binwright.controller.group_objects.admission import NamespaceLimits
 from binwright.controller.settings import ControllerProgramSettings
 from binwright.fleets.reconcile import samples
+from binwright.look.page.server import group_samples
+from binwright.look.status import ConsumerStatus, Status
+from binwright.look.table_status import TableStatus
 from binwright.protocol.messages import MeasuredCapacity, Report, TableReport
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.ports.fleet import Disruption
@@ -15,9 +18,6 @@ from binwright.protocol.savings import Savings, SimulatedCost
 from binwright.runtime.health import Health
 from binwright.runtime.metrics import METRICS, Distribution, Sample
 from binwright.runtime.settings import Target
-from binwright.views.page.server import group_samples
-from binwright.views.status import ConsumerStatus, Status
-from binwright.views.table_status import TableStatus
 
 P = TopicPartition("orders", 0)
 SLOT = Slot(0)

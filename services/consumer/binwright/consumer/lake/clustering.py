@@ -19,10 +19,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from binwright.audit.lake_reader import properties, quoted
 from binwright.consumer.lake.creation import STATISTICS, with_retries
 from binwright.consumer.lake.delta import set_properties, settings
 from binwright.consumer.lake.table_columns import layout_of
+from binwright.lake.lake_reader import properties, quoted
 from binwright.protocol.columns import parse_path
 from binwright.protocol.ports.lake import Compaction, Table
 

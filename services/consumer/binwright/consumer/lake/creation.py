@@ -9,7 +9,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql.connect.session import SparkSession
 from pyspark.sql.types import StructType
 
-from binwright.audit.lake_reader import quoted
 from binwright.consumer.lake.faults import (
     ADDED_BEFORE,
     CONFLICTS,
@@ -19,6 +18,7 @@ from binwright.consumer.lake.faults import (
 )
 from binwright.consumer.lake.staged_rows import literal_text
 from binwright.consumer.lake.table_columns import Layout
+from binwright.lake.lake_reader import quoted
 from binwright.protocol.columns import Columns, columns_text
 
 log = structlog.get_logger()

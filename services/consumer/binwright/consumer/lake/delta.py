@@ -9,7 +9,6 @@ from pyspark.sql.connect import functions as sf
 from pyspark.sql.connect.session import SparkSession
 from pyspark.sql.types import StructType
 
-from binwright.audit.lake_reader import is_of_columns, properties, quoted
 from binwright.consumer.lake.creation import create, created, property_list, with_retries
 from binwright.consumer.lake.faults import (
     reported_by_server,
@@ -22,6 +21,7 @@ from binwright.consumer.lake.table_columns import (
     layout_of,
     missing_columns,
 )
+from binwright.lake.lake_reader import is_of_columns, properties, quoted
 from binwright.protocol.columns import KAFKA, KAFKA_DATE, Columns
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.keeping import SKIPPED, changed_keeping

@@ -18,8 +18,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.session import SparkSession
 
-from binwright.audit.lake_reader import PORTABLE
 from binwright.consumer.lake.faults import reported_by_server
+from binwright.lake.lake_reader import PORTABLE
 from binwright.protocol.errors import LakeUnavailable
 from binwright.runtime.spark_channel import SparkChannel
 

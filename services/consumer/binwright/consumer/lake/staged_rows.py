@@ -13,8 +13,8 @@ from pyspark.sql.connect.column import Column as SparkColumn
 from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.session import SparkSession
 
-from binwright.audit.lake_reader import quoted
 from binwright.consumer.lake.table_columns import PLACE, RECORD_COLUMNS
+from binwright.lake.lake_reader import quoted
 from binwright.protocol.columns import (
     KAFKA,
     KAFKA_DATE,

@@ -1,0 +1,1 @@
+"""Judges what was seen of tables, and of what `doctor` examined."""

@@ -1,0 +1,363 @@
+"""`binwright table verify`: does a table have the values of its topic?
+
+Records of a sample are read again, decoded as consumers decode them, and compared with their rows
+column by column. Whether each record has one row is what `binwright audit` checks.
+"""
+
+import asyncio
+import json
+import random
+import sys
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import reduce
+from importlib import import_module
+from itertools import chain
+from operator import or_
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import typer
+from rich.console import Group, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from binwright.cli.embedded_spark import running_lake
+from binwright.cli.options import Bootstrap, Json, Lake, Spark, TableName, settings_at
+from binwright.cli.runner import progress_console, run_for_result, working_directory
+from binwright.cli.terminal import Console, print_page
+from binwright.consumer.decide.memory import MOST_VALUE_BYTES
+from binwright.consumer.decoding.decoders import Decoders
+from binwright.consumer.decoding.portions import DecodingMemory
+from binwright.consumer.lake.staged_rows import condition
+from binwright.consumer.staging.parquet import decoded, to_arrow
+from binwright.inspect.decide.differences import Comparison, Place, Row, compare, total
+from binwright.inspect.table_lookup import targets_named
+from binwright.inspect.topic_extents import Range, TopicExtents, open_topic_extents
+from binwright.lake.lake_reader import (
+    LakeReader,
+    delta_table,
+    reader_of,
+    records_of,
+)
+from binwright.protocol.columns import KAFKA, Columns, is_variant, quoted
+from binwright.protocol.errors import LakeUnavailable, SettingsError, UserError
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import BAD_SUFFIX
+from binwright.protocol.ports.kafka import Records
+from binwright.runtime.run import EXIT_FAILED, EXIT_OK
+from binwright.runtime.settings import Settings, Target
+
+RUNS = 8  # of neighbouring records of a partition: one fetch returns many
+READ_S = 60.0
+LISTED = 20  # differences
+RAW = "value"
+
+Sample = Mapping[int, Sequence[Range]]
+Reader = Literal["spark", "deltalake"]
+
+
+def sample(bounds: Mapping[int, tuple[int, int]], wanted: int, chance: random.Random) -> Sample:
+    """Return `wanted` offsets, about: in each partition the same number, in runs at random places.
+
+    Args:
+        bounds: Partition -> first offset, and end.
+        wanted: Of all partitions.
+        chance: Draws where the runs begin.
+    """
+    share = max(wanted // len(bounds), 1)
+    return {p: [*_runs(start, end, share, chance)] for p, (start, end) in bounds.items()}
+
+
+def _runs(start: int, end: int, share: int, chance: random.Random) -> list[Range]:
+    if end - start <= share:
+        return [Range(start, end - 1)] if start < end else []
+    found, count = [], min(RUNS, share)
+    for number in range(count):
+        begin, stop = (start + (end - start) * n // count for n in (number, number + 1))
+        first = chance.randint(begin, stop - share // count)
+        found.append(Range(first, first + share // count - 1))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The options of one run; what is None comes from the settings."""
+
+    console: Console
+    directory: Path
+    table: str
+    wanted: int
+    bootstrap_servers: str | None
+    spark: str | None
+    lake: str | None
+    reader: Reader
+
+    async def run(self) -> Mapping[str, Comparison]:
+        """Compare a sample of each topic's records with their rows.
+
+        Raises:
+            UserError: There is no table, or it is of another kind than the settings make it.
+            SettingsError: The reader is not installed.
+            ExternalError: Kafka, the registry or Spark does not answer; or the table is not read.
+        """
+        settings = settings_at(self.bootstrap_servers, lake=self.lake, spark=self.spark)
+        targets = await targets_named(settings, self.table)
+        share = max(self.wanted // len(targets), 1)
+        async with open_topic_extents(settings.kafka, settings.consumer.isolation) as extents:
+            samples = [await _sampled(settings, target, extents, share) for target in targets]
+        path = settings.lake.table_path(self.table)
+        if self.reader == "deltalake":
+            return {
+                each.topic: compare(each.rows, *await asyncio.to_thread(each.by_deltalake, path))
+                for each in samples
+            }
+        async with (
+            running_lake(self.directory, self.console.log, settings) as lake,
+            reader_of(lake, self.table) as reader,
+        ):
+            return {each.topic: await each.compared(reader, path) for each in samples}
+
+
+@dataclass(frozen=True, slots=True)
+class _Sampled:
+    """A sample of a topic's records, decoded again."""
+
+    topic: str
+    wanted: Sample
+    columns: Columns | None
+    rows: Sequence[Row]
+
+    async def compared(self, reader: LakeReader, path: str) -> Comparison:
+        """Compare it with the rows of the table at `path`."""
+        rows, bad = await reader.run(
+            f"read the table at {path}",
+            lambda spark: _landed(spark, path, self.topic, self.columns, self.wanted),
+        )
+        return compare(self.rows, rows, bad)
+
+    def by_deltalake(self, path: str) -> tuple["Landed", "Landed"]:
+        """Return what deltalake reads of it in the table at `path`; blocks."""
+        return landed_by_deltalake(path, self.topic, self.columns, self.wanted)
+
+
+async def _sampled(
+    settings: Settings, target: Target, extents: TopicExtents, share: int
+) -> _Sampled:
+    bounds = await extents.bounds(target.topic)
+    wanted = sample(bounds, share, random.Random())
+    found = await _read(extents, target.topic, wanted)
+    return _Sampled(target.topic, wanted, *await _decoded(settings, target, found))
+
+
+async def _read(
+    extents: TopicExtents, topic: str, wanted: Sample
+) -> dict[TopicPartition, list[Records]]:
+    until, found = asyncio.get_running_loop().time() + READ_S, {}
+    for number, runs in wanted.items():
+        partition = TopicPartition(topic, number)
+        rows = [row for run in runs for row in await extents.records(partition, run, until)]
+        if rows:
+            found[partition] = [Records.of(rows)]
+    return found
+
+
+async def _decoded(
+    settings: Settings, target: Target, found: Mapping[TopicPartition, Sequence[Records]]
+) -> tuple[Columns | None, list[Row]]:
+    """Return the columns of a table, and these records as rows of it."""
+    table = to_arrow(found)
+    memory = DecodingMemory(settings.consumer.value_memory_bytes or MOST_VALUE_BYTES)
+    async with Decoders(
+        settings, memory.most_bytes, waits=False
+    ) as decoders:  # what waits has not landed
+        decoder = await decoders.of(target, found)
+    if decoder is None:
+        raw = table.to_pylist()
+        return None, [row | {"row": {RAW: row[RAW]}, "bad": None} for row in raw]
+    batches = decoded(table, decoder, memory)
+    rows: list[Row] = [{"row": {}} | row for batch in batches for row in batch.to_pylist()]
+    variants = _variants(decoder.columns)
+    for row in rows:
+        _parse(row["row"], variants)
+    return decoder.columns, rows
+
+
+def _variants(columns: Columns | None) -> frozenset[str]:
+    return frozenset(column.name for column in columns or () if is_variant(column))
+
+
+def _parse(row: dict[str, Any] | None, variants: Collection[str]) -> None:
+    """Make values of the variants of a row, which are text: it may be written in several ways."""
+    for name in variants:
+        if row and row.get(name) is not None:
+            row[name] = orjson.loads(row[name])
+
+
+Landed = Mapping[Place, Sequence[dict[str, Any]]]
+
+
+def _landed(
+    spark: Any, path: str, topic: str, columns: Columns | None, wanted: Sample
+) -> tuple[Landed, Landed]:
+    """Return a topic's rows and bad records with these offsets. Raises what pyspark raises."""
+    if (table := delta_table(spark, path)) is None:
+        raise UserError(f"there is no table at {path}")
+    names = _names(path, table.columns, columns)
+    variants = _variants(columns)
+    row = ", ".join(_selected(quoted(name), as_json=name in variants) for name in names)
+    row = f"struct({row}) AS row" if names else "NULL AS row"
+    rows = _by_place(records_of(table, topic, row), wanted)
+    for landed in chain.from_iterable(rows.values()):
+        _parse(landed["row"], variants)
+    bad_table = None if columns is None else delta_table(spark, path + BAD_SUFFIX)
+    if bad_table is None:
+        return rows, {}
+    return rows, _by_place(records_of(bad_table, topic, "value"), wanted)
+
+
+def _names(path: str, there: Collection[str], columns: Columns | None) -> list[str]:
+    """Return which of the table's columns are compared; raise `UserError` if it is another kind."""
+    if (KAFKA in there) is (columns is None):
+        kind, by_settings = (
+            ("columns", "raw records") if columns is None else ("raw records", "columns")
+        )
+        raise UserError(
+            f"the table at {path} is one of {kind}, and by the settings of {by_settings}"
+        )
+    folded = {name.casefold() for name in there}
+    return [RAW] if columns is None else [c.name for c in columns if c.name.casefold() in folded]
+
+
+def landed_by_deltalake(
+    path: str, topic: str, columns: Columns | None, wanted: Sample
+) -> tuple[Landed, Landed]:
+    """Return rows and bad records as `_landed` does, as deltalake reads them.
+
+    Raises:
+        SettingsError: It is not installed.
+        UserError: There is no table, or one that it cannot read.
+        LakeUnavailable: It fails.
+    """
+    try:
+        delta, delta_error = import_module("deltalake"), import_module("deltalake.exceptions")
+    except ModuleNotFoundError as exc:
+        raise SettingsError("--reader deltalake: it is missing, pip install deltalake") from exc
+    location = f"s3://{path.removeprefix('s3a://')}" if path.startswith("s3a://") else path
+    if _variants(columns):
+        raise UserError(f"the table at {path} has a VARIANT, which deltalake does not decode")
+
+    def rows(place: str, names: Sequence[str]) -> Landed:
+        dataset = delta.DeltaTable(place).to_pyarrow_dataset()
+        exact = {name.casefold(): name for name in dataset.schema.names}
+        values = {name: exact[name.casefold()] for name in names}
+        nested = KAFKA in exact
+        chosen = dict.fromkeys((*([KAFKA] if nested else exact.values()), *values.values()))
+        found = defaultdict[Place, list[dict[str, Any]]](list)
+        if not (runs := _within(topic, wanted, nested=nested)):
+            return found
+        for row in dataset.to_table([*chosen], filter=reduce(or_, runs)).to_pylist():
+            record = row[KAFKA] if nested else row
+            own = {name: row[there] for name, there in values.items()}
+            found[record["partition"], record["offset"]].append({**record, **own, "row": own})
+        return found
+
+    try:
+        if not delta.DeltaTable.is_deltatable(location):
+            raise UserError(f"there is no table at {path}")
+        there = [field.name for field in delta.DeltaTable(location).schema().fields]
+        landed = rows(location, _names(path, there, columns))
+        bad = location + BAD_SUFFIX
+        if columns is None or not delta.DeltaTable.is_deltatable(bad):
+            return landed, {}
+        return landed, rows(bad, [RAW])
+    except (delta_error.DeltaError, pa.ArrowException, OSError) as exc:
+        raise LakeUnavailable(f"deltalake does not read the table at {path}: {exc}") from exc
+
+
+def _within(topic: str, wanted: Sample, *, nested: bool) -> list[pc.Expression]:
+    """Return conditions of the rows of each run."""
+
+    def field(name: str) -> pc.Expression:
+        return pc.field(KAFKA, name) if nested else pc.field(name)
+
+    return [
+        (field("topic") == topic)
+        & (field("partition") == partition)
+        & (field("offset") >= run.first)
+        & (field("offset") <= run.last)
+        for partition, runs in wanted.items()
+        for run in runs
+    ]
+
+
+def _selected(name: str, *, as_json: bool) -> str:
+    return f"to_json({name}) AS {name}" if as_json else name
+
+
+def _by_place(frame: Any, wanted: Sample) -> Landed:
+    where = [
+        condition({p: (run.first, run.last + 1)}) for p, runs in wanted.items() for run in runs
+    ]
+    found = defaultdict[Place, list[dict[str, Any]]](list)
+    for row in frame.where(" OR ".join(where) or "false").toArrow().to_pylist():
+        found[row["partition"], row["offset"]].append(row)
+    return found
+
+
+def shown(name: str, found: Comparison) -> RenderableType:
+    """Return a line for each difference, and the counts in words."""
+    lines = [f"{name}: {found.compared} records compared, {found.bad} of them bad ones"]
+    if found.waiting:
+        lines.append(f"{name}: {found.waiting} records have not landed")
+    if found.mended:
+        lines.append(f"{name}: {found.mended} landed as bad records, and would be rows now")
+    if not (differences := found.differences):
+        return Group(*map(Text, lines))
+    table = RichTable("partition", "offset", "column", "in Kafka", "in the table")
+    for each in differences[:LISTED]:
+        place = (f"{name}-{each.partition}", str(each.offset))
+        table.add_row(*place, each.column, each.kafka, each.table)
+    lines.append(f"{name}: {len(differences)} values differ")
+    return Group(table, *map(Text, lines))
+
+
+def command(
+    table: TableName,
+    *,
+    wanted: Annotated[
+        int, typer.Option("--records", min=1, help="How many to compare, about.")
+    ] = 1_000,
+    bootstrap_servers: Bootstrap = None,
+    spark: Spark = None,
+    lake: Lake = None,
+    reader: Annotated[
+        Reader,
+        typer.Option(help="What reads the table; deltalake needs no Spark."),
+    ] = "spark",
+    json_: Json = False,
+) -> None:
+    """Decode records of a table's topics again, and compare each column with its rows.
+
+    Exit code 1 if one differs.
+    """
+    console = progress_console(json_=json_)
+    with working_directory(None) as directory:
+        options = Verification(
+            console, directory, table, wanted, bootstrap_servers, spark, lake, reader
+        )
+        found = run_for_result(options.run)
+    together = total(found.values())
+    if json_:
+        result = {"table": table, **asdict(together)}
+        if len(found) > 1:
+            result["topics"] = {topic: asdict(each) for topic, each in found.items()}
+        sys.stdout.write(json.dumps(result, indent=2) + "\n")
+    else:
+        for topic, each in found.items():
+            print_page(console, shown(table if len(found) == 1 else topic, each))
+    raise typer.Exit(EXIT_FAILED if together.differences else EXIT_OK)

@@ -1,0 +1,14 @@
+"""`binwright table`: what people do with a table."""
+
+from binwright.cli.lazy_group import lazy_app
+
+app = lazy_app(
+    {
+        "list": "binwright.inspect.table_list:command",
+        "describe": "binwright.inspect.table_describe:command",
+        "pause": "binwright.look.commands.pause:pause",
+        "resume": "binwright.look.commands.pause:resume",
+        "verify": "binwright.inspect.verify:command",
+    },
+    "Look at tables, or have one land nothing for a while.",
+)

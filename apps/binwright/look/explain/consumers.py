@@ -1,0 +1,164 @@
+"""Why there are so many consumers, and why this one."""
+
+from binwright.cli.terminal import count, data_size
+from binwright.look.explain.answers import (
+    Explanation,
+    Group,
+    Line,
+    cordon_of,
+    duration,
+    held,
+    pause,
+    plan_name,
+    some,
+)
+from binwright.look.explain.zones import consumer_zone, group_crossing, packed_crossing
+from binwright.look.savings_text import savings_text
+from binwright.look.status import ConsumerStatus
+from binwright.packing.catalogue import algorithm
+from binwright.packing.inputs import Load
+from binwright.packing.score import moved_partitions
+from binwright.protocol.errors import PackingError
+from binwright.protocol.group_orders import signed
+from binwright.protocol.model import Slot
+
+
+def explain_group(group: Group) -> Explanation:
+    """Say why the group has as many consumers as it has."""
+    status = group.status
+    lines = [Line("is", _size(group))]
+    lines += [Line("is", text) for text in group_crossing(group)]
+    if status.unread:
+        lines.append(Line("is", f"without a reader: {some(map(str, status.unread))}"))
+    lines += [Line("why", text) for text in _last_plan(group)]
+    lines += [Line("why", signed(order)) for order in group.adopted]
+    if group.limits is not None and group.rates:
+        lines += [Line("otherwise", text) for text in _other_sizes(group)]
+    if group.view.savings:
+        found = savings_text(group.view.savings, group.now_ms, status.adoptable)
+        lines += [Line("otherwise", text) for text in found]
+    lines += held(group)
+    lines += [Line("change", text) for text in _next_change(group)]
+    return Explanation(f"group {status.group}", tuple(lines))
+
+
+def _size(group: Group) -> str:
+    status = group.status
+    text = (
+        f"{data_size(status.load)}/s in {count(status.partitions, 'partition')}, read by "
+        f"{count(group.reading, 'consumer')}"
+    )
+    if group.limits is None:
+        return f"{text}; no controller has said what a consumer sustains"
+    how = "as measured" if status.limits_measured else "as set"
+    return (
+        f"{text}; a consumer sustains {data_size(group.limits.default)}/s ({how}), and a plan "
+        f"gives it up to {data_size(group.capacities.default)}/s"
+    )
+
+
+def _last_plan(group: Group) -> list[str]:
+    past = group.view.history.plan()
+    if past is None:
+        return ["its topic has no plan: none was needed yet, or no controller has led"]
+    return [f"{plan_name(group, past)}: {'; '.join(past.reasons)}"]
+
+
+def _other_sizes(group: Group) -> list[str]:
+    needed = group.fewest(group.rates.values())
+    if needed < group.reading:
+        found = [f"the load alone would fit {count(needed, 'consumer')} at best"]
+    else:
+        found = [f"the load needs {count(needed, 'consumer')} at least: one less cannot read it"]
+    current = {p: each.slot for p, each in group.readers.items()}
+    try:
+        pack = algorithm(group.rules.packing)
+        target = pack(Load(group.rates, group.capacities, current, zones=group.zones))
+    except PackingError as exc:
+        return [*found, f"the packing {group.rules.packing} cannot be asked: {exc}"]
+    moved = sum(group.rates[p] for p in moved_partitions(current, target))
+    total = sum(group.rates.values())
+    if target == current:
+        return [*found, f"packed now ({group.rules.packing}), all would stay where it is"]
+    after = len(set(target.values()))
+    share = moved / total if total else 0.0
+    packed = (
+        f"packed now ({group.rules.packing}), {count(after, 'consumer')} would do, and "
+        f"{share:.1%} of the bytes would move, each partition with a pause of {pause(group)}; "
+        "without a trigger a plan must save at least half as large a share of the consumers"
+        f"{packed_crossing(group, target)}"
+    )
+    return [*found, packed]
+
+
+def _next_change(group: Group) -> list[str]:
+    loaded = [each for each in group.live if len(each.partitions) > 1 and group.limit(each.slot)]
+    if not loaded:
+        return []
+    nearest = max(loaded, key=lambda each: each.load / group.limit(each.slot))
+    limit = group.limit(nearest.slot)
+    found = [
+        (
+            f"more consumers come when one gets more than it sustains: nearest is consumer "
+            f"{nearest.slot}, {data_size(nearest.load)}/s of {data_size(limit)}/s "
+            f"({nearest.load / limit:.0%})"
+        )
+    ]
+    if group.reading > max(1, group.rules.min_slots):
+        room = (group.reading - 1) * group.capacities.default
+        found.append(f"one goes at the earliest when the load is below {data_size(room)}/s")
+    return found
+
+
+def explain_consumer(group: Group, slot: Slot) -> Explanation:
+    """Say why there is a consumer, and whether it could be spared."""
+    found = next((each for each in group.status.consumers if each.slot == slot), None)
+    about = f"consumer {slot}"
+    if found is None:
+        return Explanation(about, (Line("is", "no such consumer reports"),))
+    limit = group.limit(slot)
+    share = f" ({found.load / limit:.0%} of what it sustains)" if limit else ""
+    tables = f"; it writes the tables {some(found.tables)}" if found.tables else ""
+    lines = [
+        Line(
+            "is",
+            f"{found.state}; it reads {count(len(found.partitions), 'partition')}, which get "
+            f"{data_size(found.load)}/s{share}{tables}",
+        )
+    ]
+    lines += [Line("is", text) for text in consumer_zone(found)]
+    if found.state == "silent":
+        text = f"its last report was {duration(found.silent_s)} ago"
+        lines.append(Line("is", text))
+    given = [p for p in group.view.history.plans if slot in {new for _, new in p.moves.values()}]
+    if given:
+        reasons = "; ".join(given[-1].reasons)
+        text = f"{plan_name(group, given[-1])}, gave it partitions last: {reasons}"
+    else:
+        text = "no plan that the topic still has gave it partitions"
+    lines.append(Line("why", text))
+    lines += [Line("otherwise", text) for text in _without(group, found)]
+    lines += cordon_of(group, slot) + held(group)
+    return Explanation(about, tuple(lines))
+
+
+def _without(group: Group, consumer: ConsumerStatus) -> list[str]:
+    if group.limits is None or not consumer.partitions:
+        return []
+    room = sum(group.room(each) for each in group.live if each.slot != consumer.slot)
+    needed = group.fewest(group.rates.values())
+    load = data_size(consumer.load)
+    if room < consumer.load or needed >= group.reading:
+        spared = (
+            f"it cannot be spared: it gets {load}/s, the others have room for "
+            f"{data_size(room)}/s by a plan's measure, and the load needs "
+            f"{count(needed, 'consumer')} at least"
+        )
+        return [spared]
+    total = sum(group.rates.values())
+    share = consumer.load / total if total else 0.0
+    spared = (
+        f"the others have room for {data_size(room)}/s by a plan's measure: without it "
+        f"{share:.1%} of the bytes would move at least, to save one of {group.reading} consumers"
+    )
+    return [spared]

@@ -1,0 +1,62 @@
+"""What a person may ask about a group: each question's answer, by a name."""
+
+import re
+from contextlib import suppress
+
+from binwright.look.explain.answers import Explanation, Group, Rules
+from binwright.look.explain.consumers import explain_consumer, explain_group
+from binwright.look.explain.partitions import explain_partition
+from binwright.look.explain.plans import explain_plan
+from binwright.look.explain.tables import explain_table
+from binwright.protocol.errors import UserError
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.runtime.settings import Settings
+
+
+def rules_of(settings: Settings) -> Rules:
+    """Return what the settings of the group itself say."""
+    controller = settings.controller
+    return Rules(
+        packing=controller.packing,
+        zone_price=controller.zone_price,
+        share=controller.capacity / controller.limit,
+        min_slots=controller.min_slots,
+        max_slots=controller.max_slots,
+        freshness_s=settings.lake.freshness_s,
+        late_s=settings.late_s,
+        stale_s=settings.stale_s,
+    )
+
+
+def answer(group: Group, what: str) -> Explanation:
+    """Return the answer about what a person names.
+
+    Raises:
+        UserError: There is no such thing.
+    """
+    if not what:
+        return explain_group(group)
+    if planned := re.fullmatch(r"plan(?:[- ](\d+))?", what):
+        return explain_plan(group, int(planned[1]) if planned[1] else None)
+    if numbered := re.fullmatch(r"(?:consumer[- ])?(\d+)", what):
+        return explain_consumer(group, Slot(int(numbered[1])))
+    return _about_topic(group, what)
+
+
+def _about_topic(group: Group, what: str) -> Explanation:
+    tables = group.status.tables
+    names, topics = {t.name for t in tables}, {topic for t in tables for topic in t.topics}
+    with suppress(ValueError):
+        if (partition := TopicPartition.parse(what)).topic in topics:
+            return explain_partition(group, partition)
+    if what in names:
+        return explain_table(group, what)
+    if own := sorted(table.name for table in tables if what in table.topics):
+        if len(own) == 1:
+            return explain_table(group, own[0])
+        raise UserError(f"topic {what} has several tables: name one of {', '.join(own)}")
+    known = ", ".join(sorted(names)[:10]) or "none"
+    raise UserError(
+        f"{what}: no table, topic, partition, consumer or plan of group {group.status.group}; its "
+        f"tables: {known}"
+    )

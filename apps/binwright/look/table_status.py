@@ -1,0 +1,160 @@
+"""The status of tables and their partitions, derived from a `GroupView`."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from binwright.look.group_view import GroupView
+from binwright.protocol.messages import Report
+from binwright.protocol.model import Slot, TopicPartition
+
+LISTED = 3
+"""Topics of a table that are named."""
+TableState = Literal["unwritten", "silent", "claiming", "landing", "paused", "refused"]
+"""unwritten: no consumer writes it. silent: its writer has not reported lately. claiming: its
+writer fences older writers and reads what is committed. landing: it takes rows. paused: a person
+has stopped it; `fault` says who. refused: see `fault`.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """One partition, from the log through its reader to the table; None: not known."""
+
+    topic: str
+    partition: int
+    reader: Slot | None
+    staged: int | None  # the next offset that its reader stages
+    committed: int | None  # the next offset to land, as the table's writer reports it
+    end: int | None  # of the log
+    lag: int  # records that have not landed
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatus:
+    """A table of a topic, or of several."""
+
+    topic: str  # for people: see `topics_text`
+    name: str
+    writer: Slot | None
+    state: TableState
+    age_s: float  # of the oldest staged row that has not landed; 0: none waits
+    pending_bytes: int  # staged and not landed
+    lag: int  # records of the topic that have not landed in it
+    rows: int = 0  # landed in itself since the oldest report in the metadata topic, about
+    commits: int = 0
+    fault: str = ""  # why it takes no rows, or why its topic's rows are not staged
+    partitions: tuple[PartitionStatus, ...] = ()
+    bad: int = 0  # bad records, in their own table
+    skipped: int = 0  # records that are in no table, as the settings want
+    freshness_s: float | None = None  # age of the newest record that landed; None: not known
+    topics: tuple[str, ...] = ()  # whose records it takes
+    new_fields: tuple[str, ...] = ()  # of JSON, without a column: left out
+
+
+def topics_text(topics: Sequence[str]) -> str:
+    """Return the topics of a table as text; many are cut short."""
+    listed = ", ".join(topics[:LISTED])
+    return listed if len(topics) <= LISTED else f"{listed} and {len(topics) - LISTED} more"
+
+
+def table_statuses(
+    view: GroupView,
+    partitions: Collection[TopicPartition],
+    live: Collection[Slot],
+    now_ms: int,
+) -> tuple[TableStatus, ...]:
+    """Return the tables in order of their topics; a topic that none writes has one of its name.
+
+    Args:
+        view: Of the group.
+        partitions: Of all topics of the group.
+        live: Consumers that are not silent.
+        now_ms: Wall clock.
+    """
+    readers = {p: slot for slot, r in sorted(view.reports.items()) for p in r.reading}
+    reports = [report for _, report in sorted(view.reports.items())]
+    faults = {topic: why for report in reports for topic, why in report.faults.items()}
+    names: dict[str, list[str]] = {}
+    for name, table in sorted(view.tables.by_name.items()):
+        for topic in table.topics:
+            names.setdefault(topic, []).append(name)
+    read: dict[str, list[tuple[TopicPartition, Slot | None]]] = {}  # by table
+    for p in sorted(partitions):
+        for name in names.get(p.topic, [p.topic]):
+            read.setdefault(name, []).append((p, readers.get(p)))
+    tables = (_table(view, name, parts, live, now_ms) for name, parts in read.items())
+    return tuple(
+        replace(
+            table,
+            fault=table.fault or _staging_fault(table, faults),
+            new_fields=_new_fields(table.name, reports),
+        )
+        for table in tables
+    )
+
+
+def _new_fields(table: str, reports: Collection[Report]) -> tuple[str, ...]:
+    """Return the fields of JSON that any consumer leaves out of a table."""
+    return tuple(sorted({f for report in reports for f in report.new_fields.get(table, ())}))
+
+
+def _staging_fault(table: TableStatus, faults: Mapping[str, str]) -> str:
+    """Return why rows of the table, or of one of its topics, are not staged; empty if they are."""
+    return next((faults[name] for name in (table.name, *table.topics) if name in faults), "")
+
+
+def _partition(
+    view: GroupView, partition: TopicPartition, reader: Slot | None, committed: int | None
+) -> PartitionStatus:
+    return PartitionStatus(
+        topic=partition.topic,
+        partition=partition.partition,
+        reader=reader,
+        staged=None if reader is None else view.reports[reader].reading[partition],
+        committed=committed,
+        end=view.ends.get(partition),
+        lag=view.lag_behind(partition, committed),
+    )
+
+
+def _table(
+    view: GroupView,
+    name: str,
+    read: Collection[tuple[TopicPartition, Slot | None]],
+    live: Collection[Slot],
+    now_ms: int,
+) -> TableStatus:
+    table_view = view.tables.by_name.get(name)
+    committed = {} if table_view is None else table_view.committed
+    partitions = tuple(_partition(view, p, reader, committed.get(p)) for p, reader in read)
+    lag = sum(partition.lag for partition in partitions)
+    topics = tuple(dict.fromkeys(p.topic for p, _ in read))
+    topic = topics_text(topics)
+    if table_view is None:
+        unwritten = TableStatus(topic, name, None, "unwritten", 0.0, 0, lag)
+        return replace(unwritten, partitions=partitions, topics=topics)
+    report, since_s = table_view.report, max(0, now_ms - table_view.at_ms) / 1000
+    newest_ms = table_view.newest_ms
+    state: TableState = report.state
+    if table_view.writer is None:
+        state = "unwritten"
+    elif table_view.writer not in live:
+        state = "silent"
+    return TableStatus(
+        topic=topic,
+        name=name,
+        writer=table_view.writer,
+        state=state,
+        age_s=report.age_s + since_s if report.pending_bytes else 0.0,
+        pending_bytes=report.pending_bytes,
+        lag=lag,
+        rows=table_view.rows - table_view.bad,
+        commits=table_view.commits,
+        bad=table_view.bad,
+        skipped=table_view.skipped,
+        freshness_s=None if newest_ms is None else max(0, now_ms - newest_ms) / 1000,
+        fault=report.fault,
+        partitions=partitions,
+        topics=topics,
+    )

@@ -1,0 +1,1 @@
+"""Delta tables through Spark Connect, as their writers and their readers need them."""
