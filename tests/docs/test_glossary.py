@@ -12,7 +12,7 @@ from tests.docs.words import DOCS, unknown
 from binwright.balancer.decide.proposals import BrokerPlanRecord
 from binwright.controller.decide import approval, drain
 from binwright.controller.decide.states import State
-from binwright.group import plans
+from binwright.group import plans, proposals
 from binwright.group.group import Mode
 from binwright.group.ownership import State as PartitionState
 from binwright.protocol.messages import Message
@@ -69,7 +69,7 @@ def test_the_messages_are_those_of_the_protocol() -> None:
 
 
 def test_the_reasons_are_those_that_plans_have() -> None:
-    texts = {text for module in (approval, drain, plans) for text in templates(module)}
+    texts = {text for module in (approval, drain, plans, proposals) for text in templates(module)}
     assert terms("Reasons") == {
         text for text in texts if re.search(r"[a-z] |[a-z]$", text) and " " in text
     }
