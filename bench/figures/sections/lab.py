@@ -97,10 +97,11 @@ TIMINGS = {"timings": "Durations", "timings-capacity": "A consumer's capacity"}
 
 
 def _timings(facts: Facts) -> Sections:
-    """Return the tables as the command has them, and its sentences below the first one."""
+    """Return the tables as the command has them, and the paper's values below the first one."""
     found = {name: table(rows) for name in TIMINGS if (rows := facts["tables"].get(name))}
     if "timings" in found:
-        found["timings"] += f"\n\n{facts['about']} {facts['seen']}"
+        published = table(facts["tables"]["timings-published"])
+        found["timings"] += f"\n\n{published}\n\n{facts['about']}"
     return found
 
 

@@ -142,10 +142,10 @@ PRINTED: dict[str, Any] = {
     },
     "timings": {
         "about": "A machine.",
-        "seen": "Seen.",
         "tables": {
             "timings": [{"Δt": 2, "event": "measurement to plan", "p50, s": 0.55}],
             "timings-capacity": [],
+            "timings-published": [{"figure": "Figure 15", "published": 0.59, "ours": 0.55}],
         },
     },
     "controller": [
@@ -319,7 +319,7 @@ def test_a_client_that_was_left_out_has_no_row(tmp_path: Path) -> None:
 def test_a_part_of_the_timings_that_was_not_run_has_no_section(tmp_path: Path) -> None:
     page = shown(tmp_path, "timings")
     assert names(page) == ["timings"]
-    assert "| 2 | measurement to plan | 0.55 |\n\nA machine. Seen." in page
+    assert "| Figure 15 | 0.59 | 0.55 |\n\nA machine.\n" in page
 
 
 def test_the_age_of_a_run_is_that_of_its_oldest_table(tmp_path: Path) -> None:

@@ -1,14 +1,13 @@
-"""The paper's sentences, with what they rest on."""
+"""Published latencies beside ours, and what the paper's text says of MWF."""
 
 from dataclasses import replace
 
 import pytest
 from tests.lab.latency.golden import outcome
 
-from binwright.lab.latency.experiments import LatencyModel, LatencyOutcome
-from binwright.lab.latency.published import Headline, headlines
-
-MODEL = LatencyModel()
+from binwright.lab.latency import published
+from binwright.lab.latency.experiments import LatencyOutcome
+from binwright.lab.latency.published import comparisons, headlines
 
 
 def made(name: str, consumers: float, above_zero: int, p90: float, p99: float) -> LatencyOutcome:
@@ -36,59 +35,78 @@ KAFKA = [
 ]
 
 
-def found(*outcomes: LatencyOutcome) -> list[Headline]:
-    return headlines(outcomes, MODEL)
+def differences(*outcomes: LatencyOutcome) -> dict[str, float | None]:
+    return {one.what: one.difference for one in comparisons(outcomes)}
 
 
-def test_without_mwf_there_is_no_headline() -> None:
-    assert found(BFD, *KAFKA) == []
+def as_published(name: str) -> LatencyOutcome:
+    """Return an outcome that is equal to what was published of kd_n."""
+    known = published.KAFKA[name]
+    return LatencyOutcome(
+        algorithm=name,
+        consumers=27,
+        expected_rscore=0,
+        total=published.TOTAL,
+        above_zero=round(known["above_zero"] or 0),
+        unread=0,
+        above_zero_s={n: known[f"p{n}_above_zero_s"] or 0.0 for n in (50, 90, 99)},
+        all_s={n: known[f"p{n}_all_s"] or 0.0 for n in (90, 99)},
+        max_s=known["max_s"] or 0.0,
+        samples=None,
+    )
 
 
-def test_the_percentile_rests_on_the_rebalance_time() -> None:
-    (claim,) = found(MWF, BFD)
+def test_equal_values_differ_by_nothing() -> None:
+    found = comparisons([as_published("kd_27")])
 
-    assert (claim.published, claim.ours) == ("4.52 s", "4.520 s")
-    assert "near 0.9 x 5 = 4.50 s whatever moves" in claim.rests_on
-    assert "All 2 packings here have 4.500 (bfd) to 4.520 s (mwf)" in claim.rests_on
-    assert "2.00 % with mwf, 11.00 % with bfd" in claim.rests_on
-
-
-def test_a_packing_alone_is_compared_with_nothing() -> None:
-    (claim,) = found(MWF)
-
-    assert claim.rests_on.endswith("whatever moves.")
+    assert len(found) == 7
+    assert {one.difference for one in found} == {0.0}
+    assert {one.figure for one in found} == {"Figure 5", "Figure 7", "Figure 8", "Section VI-C"}
 
 
-def test_kd_n_of_as_many_consumers_is_set_beside_mwf() -> None:
-    _, claim, _ = found(MWF, BFD, *KAFKA)
+def test_the_difference_of_each_value_has_its_sign() -> None:
+    kd_27 = as_published("kd_27")
+    late = replace(kd_27, above_zero_s={**kd_27.above_zero_s, 99: 27.556}, max_s=30.0)
+    found = differences(late)
 
-    assert claim.published == "217.3 s (kd_15), 48.1 times MWF's"
-    assert claim.ours == "217.000 s (kd_15), 48.0 times mwf's"
-    assert "25.00 % of its samples are above 0, up to 730.0 s" in claim.rests_on
+    assert found["kd_27: p99 of samples > 0"] == pytest.approx(-10.0)
+    assert found["kd_27: longest"] == pytest.approx(-7.661)
 
 
-def test_more_consumers_rest_on_the_number_of_samples_above_zero() -> None:
-    *_, claim = found(MWF, BFD, *KAFKA)
+def test_mwf_stands_beside_its_published_range() -> None:
+    found = differences(replace(MWF, consumers=15.1), BFD)
 
-    assert claim.published == "+60 % at least (kd_24)"
-    assert claim.ours == "+60.0 % (kd_24)"
-    assert "20 with mwf; fewer have kd_24 and kd_31." in claim.rests_on
-    assert "More consumers do not suffice: kd_26 have more again" in claim.rests_on
-    assert "2.500 s with mwf, kd_24 and kd_31 are better, from +60.0 % on" in claim.rests_on
+    assert found["mwf: consumers, mean"] == 0
+    assert found["mwf: longest"] == 0
+    assert found["bfd: p90 of samples > 0"] == 0
+    assert differences(replace(MWF, consumers=15.5))["mwf: consumers, mean"] == pytest.approx(0.26)
+
+
+def test_packings_that_were_not_published_are_not_compared() -> None:
+    assert comparisons([replace(MWF, algorithm="sticky")]) == []
+
+
+def test_the_papers_text_is_about_mwf() -> None:
+    assert headlines([BFD, *KAFKA]) == []
+    assert [(one.published, one.ours) for one in headlines([MWF, BFD])] == [(4.52, 4.52)]
+
+
+def test_the_text_compares_mwf_with_as_many_consumers_and_with_more() -> None:
+    _, same, more = headlines([MWF, BFD, *KAFKA])
+
+    assert (same.published, same.ours) == (217.325, 217)
+    assert (more.published, more.unit) == (60.0, "%")
+    assert more.ours == pytest.approx(60.0)
 
 
 def test_kd_n_may_never_be_better() -> None:
-    *_, claim = found(MWF, KAFKA[0])
-
-    assert claim.ours == "no kd_n has fewer"
-    assert claim.rests_on.endswith("no kd_n here has fewer.")
+    assert headlines([MWF, KAFKA[0]])[-1].ours is None
 
 
 def test_a_group_that_nothing_is_late_in_has_no_percentile() -> None:
     none = replace(MWF, above_zero=0, above_zero_s={})
 
-    assert found(none)[0].ours == "no sample above 0"
-    assert found(none, KAFKA[0])[1].ours == "217.000 s (kd_15)"
+    assert headlines([none])[0].ours is None
 
 
 @pytest.mark.parametrize("name", ["nf", "bfd", "mwf", "mbf", "mwfp", "mbfp"])

@@ -20,9 +20,7 @@ def section() -> ReportSection:
     figure = Figure()
     figure.add_subplot().plot([1, 2], [3, 4], label="seen")
     chart = Chart(name="curve", caption="A line.", figure=figure)
-    return ReportSection(
-        title="t", source="s", expected="e", seen="o", tables=[TABLE], charts=[chart]
-    )
+    return ReportSection(title="t", source="s", tables=[TABLE], charts=[chart])
 
 
 def test_a_section_is_written_the_same_each_time(tmp_path: Path) -> None:
@@ -43,11 +41,11 @@ def test_a_section_becomes_headings_tables_and_images() -> None:
     )
     chart = Chart(name="curve", caption="A line.", figure=Figure())
     section = ReportSection(
-        title="Title", source="Source", expected="E.", seen="S.", tables=[table], charts=[chart]
+        title="Title", source="Source", about="A.", tables=[table], charts=[chart]
     )
 
     assert as_markdown(section) == (
-        "# Title\n\nSource: Source.\n\nE.\n\nS.\n\n"
+        "# Title\n\nSource: Source.\n\nA.\n\n"
         "## Ages\n\n| packing | p90, s |\n|---|---|\n| a\\|b |  |\n\nA note.\n\n"
         "![A line.](curve.png)\n\nA line.\n"
     )

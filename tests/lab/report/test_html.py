@@ -20,8 +20,7 @@ def section(title: str) -> ReportSection:
     return ReportSection(
         title=title,
         source="a paper",
-        expected="one\ntwo",
-        seen="<script>",
+        about="<script>",
         tables=[table],
         charts=[Chart(name="curve", caption="A line.", figure=figure)],
     )
@@ -61,7 +60,7 @@ def test_text_is_shown_as_it_is_written() -> None:
     assert "&lt;mwf&gt;" in page
     assert "Ages &amp; more" in page
     assert '<td class="number">1,234.5</td>' in page
-    assert "<dd><p>one</p><p>two</p></dd>" in page
+    assert "<p>&lt;script&gt;</p>" in page
 
 
 def test_equal_sections_give_an_equal_page() -> None:

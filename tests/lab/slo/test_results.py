@@ -8,17 +8,16 @@ import pytest
 from binwright.lab.simulation.records.group import GroupSettings
 from binwright.lab.slo.cases import TableCase, table_of_file, tables_of
 from binwright.lab.slo.policies import PolicySetup, PolicySetups, settings_for
-from binwright.lab.slo.published import PUBLISHED, Published, deviations
+from binwright.lab.slo.published import PUBLISHED
 from binwright.lab.slo.results import (
-    BETTER,
     GRID_S,
     PolicyResult,
     SloOutcome,
     collect,
+    is_better,
     run,
     run_all,
     runs_of,
-    verdict,
 )
 from binwright.lab.slo.workloads import even, first, second, skewed
 from binwright.scaler.decide.policy import Fixed
@@ -107,24 +106,12 @@ def test_a_fixed_group_is_counted_whole_as_the_paper_does() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sla", "minutes", "words"),
-    [
-        (99.5, 9, BETTER),
-        (99.5, 11, "better SLA, +10.0 % minutes"),
-        (98.5, 9, "fewer minutes, SLA -0.50 points"),
-        (98.5, 11, "worse: SLA -0.50 points, +10.0 % minutes"),
-    ],
+    ("sla", "minutes", "better"), [(99.5, 9, True), (99.5, 11, False), (98.5, 9, False)]
 )
-def test_a_verdict_names_what_is_not_better(sla: float, minutes: float, words: str) -> None:
-    assert verdict(result(sla, minutes), result(99, 10)) == words
-
-
-def test_a_deviation_beyond_the_tolerance_is_named() -> None:
-    row = Published(sla=98, minutes=30, ups=6, downs=6)
-
-    assert deviations(row, 99.6, 33, (8, 4)) == ""
-    assert deviations(row, 99.8, 33.5, (9, 6)) == "SLA, replica-minutes, steps"
-    assert deviations(Published(sla=98), 98, 1_000, (99, 99)) == ""
+def test_a_result_is_better_in_both_or_not_at_all(
+    sla: float, minutes: float, *, better: bool
+) -> None:
+    assert is_better(result(sla, minutes), result(99, 10)) is better
 
 
 def test_every_published_row_is_simulated_or_computed() -> None:

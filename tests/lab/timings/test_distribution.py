@@ -11,10 +11,6 @@ def test_a_quantile_is_a_sample_that_the_share_does_not_exceed() -> None:
     assert [found.quantile(share) for share in (0.0, 0.25, 0.5, 0.9, 1.0)] == [1, 1, 2, 4, 4]
 
 
-def test_the_share_within_a_time_counts_it() -> None:
-    assert Distribution((1.0, 2.0, 4.0, 5.0)).within(2.0) == 0.5
-
-
 def test_no_sample_is_no_distribution() -> None:
     assert Distribution.of([]) is None
     with pytest.raises(ValueError, match="needs a sample"):

@@ -1,8 +1,10 @@
-"""Tables, figures and notes of what was timed."""
+"""Tables and figures of what was timed, and the paper's values beside ours."""
 
 import csv
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from binwright.lab.report.contents import Cell
 from binwright.lab.report.files import write_section
@@ -11,7 +13,7 @@ from binwright.lab.timings.events import ConsumerStart, PlanTrigger, StateChange
 from binwright.lab.timings.outcome import Timings, shortfalls
 from binwright.lab.timings.report import section
 from binwright.lab.timings.steps import RateStep
-from binwright.lab.timings.tables import capacities, durations, events, notes
+from binwright.lab.timings.tables import capacities, comparisons, counts, durations, events
 from binwright.protocol.model import Slot
 
 CAPACITIES = [
@@ -36,10 +38,23 @@ def row(label: str) -> dict[str, Cell]:
     return next(found for found in rows if found["event"] == label)
 
 
-def test_the_papers_percentiles_stand_beside_ours() -> None:
+def test_each_kind_of_event_has_its_percentiles() -> None:
     found = row("measurement to plan")
     assert (found["events"], found["p50, s"], found["max, s"]) == (2, 0.4, 1.2)
-    assert (found["paper's events"], found["paper's p50, s"]) == (1_345, 0.59)
+
+
+def test_the_papers_values_stand_beside_ours() -> None:
+    found = {one.what: one for one in comparisons(FOUND)}
+    plan = found["Δt2, measurement to plan: p50"]
+    assert (plan.figure, plan.published, plan.ours) == ("Figure 15", 0.59, 0.4)
+    assert found["Δt3, plan to ready consumer: p50"].remark == "upper end of a bin"
+    mean = found["test 1: mean"]
+    assert (mean.figure, mean.ours) == ("Table VI", 10.0)
+    assert mean.published == pytest.approx(2.42, abs=0.01)
+    spread = found["difference of the lowest mean from the highest"]
+    assert spread.published == pytest.approx(4.6, abs=0.05)
+    assert spread.ours == pytest.approx(20.0)
+    assert comparisons(Timings()) == []
 
 
 def test_a_kind_without_an_event_has_no_row() -> None:
@@ -56,24 +71,14 @@ def test_every_event_is_in_the_table_of_events() -> None:
     ]
 
 
-def test_capacities_stand_beside_the_papers() -> None:
+def test_each_condition_has_its_capacity() -> None:
     table = capacities(CAPACITIES)
     rows = [dict(zip(table.columns, each, strict=True)) for each in table.rows]
     assert [each["mean, MB/s"] for each in rows] == [10.0, 8.0]
-    assert [each["paper's mean, MB/s"] for each in rows] == [2.42, 2.31]
 
 
-def test_the_remarks_have_the_differences() -> None:
-    text = " ".join(notes(FOUND))
-    assert "median 0.40 s, 0.68 of the paper's 0.59 s" in text
-    assert "50% of the triggers took 1 s at most" in text
-    assert "2 plans were replaced" in text
-    assert "7 records of the range are compacted away" in text
-    assert "mean rates differ by 20.0%, the paper's by 4.6%" in text
-
-
-def test_nothing_timed_gives_no_remark() -> None:
-    assert list(notes(Timings())) == []
+def test_what_is_left_out_of_the_durations_is_counted() -> None:
+    assert [number for _, number in counts(FOUND).rows] == [1, 2, 0, 7]
 
 
 def test_the_section_is_written_the_same_each_time(tmp_path: Path) -> None:
@@ -91,7 +96,10 @@ def test_the_section_is_written_the_same_each_time(tmp_path: Path) -> None:
 
 def test_a_part_that_was_not_run_has_neither_table_nor_figure() -> None:
     found = section(replace(FOUND, steps=(), capacities=()), "a system")
-    assert [table.name for table in found.tables] == ["timings", "timings-events"]
+    assert [table.name for table in found.tables] == [
+        *("timings", "timings-counts", "timings-events"),
+        *("timings-differences", "timings-published"),
+    ]
     assert [chart.name for chart in found.charts] == [
         *("timings-delta-2-trigger", "timings-delta-3-ready", "timings-delta-4-change")
     ]
@@ -103,8 +111,6 @@ def test_a_distribution_with_too_few_events_is_named() -> None:
     assert [(short.delta, short.events, short.wanted) for short in shortfalls(found)] == [
         *((2, 2, 3), (3, 1, 2))
     ]
-    text = " ".join(notes(found))
-    assert "Δt2, measurement to plan: 2 events of 3 that were wanted" in text
 
 
 def test_a_distribution_without_an_event_is_named_too() -> None:

@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 from rich import box
-from rich.padding import Padding
 from rich.table import Table
 
 from binwright.cli.console import to_stderr
@@ -21,6 +20,7 @@ from binwright.lab.commands.options import (
     Jobs,
     Partitions,
     Rows,
+    as_rich,
     generated_source,
     packing_names,
     progress_bar,
@@ -34,16 +34,16 @@ from binwright.lab.latency.experiments import (
     run_latency,
 )
 from binwright.lab.latency.published import (
-    Headline,
+    NOTE,
     Likeness,
+    comparisons,
     headlines,
     likeness,
-    published_text,
-    seconds,
     values,
 )
 from binwright.lab.packing.experiments import Experiment, PackingStream
 from binwright.lab.processes import run_all
+from binwright.lab.report.comparisons import published_table, published_tables
 
 FIGURE_5 = "kd_27,mwf"
 
@@ -97,14 +97,14 @@ def latency(  # noqa: PLR0913 - one parameter for each option
     experiments = latency_experiments(names, source, model, shown)
     with to_stderr() if json_ else nullcontext():
         outcomes = run_latencies(experiments, progress, jobs)
-    recorded = likeness(source, model) is Likeness.SAME
-    claims = headlines(outcomes, model)
+    like = likeness(source, model)
+    compared = headlines(outcomes) if like is Likeness.OTHER else comparisons(outcomes)
     document = {
         "stream": source.label,
-        "recorded": recorded,
+        "recorded": like is Likeness.SAME,
         "model": asdict(model),
         "packings": [{"algorithm": one.algorithm, **values(one)} for one in outcomes],
-        "headlines": [asdict(claim) for claim in claims],
+        "published": [asdict(one) | {"difference": one.difference} for one in compared],
     }
     if output is not None:
         # matplotlib takes a second of CPU: only for those who want files.
@@ -123,7 +123,16 @@ def latency(  # noqa: PLR0913 - one parameter for each option
     if json_:
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
-        _print(outcomes, claims, recorded=recorded)
+        console = Console(highlight=False)
+        console.print(_table(outcomes))
+        console.print(
+            "p90: of the samples above 0, p99: of all, seconds. A sample is a hundredth of what a "
+            "full consumer reads in a second."
+        )
+        tables = published_tables("latency", compared)
+        for table in (published_table("latency", headlines(outcomes)), *tables[:1]):
+            console.print(as_rich(table))
+        console.print(NOTE)
 
 
 def latency_experiments(
@@ -145,33 +154,14 @@ def run_latencies(
         return run_all(run_latency, experiments, lambda _: bar.advance(task), jobs)
 
 
-def _print(
-    outcomes: Sequence[LatencyOutcome], claims: Sequence[Headline], *, recorded: bool
-) -> None:
-    console = Console(highlight=False)
-    console.print(_table(outcomes, recorded=recorded))
-    console.print(
-        "p90: of the samples above 0, p99: of all, seconds. A sample is a hundredth of what a "
-        "full consumer reads in a second."
-    )
-    for claim in claims:
-        console.print(f"\n{claim.claim}: {claim.ours}; published: {claim.published}.")
-        console.print(Padding(claim.rests_on, (0, 0, 0, 2)))
-    if claims and not recorded:
-        console.print("\nThe published values are of the paper's recorded stream, not of this one.")
-
-
-def _table(outcomes: Sequence[LatencyOutcome], *, recorded: bool) -> Table:
-    beside = ["published"] if recorded else []
+def _table(outcomes: Sequence[LatencyOutcome]) -> Table:
     table = Table("packing", box=box.SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))
-    # Published values take the place of the largest ones: 80 characters are enough for all.
-    for head in ("consumers", "late, %", "p90", *beside, "p99", *(beside or ["max"])):
+    for head in ("consumers", "late, %", "p90", "p99", "max"):
         table.add_column(head, justify="right")
     for one in outcomes:
-        figures = values(one)
-        cells = [f"{one.consumers:.2f}", f"{100 * one.share:.2f}"]
-        for name in ("p90_above_zero_s", "p99_all_s"):
-            cells.append(seconds(figures[name]))
-            cells += [published_text(one.algorithm, name)] if recorded else []
-        table.add_row(one.algorithm, *cells, *([] if recorded else [seconds(one.max_s)]))
+        late = (one.above_zero_s.get(90), one.all_s.get(99), one.max_s)
+        table.add_row(
+            *(one.algorithm, f"{one.consumers:.2f}", f"{100 * one.share:.2f}"),
+            *("-" if each is None else f"{each:.3f}" for each in late),
+        )
     return table

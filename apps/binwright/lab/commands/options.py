@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -138,21 +138,16 @@ def progress_bar(console: Console) -> Progress:
     return Progress(*columns, TimeRemainingColumn(), console=console)
 
 
-def as_rich(table: "ReportTable", shown: Mapping[str, str], **style: Any) -> RichTable:
-    """Return columns of a report's table as the terminal shows them.
-
-    Args:
-        table: Of a report.
-        shown: Column -> its name on the terminal; the others are left out.
-        style: Of the table on the terminal.
-    """
-    rich = RichTable(title=table.title, title_justify="left", box=SIMPLE_HEAD, **style)
-    columns = [(at, name) for at, name in enumerate(table.columns) if name in shown]
-    for at, name in columns:
+def as_rich(table: "ReportTable") -> RichTable:
+    """Return a report's table as the terminal shows it: lines are broken between words."""
+    rich = RichTable(title=table.title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for at, name in enumerate(table.columns):
+        cells = [_text_of(row[at]) for row in table.rows]
         text = any(isinstance(row[at], str) for row in table.rows)
-        rich.add_column(shown[name], justify="left" if text else "right", no_wrap=True)
+        longest = max(len(word) for cell in (name, *cells) for word in cell.split() or [""])
+        rich.add_column(name, justify="left" if text else "right", min_width=longest)
     for row in table.rows:
-        rich.add_row(*(_text_of(row[at]) for at, _ in columns))
+        rich.add_row(*map(_text_of, row))
     return rich
 
 

@@ -21,6 +21,7 @@ from binwright.lab.commands.options import (
     Jobs,
     Partitions,
     Rows,
+    as_rich,
     generated_source,
     numbers,
     packing_names,
@@ -38,6 +39,7 @@ from binwright.lab.packing.experiments import (
     run_experiment,
 )
 from binwright.lab.processes import OnProgress, run_all
+from binwright.lab.report.comparisons import published_table, published_tables
 from binwright.lab.spark_tasks import run_on_spark
 from binwright.local.stack import servers
 from binwright.packing.catalogue import PAPER
@@ -242,12 +244,19 @@ def paper(
     write_scores(output, scores, outcomes)
     _write_report(output, scores, starts, seeds, rows)
     console.print(f"written to {output / 'report.md'}")
-    headlines = recorded.headlines(scores)
+    compared = recorded.comparisons(scores, starts)
     if json_:
-        document = {"scores": score_rows(scores), "starts": score_rows(starts)}
-        sys.stdout.write(json.dumps({**document, "headlines": headlines}, indent=2) + "\n")
-    else:
-        Console(soft_wrap=True, highlight=False).print("\n".join(headlines))
+        document = {
+            "scores": score_rows(scores),
+            "starts": score_rows(starts),
+            "published": [asdict(one) | {"difference": one.difference} for one in compared],
+        }
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        return
+    shown = Console(soft_wrap=True, highlight=False)
+    shown.print(as_rich(published_table("paper", recorded.headlines(scores))))
+    shown.print(as_rich(published_tables("paper", compared)[0]))
+    shown.print(f"Published: {recorded.SOURCE}.")
 
 
 def run_paper(

@@ -139,10 +139,7 @@ def report(
         *((name, section) for (name, _), section in zip(experiments, sections, strict=True)),
     ):
         write_section(section, output / name)
-    summary = (
-        f"Made by binwright {version('binwright')}. Each section names the publication, what it "
-        "led one to expect, and what was seen here, with the differences in numbers."
-    )
+    summary = f"Made by binwright {version('binwright')}."
     (output / PAGE).write_text(as_html(TITLE, summary, [published, *sections]), encoding="utf-8")
     console.print(f"written to {output / PAGE}")
 

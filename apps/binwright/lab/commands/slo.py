@@ -28,7 +28,7 @@ from binwright.lab.slo.workloads import PARTITIONS, first, read, second, skewed
 from binwright.protocol.errors import SettingsError
 
 if TYPE_CHECKING:
-    from binwright.lab.report.contents import ReportSection, ReportTable
+    from binwright.lab.report.contents import ReportSection
 
 SHORT_S = 1_800
 """Workloads up to this length get the larger number of seeds by default."""
@@ -105,9 +105,9 @@ def slo(
         sys.stdout.write(json.dumps(_as_json(section), indent=2) + "\n")
         return
     for table in section.tables:
-        console.print(as_rich(table, _shown(table)))
+        console.print(as_rich(table))
         console.print(f"{table.note}\n", style="dim")
-    console.print(section.seen, soft_wrap=False)
+    console.print(f"Published: {section.source}.", soft_wrap=False)
 
 
 def _tables(
@@ -194,8 +194,6 @@ def run_tables(tables: Sequence[TableCase], seeds: int | None, jobs: int) -> "Re
 def _as_json(section: "ReportSection") -> dict[str, Any]:
     return {
         "source": section.source,
-        "expected": section.expected,
-        "seen": section.seen,
         "tables": {
             table.name: {
                 "title": table.title,
@@ -204,39 +202,4 @@ def _as_json(section: "ReportSection") -> dict[str, Any]:
             }
             for table in section.tables
         },
-    }
-
-
-SHOWN = {
-    "table": "table",
-    "policy": "policy",
-    "SLA, %": "SLA, %",
-    "paper's SLA, %": "paper's",
-    "beside": "beside",
-    "SLA beside, %": "its SLA",
-    "replica-minutes": "replica-min",
-    "as the paper counts": "as paper counts",
-    "paper's replica-minutes": "paper's",
-    "minutes beside": "its minutes",
-    "up / down": "up / down",
-    "paper's up / down": "paper's",
-    "within tolerance": "within tolerance",
-    "verdict": "verdict",
-    "workload": "workload",
-    "setting": "setting",
-    "scaler's replica-minutes": "scaler's min",
-    "lag rule's": "lag rule's min",
-    "ratio": "ratio",
-    "least possible": "least possible",
-    "least / lag rule's": "least ratio",
-}
-"""Columns on the terminal and their short names; JSON and CSV have all."""
-
-
-def _shown(table: "ReportTable") -> dict[str, str]:
-    """Return the columns that have values, without what JSON and CSV have in addition."""
-    return {
-        name: SHOWN[name]
-        for at, name in enumerate(table.columns)
-        if name in SHOWN and any(row[at] is not None for row in table.rows)
     }

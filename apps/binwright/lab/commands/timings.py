@@ -2,12 +2,12 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -16,11 +16,16 @@ from binwright.cli.options import Bootstrap, Json, Seed, settings_at
 from binwright.cli.runner import run_for_result, working_directory
 from binwright.cli.terminal import Console
 from binwright.lab.commands.options import CORES, as_rich
+from binwright.lab.report.comparisons import published_table
 from binwright.lab.timings.outcome import Timings, shortfalls
-from binwright.lab.timings.tables import NAMES, capacities, durations, events, notes
+from binwright.lab.timings.published import SOURCE
+from binwright.lab.timings.tables import capacities, comparisons, counts, durations, events
 from binwright.packing.catalogue import algorithm as by_name
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.clock import wall_ms
+
+if TYPE_CHECKING:
+    from binwright.lab.report.contents import ReportTable
 
 EVENTS, SCALE = 100, 1.0
 """Events of each kind that stand beside the paper's, at least; the share of its backlogs."""
@@ -133,25 +138,13 @@ class Parts:
             return run_for_result(embedded.run)
 
     def about(self) -> str:
-        """Return what was run, in sentences."""
-        text = [f"Broker, Spark, monitor, controller and consumers share {CORES} cores."]
-        if self.steps:
-            text.append(
-                f"Step test: {self.steps} partitions, window {self.window_s:g} s, beside the "
-                "group that changes."
-                if self.events
-                else f"Step test: {self.steps} partitions, window {self.window_s:g} s."
-            )
-        if self.events:
-            text.append(
-                "As in the paper, a stream of measurements takes the monitor's place for Δt2 to "
-                "Δt4: 32 partitions, delta 25, every sixth row at 60 %, the next row once the "
-                f"group is at rest; {self.consumers} consumers on average (the paper's: up to 20), "
-                f"packing {self.packing}, real records at 5 kB/s a partition."
-            )
-        if self.scale:
-            text.append(f"Backlogs: {self.scale:g} of the paper's bytes, records of 1 kB.")
-        return " ".join(text)
+        """Return what was run."""
+        return (
+            f"All processes share {CORES} cores. Step test: {self.steps} partitions, window "
+            f"{self.window_s:g} s. Changes: {self.events} events of each kind at least, "
+            f"{self.consumers} consumers on average, packing {self.packing}. Backlogs: "
+            f"{self.scale:g} of the paper's."
+        )
 
 
 def _of_group(
@@ -187,7 +180,7 @@ def show(timed: Timings, about: str, console: Console, output: Path | None, *, j
 
     Args:
         timed: What was timed.
-        about: The system and its load, in sentences.
+        about: The system and its load.
         console: For progress.
         output: A directory.
         json_: Print JSON instead of tables.
@@ -211,47 +204,31 @@ def show(timed: Timings, about: str, console: Console, output: Path | None, *, j
         return
     wide = Console(soft_wrap=True, highlight=False)
     wide.width = max(wide.width, LEAST_WIDTH)
-    for table, shown in ((durations(timed), DURATIONS), (capacities(timed.capacities), CAPACITIES)):
-        if table.rows:
-            wide.print(as_rich(table, shown, padding=(0, 1, 0, 0)))
+    for table in tables_of(timed):
+        if table.rows and table.name != "timings-events":
+            wide.print(as_rich(table))
             wide.print(f"{table.note}\n", style="dim")
-    wide.print(" ".join([about, *notes(timed)]), soft_wrap=False)
+    wide.print(f"{about} Published: {SOURCE}.", soft_wrap=False)
+
+
+def tables_of(timed: Timings) -> "Sequence[ReportTable]":
+    """Return all tables."""
+    return (
+        *(durations(timed), capacities(timed.capacities), counts(timed)),
+        *(published_table("timings", comparisons(timed)), events(timed)),
+    )
 
 
 def as_json(timed: Timings, about: str) -> dict[str, Any]:
     """Return tables and events as JSON has them."""
-    tables = (durations(timed), capacities(timed.capacities), events(timed))
     return {
         "about": about,
-        "seen": " ".join(notes(timed)),
         "unfinished": timed.unfinished,
         "untriggered": timed.untriggered,
         "missing": timed.missing,
         "too_few": [asdict(short) for short in shortfalls(timed)],
         "tables": {
             table.name: [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-            for table in tables
+            for table in tables_of(timed)
         },
     }
-
-
-DURATIONS: Mapping[str, str] = {
-    "Δt": "Δt",
-    "event": "event",
-    "events": "events",
-    **{f"{name}, s": name for name in NAMES},
-    "paper's events": "paper's\nevents",
-    **{f"paper's {name}, s": name for name in NAMES},
-}
-CAPACITIES: Mapping[str, str] = {
-    "condition": "condition",
-    "MB": "MB",
-    "partitions": "partitions",
-    "tables": "tables",
-    "cycles": "cycles",
-    **{f"{name}, MB/s": name for name in ("mean", "p5", "p95")},
-    "paper's mean, MB/s": "paper's\nmean",
-    "paper's p5": "p5",
-    "paper's p95": "p95",
-}
-"""Columns on the terminal and their short names; JSON and CSV have all."""

@@ -83,7 +83,7 @@ def figure_5(outcomes: Outcomes, *, beside: bool) -> Chart:
     axes.set_title(f"Latencies above 0 of {names} (Figure 5)", fontsize=10)
     maxima = f"published: kd_27 up to {published.KAFKA['kd_27']['max_s']} s, MWF up to 5 s"
     caption = f"Figure 5: how many samples have each latency; {maxima}."
-    return Chart(name="latency-figure-5", caption=caption, figure=figure)
+    return Chart(name="latency-figure-5", caption=caption, figure=figure, figures=("Figure 5",))
 
 
 def bin_width(largest: float) -> float:
@@ -101,7 +101,7 @@ def figure_6(outcomes: Outcomes, *, beside: bool) -> Chart:
     axes.set_title("Consumers, the operational cost (Figure 6)", fontsize=10)
     _legend(figure, outcomes, beside=beside)
     caption = "Figure 6: consumers of each packing, mean over the stream. kd_n has n throughout."
-    return Chart(name="latency-figure-6", caption=caption, figure=figure)
+    return Chart(name="latency-figure-6", caption=caption, figure=figure, figures=("Figure 6",))
 
 
 def figure_7(outcomes: Outcomes, *, beside: bool) -> Chart:
@@ -116,7 +116,7 @@ def figure_7(outcomes: Outcomes, *, beside: bool) -> Chart:
     _mark(axes, outcomes, beside, _published_above_zero)
     axes.set_title("Samples with a latency above 0 (Figure 7)", fontsize=10)
     _legend(figure, outcomes, beside=beside)
-    return Chart(name="latency-figure-7", caption=caption, figure=figure)
+    return Chart(name="latency-figure-7", caption=caption, figure=figure, figures=("Figure 7",))
 
 
 def figure_8(outcomes: Outcomes, *, beside: bool) -> Chart:
@@ -147,7 +147,7 @@ def figure_8(outcomes: Outcomes, *, beside: bool) -> Chart:
         "Figure 8: latencies above 0. Boxes are quartiles, whiskers the 1st and the 99th "
         "percentile. Packings without such a sample are left out."
     )
-    return Chart(name="latency-figure-8", caption=caption, figure=figure)
+    return Chart(name="latency-figure-8", caption=caption, figure=figure, figures=("Figure 8",))
 
 
 def _kind(outcome: LatencyOutcome) -> str:

@@ -1,4 +1,4 @@
-"""What the paper and its recorded stream give, to compare with: values, and its sentences.
+"""What the paper and its recorded stream give, and how far an outcome is from it.
 
 Landau, Andrade, Barbosa, arXiv 2402.06085, Figures 5 to 8: kd_n and MWF over a stream of 32
 partitions and 100 measurements. The stream was recorded, but is not part of this project; the
@@ -9,7 +9,6 @@ five ways to break them.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha256
 from importlib.resources import files
@@ -17,6 +16,7 @@ from typing import Any, Final
 
 from binwright.lab.latency.experiments import LatencyModel, LatencyOutcome
 from binwright.lab.packing.experiments import PackingStream
+from binwright.lab.report.contents import Comparison
 from binwright.protocol.model import TopicPartition
 from binwright.streams.streams import Stream
 
@@ -53,12 +53,6 @@ def rates_sha256(stream: Sequence[Mapping[TopicPartition, float]]) -> str:
     """Return the SHA-256 of a stream's rates, row by row, in the order of partitions."""
     rates = [[float(row[partition]) for partition in sorted(row)] for row in stream]
     return sha256(json.dumps(rates).encode()).hexdigest()
-
-
-DIGITS = 3
-"""Of seconds, as the published values have."""
-
-Values = Mapping[str, float | None]
 
 
 def values(outcome: LatencyOutcome) -> dict[str, float | None]:
@@ -101,162 +95,89 @@ def likeness(source: PackingStream, model: LatencyModel) -> Likeness:
     return Likeness.ALIKE if alike else Likeness.OTHER
 
 
-def published_values(algorithm: str) -> Values:
-    """Return the published values of a packing, under the names of `values`; none: empty."""
-    return KAFKA.get(algorithm) or PACKINGS.get(algorithm, {})
+FIGURES: Mapping[str, tuple[str, str, str]] = {
+    "max_s": ("Figure 5", "longest", "s"),
+    "consumers": ("Figure 6", "consumers, mean", "consumers"),
+    "above_zero": ("Figure 7", "samples > 0", "samples"),
+    "share": ("Figure 7", "samples > 0", "share of all"),
+    "p50_above_zero_s": ("Figure 8", "p50 of samples > 0", "s"),
+    "p90_above_zero_s": ("Figure 8", "p90 of samples > 0", "s"),
+    "p99_above_zero_s": ("Figure 8", "p99 of samples > 0", "s"),
+    "p90_all_s": ("Section VI-C", "p90 of all samples", "s"),
+    "p99_all_s": ("Section VI-C", "p99 of all samples", "s"),
+    "expected_rscore": ("Section VI-C", "E[R]", "capacities"),
+}
+"""A name in `values` -> the figure that has it, what it is, and its unit."""
+TEXT = "Section VI-C"
+"""Where the paper says in its text what MWF gains."""
+SOURCE = "Landau, Andrade, Barbosa, arXiv 2402.06085, Section VI-C, Figures 5 to 8"
+NOTE = (
+    f"Published: {SOURCE}, of the paper's recorded stream; the twelve are means of five ways to "
+    "break ties, MWF's ranges of 400."
+)
 
 
-def published_text(algorithm: str, name: str) -> str:
-    """Return a published value of seconds, or its range; "-": it is not known."""
-    if algorithm == "mwf" and name in MWF_RANGES:
-        return "-".join(f"{bound:.3f}" for bound in MWF_RANGES[name])
-    if algorithm in PACKINGS and name == "p90_above_zero_s":
-        return "-".join(f"{bound:.2f}" for bound in PACKINGS_P90_S)
-    return seconds(published_values(algorithm).get(name))
+def published_values(algorithm: str) -> Mapping[str, float | tuple[float, float] | None]:
+    """Return the published values of a packing, under the names of `values`; none: empty.
+
+    Of MWF, and of the p90 of the twelve, these are ranges.
+    """
+    if algorithm in KAFKA:
+        return KAFKA[algorithm]
+    known: dict[str, float | tuple[float, float] | None] = {**PACKINGS.get(algorithm, {})}
+    if known:
+        known["p90_above_zero_s"] = PACKINGS_P90_S
+    ranges = MWF_RANGES if algorithm == "mwf" else {}
+    return known | {name: (least, most) for name, (least, most) in ranges.items()}
 
 
-def seconds(value: float | None) -> str:
-    """Return a latency with the digits of the published ones; "-": there is none."""
-    return "-" if value is None else f"{value:.{DIGITS}f}"
+def comparisons(outcomes: Sequence[LatencyOutcome]) -> list[Comparison]:
+    """Return every published value of these packings beside ours, and `headlines`."""
+    found = []
+    for one in outcomes:
+        known, ours = published_values(one.algorithm), values(one)
+        for name, (figure, what, unit) in FIGURES.items():
+            if (theirs := known.get(name)) is not None:
+                found.append(
+                    Comparison(
+                        figure=figure,
+                        what=f"{one.algorithm}: {what}",
+                        unit=unit,
+                        published=theirs,
+                        ours=ours[name],
+                    )
+                )
+    return found + headlines(outcomes)
 
 
-def kafka_differences(outcomes: Sequence[LatencyOutcome]) -> list[float]:
-    """Return by how much each published value of kd_n differs from ours at its digits."""
-    return [
-        abs(round(ours[name] or 0.0, DIGITS) - (theirs or 0.0))
-        for one in outcomes
-        for ours in [values(one)]
-        for name, theirs in KAFKA.get(one.algorithm, {}).items()
-    ]
-
-
-def outside_ranges(mwf: LatencyOutcome) -> list[str]:
-    """Return which values of MWF no way to break ties gave in the published runs."""
-    ours = values(mwf)
-    return [name for name, range_ in MWF_RANGES.items() if not _within(name, ours, range_)]
-
-
-def _within(name: str, ours: Values, range_: tuple[float, float]) -> bool:
-    # The ranges are rounded: those of consumers to 2 digits.
-    return range_[0] <= round(ours[name] or 0.0, DIGITS if name.endswith("_s") else 2) <= range_[1]
-
-
-REFERENCE = "mwf"
-"""The packing that the paper compares with kd_n."""
-NINETY, NINETY_NINE = 90, 99
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Headline:
-    """A claim of the paper, what this run gives, and why."""
-
-    claim: str
-    published: str
-    ours: str
-    rests_on: str
-
-
-def headlines(outcomes: Sequence[LatencyOutcome], model: LatencyModel) -> list[Headline]:
-    """Return the paper's claims about MWF as this run finds them; none without `mwf` in it."""
+def headlines(outcomes: Sequence[LatencyOutcome]) -> list[Comparison]:
+    """Return what the paper's text says of MWF, beside ours; none without `mwf`."""
     by_name = {one.algorithm: one for one in outcomes}
-    if REFERENCE not in by_name:
+    if "mwf" not in by_name:
         return []
-    mwf = by_name[REFERENCE]
+    mwf = by_name["mwf"]
     kafka = {int(n.removeprefix("kd_")): one for n, one in by_name.items() if n.startswith("kd_")}
-    packings = [one for one in outcomes if not one.algorithm.startswith("kd_")]
-    made = [_percentile(mwf, packings, model)]
-    if (equal := round(mwf.consumers)) in kafka:
-        made.append(_same_consumers(mwf, equal, kafka[equal]))
-    if kafka:
-        made.append(_more_consumers(mwf, kafka))
-    return made
-
-
-def _percentile(
-    mwf: LatencyOutcome, packings: Sequence[LatencyOutcome], model: LatencyModel
-) -> Headline:
-    known = {
-        one.algorithm: one.above_zero_s[NINETY] for one in packings if NINETY in one.above_zero_s
-    }
-    text = (
-        "On the rebalance time. Bytes that are written while a partition moves are read from "
-        f"{model.rebalance_s:g} s on, and the latency falls evenly to 0 while the new owner has "
-        f"rate to spare, so that the p90 is near 0.9 x {model.rebalance_s:g} = "
-        f"{0.9 * model.rebalance_s:.2f} s whatever moves."
-    )
-    if len(known) > 1:
-        least, most = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
-        text += (
-            f" All {len(known)} packings here have {known[least]:.3f} ({least}) to "
-            f"{known[most]:.3f} s ({most}): it does not separate them."
+    late = [
+        Comparison(
+            figure=TEXT,
+            what=f"{name}: p90 of samples > 0, in the text",
+            unit="s",
+            published=published or 0.0,
+            ours=by_name[name].above_zero_s.get(90),
         )
-    worst = max(packings, key=lambda one: one.share)
-    if worst is not mwf:
-        text += (
-            f" The share of samples above 0 does: {_percent(mwf.share)} with mwf, "
-            f"{_percent(worst.share)} with {worst.algorithm}."
-        )
-    return Headline(
-        claim="The 90th percentile of MWF's samples above 0",
-        published=f"{P90_S:.2f} s",
-        ours=_seconds(known.get(REFERENCE)),
-        rests_on=text,
-    )
-
-
-def _same_consumers(mwf: LatencyOutcome, number: int, rival: LatencyOutcome) -> Headline:
-    theirs = KAFKA["kd_15"]["p90_above_zero_s"] or 0.0
-    ours, late = mwf.above_zero_s.get(NINETY), rival.above_zero_s.get(NINETY)
-    ratio = f", {late / ours:.1f} times mwf's" if ours and late else ""
-    return Headline(
-        claim="The same of Kafka's assignment to as many consumers",
-        published=f"{theirs:.1f} s (kd_15), {theirs / P90_S:.1f} times MWF's",
-        ours=f"{_seconds(late)} (kd_{number}){ratio}",
-        rests_on=(
-            f"On a mean of {mwf.consumers:.2f} consumers with mwf, and on kd_n never moving a "
-            f"partition: {_percent(rival.share)} of its samples are above 0, up to "
-            f"{rival.max_s:.1f} s."
+        for name, published in (("mwf", P90_S), ("kd_15", KAFKA["kd_15"]["p90_above_zero_s"]))
+        if name in by_name
+    ]
+    if not kafka:
+        return late
+    fewer = [n for n, one in kafka.items() if one.above_zero < mwf.above_zero]
+    return [
+        *late,
+        Comparison(
+            figure=TEXT,
+            what="kd_n with fewer samples > 0: more consumers than mwf",
+            unit="%",
+            published=100 * MORE_CONSUMERS,
+            ours=100 * (min(fewer) / mwf.consumers - 1) if fewer else None,
         ),
-    )
-
-
-def _more_consumers(mwf: LatencyOutcome, kafka: Mapping[int, LatencyOutcome]) -> Headline:
-    fewer = sorted(n for n, one in kafka.items() if one.above_zero < mwf.above_zero)
-    ours = f"{_more(fewer[0], mwf)} (kd_{fewer[0]})" if fewer else "no kd_n has fewer"
-    text = f"On the number of samples above 0, {mwf.above_zero:,} with mwf; "
-    text += f"fewer have {_names(fewer)}." if fewer else "no kd_n here has fewer."
-    if fewer and (worse := [n for n in sorted(kafka) if n > fewer[0] and n not in fewer]):
-        text += (
-            f" More consumers do not suffice: {_names(worse)} have more again, because round "
-            "robin puts large partitions together by their number."
-        )
-    limit = mwf.all_s.get(NINETY_NINE, 0.0)
-    better = [n for n in sorted(kafka) if kafka[n].all_s.get(NINETY_NINE, 0.0) < limit]
-    if better:
-        text += (
-            f" By the p99 of all samples, {limit:.3f} s with mwf, {_names(better)} are better, "
-            f"from {_more(better[0], mwf)} on."
-        )
-    return Headline(
-        claim="How many more consumers Kafka's assignment needs to be better than MWF",
-        published=f"+{100 * MORE_CONSUMERS:.0f} % at least (kd_24)",
-        ours=ours,
-        rests_on=text,
-    )
-
-
-def _more(consumers: int, mwf: LatencyOutcome) -> str:
-    return f"{100 * (consumers / mwf.consumers - 1):+.1f} %"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2f} %"
-
-
-def _names(numbers: Sequence[int]) -> str:
-    names = [f"kd_{number}" for number in numbers]
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
-def _seconds(value: float | None) -> str:
-    return "no sample above 0" if value is None else f"{value:.3f} s"
+    ]

@@ -1,4 +1,4 @@
-"""The values recorded by the paper, what it concludes from them, and how far ours are from them.
+"""The values recorded by the paper, and how far ours are from them.
 
 Landau, Andrade, Barbosa, arXiv 2402.06085: 200 partitions, 501 measurements. CBS (Fig. 9, 10) and
 E[R] (Fig. 11) are of uniformly random rates at first; the Pareto front (Fig. 12) is of means over
@@ -9,13 +9,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from statistics import fmean
 from typing import Final
 
 from binwright.lab.packing.experiments import PackingScore
-from binwright.lab.report.contents import PublishedComparison
+from binwright.lab.report.contents import Comparison
 from binwright.packing.catalogue import PAPER
-from binwright.packing.score import pareto_front
 
 RECORDED: Final[Mapping[str, Mapping[str, Mapping[str, float]]]] = json.loads(
     (files("binwright.lab.packing") / "paper.json").read_bytes()
@@ -75,87 +73,58 @@ def recorded_points(delta: int, suffix: str = "") -> Points:
     return {name: (cbs[name][key], moved[name][key]) for name in cbs if key in cbs[name]}
 
 
-def headlines(scores: Mapping[tuple[int, str], PackingScore]) -> Sequence[str]:
-    """Return the paper's two headline ratios, ours beside the recorded, a sentence each."""
-    sentences = []
-    for delta in HEADLINE_DELTAS:
-        ours, theirs = saving(computed_points(scores, delta)), saving(recorded_points(delta))
-        if ours is not None and theirs is not None:
-            sentences.append(
-                f"delta {delta}: MWF's E[R] is {_percent(ours.rscore_change)} beside {ours.rival}, "
-                f"the classical algorithm that moves least, at a CBS of {100 * ours.cbs:.2f} % "
-                f"(recorded: {_percent(theirs.rscore_change)} beside {theirs.rival}, "
-                f"{100 * theirs.cbs:.2f} %)"
-            )
-    return sentences
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:+.2f} %"
-
-
 Scores = Mapping[tuple[int, str], PackingScore]
-Gaps = Mapping[tuple[int, str], float]
+
+FIGURES: Sequence[tuple[str, str, str, str, int]] = (
+    ("cbs", "", "CBS", "%", 100),
+    ("expected_rscore", "", "E[R]", "capacities", 1),
+    ("moves", "", "partitions moved at a decision", "partitions", 1),
+    ("cbs", OF_FOUR_STARTS, "CBS, mean of four starts", "%", 100),
+    ("expected_rscore", OF_FOUR_STARTS, "E[R], mean of four starts", "capacities", 1),
+)
+"""A field, `OF_FOUR_STARTS` or nothing, what it is, its unit, and what to multiply it by."""
+SOURCE = "Landau, Andrade, Barbosa, arXiv 2402.06085, Section VI-E, Figures 9 to 12"
+TEXT = "Section VI-E"
+"""Where the paper says in its text what MWF saves."""
 
 
-def differences(scores: Scores, field: str, suffix: str = "") -> dict[tuple[int, str], float]:
-    """Return computed minus recorded, of each delta and packing that was recorded."""
-    recorded = RECORDED[f"{field}{suffix}"]
-    return {
-        (delta, name): float(getattr(score, field)) - recorded[name][str(delta)]
-        for (delta, name), score in scores.items()
-        if str(delta) in recorded.get(name, {})
-    }
-
-
-def published_comparisons(scores: Scores, starts: Scores) -> list[PublishedComparison]:
-    """Return what there is of Figures 9 to 12; arguments as `paper_section` has them."""
-    cbs = differences(scores, "cbs")
-    classical = {key: gap for key, gap in cbs.items() if key[1] in CLASSICAL}
-    modified = {key: gap for key, gap in cbs.items() if key[1] not in CLASSICAL}
-    moved = differences(scores, "expected_rscore")
+def comparisons(scores: Scores, starts: Scores) -> list[Comparison]:
+    """Return every recorded value beside ours; arguments as `paper_section` has them."""
     return [
-        _one("9", "paper-cbs", in_words(classical, 100, "points")),
-        _one("10", "paper-cbs", in_words(modified, 100, "points")),
-        _one("11", "paper-rscore", in_words(moved, 1, "capacities")),
-        PublishedComparison(
-            of="Figure 12",
-            ours=("paper-figure-12", "paper-cbs-starts", "paper-rscore-starts", "paper-fronts"),
-            difference=_figure_12(starts),
-        ),
+        Comparison(
+            figure=_figure(field, suffix, name),
+            what=f"{name}, delta {delta}: {what}",
+            unit=unit,
+            published=scale * RECORDED[f"{field}{suffix}"][name][str(delta)],
+            ours=scale * float(getattr(score, field)),
+        )
+        for field, suffix, what, unit, scale in FIGURES
+        for (delta, name), score in (starts if suffix else scores).items()
+        if str(delta) in RECORDED[f"{field}{suffix}"].get(name, {})
+    ] + headlines(scores)
+
+
+def _figure(field: str, suffix: str, name: str) -> str:
+    if suffix:
+        return "Figure 12"
+    if field == "cbs":
+        return "Figure 9" if name in CLASSICAL else "Figure 10"
+    return "Figure 11" if field == "expected_rscore" else TEXT
+
+
+def headlines(scores: Scores) -> list[Comparison]:
+    """Return what the paper's text says of MWF at two deltas, beside ours."""
+    return [
+        Comparison(figure=TEXT, what=what, unit="%", published=100 * published, ours=100 * computed)
+        for delta in HEADLINE_DELTAS
+        if (ours := saving(computed_points(scores, delta)))
+        and (theirs := saving(recorded_points(delta)))
+        for what, published, computed in (
+            (
+                f"delta {delta}: E[R] of mwf beside {theirs.rival}, the least classical one",
+                theirs.rscore_change,
+                ours.rscore_change,
+            ),
+            (f"delta {delta}: CBS of mwf", theirs.cbs, ours.cbs),
+        )
     ]
-
-
-def in_words(gaps: Gaps, scale: float, unit: str) -> str:
-    """Return the mean and the largest difference."""
-    (delta, name), worst = max(gaps.items(), key=lambda gap: abs(gap[1]))
-    mean = fmean(abs(gap) for gap in gaps.values())
-    return (
-        f"{scale * mean:.2f} {unit} in the mean, "
-        f"at most {scale * worst:+.2f} ({name}, delta {delta})."
-    )
-
-
-def _one(number: str, table: str, difference: str) -> PublishedComparison:
-    ours = (f"paper-figure-{number}", table)
-    return PublishedComparison(of=f"Figure {number}", ours=ours, difference=difference)
-
-
-def _figure_12(starts: Scores) -> str:
-    cbs = differences(starts, "cbs", OF_FOUR_STARTS)
-    moved = differences(starts, "expected_rscore", OF_FOUR_STARTS)
-    deltas = sorted({delta for delta, _ in starts})
-    same = sum(_front(starts, delta) == _recorded_front(delta) for delta in deltas)
-    return (
-        f"CBS: {in_words(cbs, 100, 'points')} E[R]: {in_words(moved, 1, 'capacities')} "
-        f"The same front of the twelve at {same} of {len(deltas)} deltas."
-    )
-
-
-def _front(starts: Scores, delta: int) -> list[str]:
-    points = computed_points(starts, delta)
-    return pareto_front({name: point for name, point in points.items() if name in PAPER})
-
-
-def _recorded_front(delta: int) -> list[str]:
-    return pareto_front(recorded_points(delta, OF_FOUR_STARTS))

@@ -12,11 +12,9 @@ from binwright.lab.packing.experiments import PackingScore
 from binwright.lab.packing.published import (
     RECORDED,
     computed_points,
-    differences,
-    in_words,
-    published_comparisons,
     recorded_points,
 )
+from binwright.lab.report.comparisons import published_tables
 from binwright.lab.report.contents import Cell, Chart, ReportSection, ReportTable
 from binwright.lab.report.publications import GROUPS
 from binwright.packing.catalogue import PAPER
@@ -34,81 +32,50 @@ def paper_section(scores: Scores, starts: Scores, seeds: int, rows: int) -> Repo
         seeds: Streams for each delta and start.
         rows: Measurements of a stream.
     """
+    compared = published.comparisons(scores, starts)
     return ReportSection(
         title="Consumers and moves of the paper's packings",
-        source="Landau, Andrade, Barbosa, arXiv 2402.06085, Section VI-E, Figures 9 to 12",
-        expected=(
-            "Of the twelve, BFD uses the fewest consumers and MWF moves the least; MWF, MBF and "
-            "MBFP are on the Pareto front at each delta but 0. Published tables: 200 partitions, "
-            "501 measurements."
-        ),
-        seen=_seen(scores, starts, seeds, rows),
-        tables=_tables(scores, starts),
+        source=published.SOURCE,
+        about=f"{published.PARTITIONS} partitions, {rows} measurements, streams a delta: {seeds}; "
+        f"published: {published.ROWS} measurements.",
+        tables=[*_tables(scores, starts), *published_tables("paper", compared)],
         charts=_charts(scores, starts),
         publication=GROUPS,
-        comparisons=published_comparisons(scores, starts),
+        comparisons=compared,
     )
-
-
-def _seen(scores: Scores, starts: Scores, seeds: int, rows: int) -> str:
-    compared = (
-        ("CBS", "cbs", scores, "", 100, "points"),
-        ("E[R]", "expected_rscore", scores, "", 1, "capacities"),
-        ("CBS of four starts", "cbs", starts, published.OF_FOUR_STARTS, 100, "points"),
-        (
-            "E[R] of four starts",
-            "expected_rscore",
-            starts,
-            published.OF_FOUR_STARTS,
-            1,
-            "capacities",
-        ),
-    )
-    parts = [f"{published.PARTITIONS} partitions, {rows} measurements, streams a delta: {seeds}."]
-    for label, field, means, suffix, scale, unit in compared:
-        gaps = differences(means, field, suffix)
-        parts.append(f"{label} differs from the recorded by {in_words(gaps, scale, unit)}")
-    return " ".join([*parts, *(f"{line}." for line in published.headlines(scores))])
 
 
 def _tables(scores: Scores, starts: Scores) -> list[ReportTable]:
-    shown = (
-        ("paper-cbs", "CBS, per cent (Figures 9 and 10)", "cbs", scores, ""),
-        ("paper-rscore", "E[R] (Figure 11)", "expected_rscore", scores, ""),
-        ("paper-moves", "Partitions moved at a decision", "moves", scores, ""),
-        (
-            "paper-cbs-starts",
-            "CBS of four starts (Figure 12)",
-            "cbs",
-            starts,
-            published.OF_FOUR_STARTS,
+    return [
+        _table("paper-cbs", "CBS, %", "cbs", scores, ("Figure 9", "Figure 10")),
+        _table("paper-rscore", "E[R], capacities", "expected_rscore", scores, ("Figure 11",)),
+        _table("paper-moves", "Partitions moved at a decision", "moves", scores),
+        _table("paper-cbs-starts", "CBS of four starts, %", "cbs", starts, ("Figure 12",)),
+        _table(
+            *("paper-rscore-starts", "E[R] of four starts, capacities", "expected_rscore"),
+            *(starts, ("Figure 12",)),
         ),
-        (
-            *("paper-rscore-starts", "E[R] of four starts (Figure 12)", "expected_rscore"),
-            *(starts, published.OF_FOUR_STARTS),
-        ),
-    )
-    return [*(_table(*one) for one in shown), _pareto(starts), _headlines(scores)]
+        _pareto(starts),
+    ]
 
 
-def _table(name: str, title: str, field: str, scores: Scores, suffix: str) -> ReportTable:
+def _table(
+    name: str, title: str, field: str, scores: Scores, figures: Sequence[str] = ()
+) -> ReportTable:
     deltas = sorted({delta for delta, _ in scores})
     scale = 100 if field == "cbs" else 1
-    recorded = published.RECORDED[f"{field}{suffix}"]
-
-    def cell(delta: int, packing: str) -> str:
-        beside = recorded.get(packing, {}).get(str(delta))
-        computed = f"{scale * getattr(scores[delta, packing], field):.2f}"
-        return computed if beside is None else f"{computed} / {scale * beside:.2f}"
-
     return ReportTable(
         name=name,
-        title=f"{title}: computed / recorded",
+        title=title,
         columns=["packing", *(f"delta {delta}" for delta in deltas)],
         rows=[
-            [packing, *(cell(delta, packing) for delta in deltas)]
+            [
+                packing,
+                *(round(scale * float(getattr(scores[at, packing], field)), 2) for at in deltas),
+            ]
             for packing in dict.fromkeys(packing for _, packing in scores)
         ],
+        figures=figures,
     )
 
 
@@ -130,32 +97,8 @@ def _pareto(starts: Scores) -> ReportTable:
         title="Undominated packings, mean of four starts (Figure 12)",
         columns=("delta", "of the twelve, computed", "of the twelve, recorded", "of all, computed"),
         rows=rows,
+        figures=("Figure 12",),
     )
-
-
-def _headlines(scores: Mapping[tuple[int, str], PackingScore]) -> ReportTable:
-    columns = (
-        *("delta", "E[R] of MWF beside the best classical, %", "recorded, %", "difference, points"),
-        *("CBS of MWF, %", "recorded, %", "difference, points"),
-    )
-    rows = []
-    for delta in published.HEADLINE_DELTAS:
-        ours = published.saving(published.computed_points(scores, delta))
-        theirs = published.saving(published.recorded_points(delta))
-        if ours is not None and theirs is not None:
-            moved = _compared(ours.rscore_change, theirs.rscore_change)
-            rows.append([delta, *moved, *_compared(ours.cbs, theirs.cbs)])
-    return ReportTable(
-        name="paper-headlines",
-        title="The paper's two headline ratios",
-        columns=columns,
-        rows=rows,
-        note="The best classical algorithm is the one of least E[R], NFD in all recorded streams.",
-    )
-
-
-def _compared(ours: float, theirs: float) -> Sequence[float]:
-    return [round(100 * value, 2) for value in (ours, theirs, ours - theirs)]
 
 
 def _charts(scores: Scores, starts: Scores) -> list[Chart]:
@@ -165,21 +108,25 @@ def _charts(scores: Scores, starts: Scores) -> list[Chart]:
     return [
         Chart(
             name="paper-figure-9",
+            figures=("Figure 9",),
             caption="Figure 9: CBS of the classical algorithms, computed and recorded.",
             figure=per_delta(scores, "cbs", published.CLASSICAL),
         ),
         Chart(
             name="paper-figure-10",
+            figures=("Figure 10",),
             caption="Figure 10: CBS of the modified algorithms, computed and recorded, and sticky.",
             figure=per_delta(scores, "cbs", modified),
         ),
         Chart(
             name="paper-figure-11",
+            figures=("Figure 11",),
             caption="Figure 11: E[R], computed and recorded.",
             figure=per_delta(scores, "expected_rscore"),
         ),
         Chart(
             name="paper-figure-12",
+            figures=("Figure 12",),
             caption=(
                 "Figure 12: means over four ways to start: rates uniformly random, or all 0, 50 or "
                 "100 per cent. Lines join the undominated packings: of the twelve, dotted of all."

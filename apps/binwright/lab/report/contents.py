@@ -1,4 +1,4 @@
-"""What an experiment tells: a section of the lab's report, with its tables and charts."""
+"""What an experiment gives: a section of the lab's report, its tables, charts and comparisons."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ class ReportTable:
     columns: Sequence[str]  # with units
     rows: Sequence[Sequence[Cell]]  # each as long as `columns`
     note: str = ""
+    figures: Sequence[str] = ()  # published figures and tables that it shows
 
     def __post_init__(self) -> None:
         """Raise `ValueError` for a row of another length."""
@@ -35,26 +36,55 @@ class Chart:
     name: str  # of its files, without a suffix
     caption: str
     figure: "Figure"
+    figures: Sequence[str] = ()  # published ones that it shows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedComparison:
-    """What a section has of a published figure or table."""
+class Comparison:
+    """A published value beside ours: one form for all publications.
 
-    of: str  # as `publications` calls it
-    ours: Sequence[str]  # names of the section's charts and tables
-    difference: str  # between ours and what was published, in numbers
+    Attributes:
+        figure: The figure, table or section that it is published in, as `publications` calls it.
+        what: What it is of.
+        unit: Of all numbers.
+        published: One number, or the least and the most of a range.
+        ours: What was computed or measured here; None: it could not be.
+        tolerance: How large a difference is expected to be at most; None: nothing is expected.
+        remark: What else is to be known, as "known gap".
+    """
+
+    figure: str
+    what: str
+    unit: str
+    published: float | tuple[float, float]
+    ours: float | None
+    tolerance: float | None = None
+    remark: str = ""
+
+    @property
+    def difference(self) -> float | None:
+        """Ours - published; of a range, from its nearer end, and 0 within it."""
+        if self.ours is None:
+            return None
+        known = self.published
+        least, most = known if isinstance(known, tuple) else (known, known)
+        return self.ours - min(max(self.ours, least), most)
+
+    @property
+    def within(self) -> bool | None:
+        """Whether the difference is within the tolerance; None: there is none of them."""
+        gap = self.difference
+        return None if gap is None or self.tolerance is None else abs(gap) <= self.tolerance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSection:
-    """One experiment: its source, what it should give, what it gave."""
+    """One experiment: what was run, what it gave, and what was published of the same."""
 
     title: str
-    source: str  # the publication, and its figures and tables
-    expected: str
-    seen: str  # with the differences, in numbers
+    source: str  # the publication, and its figures and tables; or the load
+    about: str = ""  # what was run
     tables: Sequence[ReportTable] = ()
     charts: Sequence[Chart] = ()
     publication: str = ""  # the key of the publication that `comparisons` are of
-    comparisons: Sequence[PublishedComparison] = ()
+    comparisons: Sequence[Comparison] = ()

@@ -56,12 +56,12 @@ def write_section(section: ReportSection, directory: Path) -> list[Path]:
 
 def as_markdown(section: ReportSection) -> str:
     """Return a section as a Markdown page; the charts' PNG files are beside it."""
-    parts = [f"# {section.title}", f"Source: {section.source}.", section.expected, section.seen]
+    parts = [f"# {section.title}", f"Source: {section.source}.", section.about]
     parts += ["\n".join(_markdown_table(table)) for table in section.tables]
     parts += [
         f"![{chart.caption}]({chart.name}.png)\n\n{chart.caption}" for chart in section.charts
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _markdown_table(table: ReportTable) -> Iterator[str]:

@@ -55,23 +55,14 @@ def as_html(title: str, summary: str, sections: Sequence[ReportSection]) -> str:
 def _section(number: int, section: ReportSection) -> Iterator[str]:
     yield f'<section id="s{number}">'
     yield f"<h2>{escape(section.title)}</h2>"
-    yield "<dl>"
-    for term, text in (
-        ("Source", section.source),
-        ("Expected", section.expected),
-        ("Seen", section.seen),
-    ):
-        yield f"<dt>{term}</dt><dd>{_paragraphs(text)}</dd>"
-    yield "</dl>"
+    yield f"<p>Source: {escape(section.source)}.</p>"
+    if section.about:
+        yield f"<p>{escape(section.about)}</p>"
     for index, chart in enumerate(section.charts):
         yield from _chart(f"s{number}c{index}-", chart)
     for table in section.tables:
         yield from _table(table)
     yield "</section>"
-
-
-def _paragraphs(text: str) -> str:
-    return "".join(f"<p>{escape(part)}</p>" for part in text.split("\n") if part)
 
 
 def _chart(prefix: str, chart: Chart) -> Iterator[str]:

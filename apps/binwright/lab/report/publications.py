@@ -3,11 +3,12 @@
 What a text copy of them shows is in words of our own; nothing of them is copied.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from binwright.lab.report.contents import Cell, PublishedComparison, ReportSection, ReportTable
+from binwright.lab.report.comparisons import DIFFERENCES, differences
+from binwright.lab.report.contents import Cell, ReportSection, ReportTable
 
 GROUPS, QUEUES = "groups", "queues"
 """The keys of the two."""
@@ -90,49 +91,43 @@ MISSING = "Not run."
 
 
 def overview(sections: Sequence[ReportSection]) -> ReportSection:
-    """Return a section that lists every published figure and table, with its difference.
+    """Return a section that lists every published figure and table, with its differences.
 
     Args:
         sections: Those of the report; their numbers on the page follow this one's.
     """
-    tables = [_table(key, sections) for key in PUBLICATIONS]
-    rows = [row for table in tables for row in table.rows]
-    shown = sum(row[2] != "" for row in rows)
-    lacking = [f"{row[0]}" for row in rows if row[3] == MISSING]
     return ReportSection(
         title="Every published figure and table",
         source="; ".join(one.short for one in PUBLICATIONS.values()),
-        expected="Each is on this page with how far ours is from it, or with why it is not. Named "
-        "are the section of this page, and its charts and tables.",
-        seen=f"{shown} of {len(rows)} are on this page"
-        + (f"; not run: {', '.join(lacking)}." if lacking else "; the others say why not."),
-        tables=tables,
+        about="The section of this page that has it, its charts and tables, and ours - published.",
+        tables=[_table(key, sections) for key in PUBLICATIONS],
     )
 
 
 def _table(key: str, sections: Sequence[ReportSection]) -> ReportTable:
-    publication = PUBLICATIONS[key]
+    # The overview is the first section of the page.
+    own = [(number, one) for number, one in enumerate(sections, 2) if one.publication == key]
+    none: Sequence[Cell] = (None,) * len(DIFFERENCES)
+    rows: list[Sequence[Cell]] = []
+    for item in PUBLICATIONS[key].items:
+        compared = [each for _, one in own for each in one.comparisons if each.figure == item.name]
+        places = "; ".join(
+            f"{number}: {', '.join(names)}"
+            for number, one in own
+            if (names := _showing(item.name, one))
+        )
+        why_not = "" if places or compared else item.why_not or MISSING
+        gaps = list(differences(compared)) or [none]
+        rows += [(item.name, item.shows, places, *gap, why_not) for gap in gaps]
     return ReportTable(
         name=f"published-{key}",
-        title=publication.short,
-        columns=("published", "shows", "on this page", "difference: ours - published"),
-        rows=[_row(item, key, sections) for item in publication.items],
+        title=PUBLICATIONS[key].short,
+        columns=("published", "shows", "on this page", *DIFFERENCES, "why not"),
+        rows=rows,
     )
 
 
-def _row(item: Item, key: str, sections: Sequence[ReportSection]) -> Sequence[Cell]:
-    numbered = list(_comparisons(item, key, sections))
-    if not numbered:
-        return item.name, item.shows, "", item.why_not or MISSING
-    places = [f"{number}: {', '.join(one.ours)}" for number, one in numbered]
-    return item.name, item.shows, "; ".join(places), " ".join(one.difference for _, one in numbered)
-
-
-def _comparisons(
-    item: Item, key: str, sections: Sequence[ReportSection]
-) -> Iterator[tuple[int, PublishedComparison]]:
-    # The overview is the first section of the page.
-    for number, section in enumerate(sections, 2):
-        for one in section.comparisons:
-            if section.publication == key and one.of == item.name:
-                yield number, one
+def _showing(figure: str, section: ReportSection) -> list[str]:
+    """Return the names of the section's charts and tables that show a published figure."""
+    charts = [one.name for one in section.charts if figure in one.figures]
+    return charts + [one.name for one in section.tables if figure in one.figures]

@@ -280,29 +280,6 @@ def section(
         source=f"{len(load.partitions)} partitions, {load.ends_at / HOUR_S:.1f} hours; a consumer "
         f"sustains {scenario.largest_capacity / MB:g} MB/s and is packed to "
         f"{scenario.config.capacity / MB:g} MB/s; SLA {sla_s:g} s",
-        expected="The product's controller needs fewer consumers than the paper's and moves less, "
-        "and keeps more records within the SLA than rules that look at totals; no policy needs "
-        "fewer than the optimum without lag.",
-        seen=_seen(scores),
         tables=[summary(outcomes, scores)],
         charts=charts(scenario, outcomes, scores),
-    )
-
-
-def _seen(scores: Sequence[Score]) -> str:
-    """Return the differences to the first policy, in numbers."""
-    first, *others = scores
-    sentences = []
-    for score in others:
-        more = score.replica_minutes / first.replica_minutes - 1
-        text = f"{score.policy}: {more:+.1%} replica-minutes"
-        if score.moves is not None and first.moves is not None:
-            text += f", {score.moves} moves against {first.moves}"
-        if score.within_sla is not None and first.within_sla is not None:
-            text += f", {score.within_sla:.3%} within the SLA against {first.within_sla:.3%}"
-        sentences.append(text)
-    return (
-        f"Beside {first.policy}: " + "; ".join(sentences) + "."
-        if sentences
-        else f"{first.policy} alone."
     )

@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter, MultipleLocator, PercentFormatter
 from binwright.lab.report.contents import Chart
 from binwright.lab.simulation.records.consumers import Floats
 from binwright.lab.slo.policies import APART
-from binwright.lab.slo.published import LATENCIES, PUBLISHED
+from binwright.lab.slo.published import LATENCIES, PUBLISHED, WORKLOADS
 from binwright.lab.slo.results import GRID_S, RIVAL, PolicyResult, TableResult
 
 OURS = "binwright"
@@ -44,7 +44,8 @@ def workloads(tables: Sequence[TableResult]) -> Chart:
         axes.set_ylim(bottom=0)
     axes.set_xlabel("time, s")
     caption = "The workloads (the paper's Figures 2 and 3)."
-    return Chart(name="slo-workloads", caption=caption, figure=figure)
+    shown = [WORKLOADS[one.case.name][0] for one in tables if one.case.name in WORKLOADS]
+    return Chart(name="slo-workloads", caption=caption, figure=figure, figures=shown)
 
 
 def latencies(table: TableResult, name: str, figure_number: str) -> Chart:
@@ -66,7 +67,7 @@ def latencies(table: TableResult, name: str, figure_number: str) -> Chart:
         f"Latencies in one run, {table.case.title} ({figure_number} shows those of Algorithm 2): "
         "the last record of each lot that arrived together. The line is the SLA."
     )
-    return Chart(name=name, caption=caption, figure=figure)
+    return Chart(name=name, caption=caption, figure=figure, figures=(figure_number,))
 
 
 def consumers(table: TableResult) -> Chart:
@@ -89,11 +90,15 @@ def consumers(table: TableResult) -> Chart:
         f"Latencies by consumer in one run of Algorithm 2, {table.case.title}: each begins and "
         "ends with its consumer. Peaks follow a scale-down (Figure 5)."
     )
-    return Chart(name="slo-fig5-consumers", caption=caption, figure=figure)
+    return Chart(name="slo-fig5-consumers", caption=caption, figure=figure, figures=("Figure 5",))
 
 
 def distributions(
-    name: str, caption: str, lines: Mapping[str, tuple[TableResult, str]], floor: float = 80
+    name: str,
+    caption: str,
+    lines: Mapping[str, tuple[TableResult, str]],
+    floor: float = 80,
+    figures: Sequence[str] = (),
 ) -> Chart:
     """Return distributions of latencies (Figures 7 and 9 to 12).
 
@@ -102,6 +107,7 @@ def distributions(
         caption: Of the chart.
         lines: Label -> table and policy.
         floor: The lowest share that is shown, %.
+        figures: The published ones that it is like.
     """
     figure = Figure(figsize=(WIDTH, 4.2), layout="constrained")
     axes = figure.add_subplot()
@@ -130,7 +136,7 @@ def distributions(
     axes.grid(color="0.9")
     axes.legend(fontsize=8, loc="lower right")
     axes.set_title(caption, fontsize=9)
-    return Chart(name=name, caption=caption, figure=figure)
+    return Chart(name=name, caption=caption, figure=figure, figures=figures)
 
 
 def trade_off(tables: Sequence[TableResult]) -> Chart:
@@ -213,7 +219,7 @@ def charts_of(results: Sequence[TableResult]) -> list[Chart]:
 def _skew(table: TableResult) -> Chart:
     lines = {name: (table, name) for name in (RIVAL, "Linear", OURS)}
     caption = "Latencies on the skewed workload 1 (Figure 7)."
-    return distributions("slo-fig7-skew", caption, lines, floor=70)
+    return distributions("slo-fig7-skew", caption, lines, floor=70, figures=("Figure 7",))
 
 
 def _own(table: TableResult) -> Chart:
@@ -236,6 +242,7 @@ def _heartbeats_and_rebalances(tables: Mapping[str, TableResult]) -> list[Chart]
                 f"{OURS}, 0.5 s": (quick, OURS),
             },
             floor=90,
+            figures=("Figure 9",),
         ),
         distributions(
             "slo-fig10-algorithm-1",
@@ -245,12 +252,14 @@ def _heartbeats_and_rebalances(tables: Mapping[str, TableResult]) -> list[Chart]
                 "0.5 s": (half, "Algorithm 1"),
                 "2 s": (two, "Algorithm 1"),
             },
+            figures=("Figure 10",),
         ),
         *(
             distributions(
                 f"slo-fig{number}-rebalance-{label}",
                 f"Latencies on workload 1 with rebalances of {seconds} (Figure {number}).",
                 {name: (one, name) for name in (*ALGORITHMS, OURS, f"{OURS}, incremental")},
+                figures=(f"Figure {number}",),
             )
             for number, label, seconds, one in (
                 (11, "500ms", "0.5 s", half),

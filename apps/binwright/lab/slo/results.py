@@ -105,7 +105,6 @@ def _duration_s(one: SloRun) -> int:
 RIVAL = "Algorithm 2"
 RIVALS = (RIVAL, f"{RIVAL}{APART}")
 """As printed, and the variant: ours is compared with both."""
-BETTER = "better in both"
 
 
 class _Mean:
@@ -179,13 +178,6 @@ def collect(tables: Sequence[TableCase], outcomes: Sequence[SloOutcome]) -> list
     ]
 
 
-def verdict(ours: PolicyResult, rival: PolicyResult) -> str:
-    """Return how a result compares with another one, in words."""
-    points, minutes = ours.sla - rival.sla, 100 * (ours.minutes / rival.minutes - 1)
-    if points >= 0 and minutes < 0:
-        return BETTER
-    if points >= 0:
-        return f"better SLA, {minutes:+.1f} % minutes"
-    if minutes < 0:
-        return f"fewer minutes, SLA {points:+.2f} points"
-    return f"worse: SLA {points:+.2f} points, {minutes:+.1f} % minutes"
+def is_better(ours: PolicyResult, rival: PolicyResult) -> bool:
+    """Whether a result has as many records in time as another one, for fewer replica-minutes."""
+    return ours.sla >= rival.sla and ours.minutes < rival.minutes

@@ -27,10 +27,6 @@ class Distribution:
         """Return the smallest sample that at least `share` (0 to 1) of them do not exceed."""
         return self.samples[max(0, ceil(share * len(self.samples)) - 1)]
 
-    def within(self, seconds: float) -> float:
-        """Return the share of samples of at most `seconds`, 0 to 1."""
-        return sum(sample <= seconds for sample in self.samples) / len(self.samples)
-
     @property
     def mean(self) -> float:
         """The arithmetic mean, s."""

@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
+from binwright.lab.report.comparisons import published_tables
 from binwright.lab.report.contents import Chart, ReportSection
 from binwright.lab.timings.capacity import ReadCapacity
 from binwright.lab.timings.outcome import Timed, Timings, timed
@@ -13,10 +14,11 @@ from binwright.lab.timings.published import CONDITIONS, SOURCE
 from binwright.lab.timings.tables import (
     MB,
     capacities,
+    comparisons,
+    counts,
     durations,
     events,
     largest_difference,
-    notes,
 )
 
 TITLES = {
@@ -123,29 +125,23 @@ def _capacities(read: Sequence[ReadCapacity]) -> Chart:
     return Chart(name="timings-fig13-capacity", caption=caption, figure=figure)
 
 
-EXPECTED = (
-    "Published: the monitor converges within 30 s, its window; 98 % of the triggers take 1 s at "
-    "most; 88 % of the consumers are ready within 50 s, on Google's cloud; a change of state takes "
-    "5 s, two cycles of a consumer; a consumer reads 2.4 MB/s whatever the partitions and tables. "
-    "Here consumers are processes of one machine, acknowledge at once, and stage files, which "
-    "Spark lands: the monitor, whose window is as long, should take as long, all else less. The "
-    "controller compares once a second, so a trigger takes up to a second."
-)
-
-
 def section(timings: Timings, about: str) -> ReportSection:
     """Return tables and charts of what was timed.
 
     Args:
         timings: What was timed.
-        about: The system and its load, in sentences.
+        about: The system and its load.
     """
-    tables = [durations(timings), capacities(timings.capacities), events(timings)]
+    compared = comparisons(timings)
+    tables = [
+        *(durations(timings), capacities(timings.capacities), counts(timings), events(timings)),
+        *published_tables("timings", compared),
+    ]
     return ReportSection(
         title="Timings of a live system",
         source=SOURCE,
-        expected=EXPECTED,
-        seen=" ".join([about, *notes(timings)]),
+        about=about,
         tables=[table for table in tables if table.rows],
         charts=charts(timings),
+        comparisons=compared,
     )
