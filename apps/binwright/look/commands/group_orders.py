@@ -1,10 +1,11 @@
 """The commands of `binwright group`: each gives an order, or lists those in force."""
 
+import inspect
 import json
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -61,179 +62,147 @@ Pinned = Annotated[
 ]
 
 
-def freeze(
+def _begin(
     *,
     reason: Reason,
     until: Until = "",
     group: GroupOption = None,
     bootstrap_servers: Bootstrap = None,
     timeout: Seconds = KAFKA_S,
-) -> None:
+) -> Given:
+    """Have the options of a command that begins something."""
+    return Given(group, bootstrap_servers, timeout, reason, until)
+
+
+def _end(
+    *,
+    reason: Reason = "",
+    group: GroupOption = None,
+    bootstrap_servers: Bootstrap = None,
+    timeout: Seconds = KAFKA_S,
+) -> Given:
+    """Have the options of a command that ends something."""
+    return Given(group, bootstrap_servers, timeout, reason)
+
+
+def _gives(
+    options: Callable[..., Given],
+) -> Callable[[Callable[..., GroupOrder]], Callable[..., None]]:
+    """Return a decorator that makes a command of what makes an order, with these options.
+
+    What makes it has the group as it is and who gives it, then the command's own arguments.
+    """
+
+    def command_of(make: Callable[..., GroupOrder]) -> Callable[..., None]:
+        _, _, *own = inspect.signature(make).parameters.values()
+        shared = inspect.signature(options).parameters.values()
+
+        def command(**values: Any) -> None:
+            given = options(**{one.name: values[one.name] for one in shared})
+            settings = settings_at(given.servers)
+            name = given.group or settings.group
+            who = signature(given, wall_ms())  # first: a bad option needs no Kafka
+            connect = partial(KafkaControlTopics, settings.kafka)
+            wanted = partial(make, who=who, **{one.name: values[one.name] for one in own})
+            order = run_for_result(
+                lambda: give_order(connect, settings, name, wanted, given.timeout_s)
+            )
+            text = f"{describe(order)}; `binwright status --group {name}` shows what it holds back"
+            Console(soft_wrap=True, highlight=False).print(Text(text))
+
+        command.__name__, command.__doc__ = make.__name__, make.__doc__
+        # Typer reads the parameters of a command from these two.
+        parameters = [one.replace(kind=one.KEYWORD_ONLY) for one in (*own, *shared)]
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {one.name: one.annotation for one in parameters}
+        return command
+
+    return command_of
+
+
+@_gives(_begin)
+def freeze(_: Status, who: Signature) -> GroupOrder:
     """Move nothing but what has no living reader, until it is unfrozen or a time."""
-    given = Given(group, bootstrap_servers, timeout, reason, until)
-    _give(given, lambda _, who: FreezeOrder(frozen=True, **who))
+    return FreezeOrder(frozen=True, **who)
 
 
-def unfreeze(
-    *,
-    reason: Reason = "",
-    group: GroupOption = None,
-    bootstrap_servers: Bootstrap = None,
-    timeout: Seconds = KAFKA_S,
-) -> None:
+@_gives(_end)
+def unfreeze(_: Status, who: Signature) -> GroupOrder:
     """End a freeze; frozen hours of the settings go on."""
-    given = Given(group, bootstrap_servers, timeout, reason)
-    _give(given, lambda _, who: FreezeOrder(frozen=False, **who))
+    return FreezeOrder(frozen=False, **who)
 
 
-def pin(
-    pinned: Pinned,
-    consumer: Consumer,
-    *,
-    reason: Reason,
-    until: Until = "",
-    group: GroupOption = None,
-    bootstrap_servers: Bootstrap = None,
-    timeout: Seconds = KAFKA_S,
-) -> None:
+@_gives(_begin)
+def pin(seen: Status, who: Signature, pinned: Pinned, consumer: Consumer) -> GroupOrder:
     """Have one consumer alone read a partition or a topic; it is started if it does not run."""
-    given = Given(group, bootstrap_servers, timeout, reason, until)
-    _give(given, lambda seen, who: pin_order(seen, who, pinned, consumer))
+    return pin_order(seen, who, pinned, consumer)
 
 
-def unpin(
-    pinned: Pinned,
-    *,
-    reason: Reason = "",
-    group: GroupOption = None,
-    bootstrap_servers: Bootstrap = None,
-    timeout: Seconds = KAFKA_S,
-) -> None:
+@_gives(_end)
+def unpin(seen: Status, who: Signature, pinned: Pinned) -> GroupOrder:
     """End a pin; the partition may be gone by now."""
-    given = Given(group, bootstrap_servers, timeout, reason)
-    _give(given, lambda seen, who: unpin_order(seen, who, pinned))
+    return unpin_order(seen, who, pinned)
 
 
-def cordon(
-    consumer: Consumer,
-    *,
-    reason: Reason,
-    until: Until = "",
-    group: GroupOption = None,
-    bootstrap_servers: Bootstrap = None,
-    timeout: Seconds = KAFKA_S,
-) -> None:
+@_gives(_begin)
+def cordon(_: Status, who: Signature, consumer: Consumer) -> GroupOrder:
     """Give a consumer nothing more; it keeps what it reads."""
-    given = Given(group, bootstrap_servers, timeout, reason, until)
-    _give(
-        given,
-        lambda _, who: CordonOrder(slot=Slot(consumer), state="cordoned", **who),
-    )
+    return CordonOrder(slot=Slot(consumer), state="cordoned", **who)
 
 
-def drain(
-    consumer: Consumer,
-    *,
-    reason: Reason,
-    until: Until = "",
-    group: GroupOption = None,
-    bootstrap_servers: Bootstrap = None,
-    timeout: Seconds = KAFKA_S,
-) -> None:
+@_gives(_begin)
+def drain(_: Status, who: Signature, consumer: Consumer) -> GroupOrder:
     """Move all that a consumer has elsewhere, end it, and do not use its number."""
-    given = Given(group, bootstrap_servers, timeout, reason, until)
-    _give(
-        given,
-        lambda _, who: CordonOrder(slot=Slot(consumer), state="drained", **who),
-    )
+    return CordonOrder(slot=Slot(consumer), state="drained", **who)
 
 
-def uncordon(
-    consumer: Consumer,
-    *,
-    reason: Reason = "",
-    group: GroupOption = None,
-    bootstrap_servers: Bootstrap = None,
-    timeout: Seconds = KAFKA_S,
-) -> None:
+@_gives(_end)
+def uncordon(_: Status, who: Signature, consumer: Consumer) -> GroupOrder:
     """Use a cordoned or drained consumer again."""
-    given = Given(group, bootstrap_servers, timeout, reason)
-    _give(
-        given,
-        lambda _, who: CordonOrder(slot=Slot(consumer), state="open", **who),
-    )
+    return CordonOrder(slot=Slot(consumer), state="open", **who)
 
 
+@_gives(_begin)
 def scale(
+    _: Status,
+    who: Signature,
     consumers: Annotated[
         int, typer.Argument(help="How many consumers are to read.", min=1, max=MOST_CONSUMERS)
     ],
-    *,
-    reason: Reason,
-    until: Until = "",
-    group: GroupOption = None,
-    bootstrap_servers: Bootstrap = None,
-    timeout: Seconds = KAFKA_S,
-) -> None:
+) -> GroupOrder:
     """Have so many consumers read, whatever the load needs."""
-    given = Given(group, bootstrap_servers, timeout, reason, until)
-    _give(given, lambda _, who: ScaleOrder(consumers=consumers, **who))
+    return ScaleOrder(consumers=consumers, **who)
 
 
-def unscale(
-    *,
-    reason: Reason = "",
-    group: GroupOption = None,
-    bootstrap_servers: Bootstrap = None,
-    timeout: Seconds = KAFKA_S,
-) -> None:
+@_gives(_end)
+def unscale(_: Status, who: Signature) -> GroupOrder:
     """Have the number of consumers follow the load again."""
-    given = Given(group, bootstrap_servers, timeout, reason)
-    _give(given, lambda _, who: ScaleOrder(consumers=None, **who))
+    return ScaleOrder(consumers=None, **who)
 
 
+@_gives(_begin)
 def adopt(
+    seen: Status,
+    who: Signature,
     proposal: Annotated[
         int, typer.Argument(help="Its number, as `binwright status` shows it.", min=0)
     ],
-    *,
-    reason: Reason,
-    until: Until = "",
-    group: GroupOption = None,
-    bootstrap_servers: Bootstrap = None,
-    timeout: Seconds = KAFKA_S,
-) -> None:
+) -> GroupOrder:
     """Give a setting of the controller the value that `binwright savings` proposes.
 
     It ends when the settings give another value than the one that it replaces.
     """
-    given = Given(group, bootstrap_servers, timeout, reason, until)
-    _give(given, lambda seen, who: adopt_order(seen, who, proposal))
+    return adopt_order(seen, who, proposal)
 
 
+@_gives(_end)
 def unadopt(
+    _: Status,
+    who: Signature,
     setting: Annotated[str, typer.Argument(help="packing, or replan_interval_s.")],
-    *,
-    reason: Reason = "",
-    group: GroupOption = None,
-    bootstrap_servers: Bootstrap = None,
-    timeout: Seconds = KAFKA_S,
-) -> None:
+) -> GroupOrder:
     """Give a setting the value of the settings file again."""
-    given = Given(group, bootstrap_servers, timeout, reason)
-    _give(given, lambda _, who: unadopt_order(who, setting))
-
-
-def _give(given: Given, make: Callable[[Status, Signature], GroupOrder]) -> None:
-    settings = settings_at(given.servers)
-    name = given.group or settings.group
-    who = signature(given, wall_ms())  # first: a bad option needs no Kafka
-    connect = partial(KafkaControlTopics, settings.kafka)
-    order = run_for_result(
-        lambda: give_order(connect, settings, name, lambda seen: make(seen, who), given.timeout_s)
-    )
-    text = f"{describe(order)}; `binwright status --group {name}` shows what it holds back"
-    Console(soft_wrap=True, highlight=False).print(Text(text))
+    return unadopt_order(who, setting)
 
 
 def orders(
