@@ -55,6 +55,7 @@ _TIMESTAMP = re.compile(
     rf"(?: ?(?:[Zz]|UTC|GMT|({_OFFSET}))(?:\[[A-Za-z0-9_+/-]++\]| [A-Z]{{1,5}})?)?)?"
 )
 _FLOAT_END = (2 - 2**-24) * 2**127  # a 32-bit float rounds it, and all above, to infinity
+_END_OF_INTEGERS = 1 << 64  # those that orjson writes, from half of it below zero on
 _LONGEST_INTEGER = 20  # characters; one that is longer does not fit 64 bits
 
 Read = Callable[[Any], Any]
@@ -187,7 +188,8 @@ def as_written(value: bytes) -> Any:
 
 
 def _integer(text: str) -> int | _NumberText:
-    return int(text) if len(text) <= _LONGEST_INTEGER else _NumberText(text)
+    number = int(text) if len(text) <= _LONGEST_INTEGER else _END_OF_INTEGERS
+    return number if -_END_OF_INTEGERS // 2 <= number < _END_OF_INTEGERS else _NumberText(text)
 
 
 # --- types ---------------------------------------------------------------------------------------
