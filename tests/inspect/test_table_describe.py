@@ -130,6 +130,18 @@ def test_fields_that_are_left_out_are_named() -> None:
     assert "left out: a, by.b" in page
 
 
+def test_fields_that_get_columns_are_named_until_they_have_one() -> None:
+    entry = {"topics": ["orders"], "format": "json", "columns": "id INT", "new_fields": "add"}
+    settings = load_settings(topics=["orders"], tables=[entry])
+    targets = settings.targets("orders")
+    line = listed(settings, targets, replace(REPORTED, new_fields=("a",)), None)
+    description = Description(line, entry_of(settings, targets), (), None)
+    page = text(drawn(description, 100))
+    assert "new fields: get a column, or are kept in _rest" in page
+    assert "in _rest: a" in page
+    assert description.to_json()["settings"]["new_fields"] == "add"
+
+
 def test_columns_of_a_registry_are_those_of_its_subject() -> None:
     assert entry_of(SETTINGS, target("orders")).schema_source == (
         "all versions of orders-value, https://registry"

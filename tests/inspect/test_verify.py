@@ -11,6 +11,7 @@ from deltalake import write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
+from binwright.consumer.decide.new_columns import ADDED
 from binwright.consumer.staging.parquet import SCHEMA
 from binwright.inspect.topic_extents import Range
 from binwright.inspect.verify import RUNS, landed_by_deltalake, sample
@@ -76,6 +77,22 @@ def test_rows_and_bad_records_of_a_sample_are_those_of_the_topic(tmp_path: Path)
     }
     assert {at: [row["value"] for row in each] for at, each in faults.items()} == {(0, 1): [b"no"]}
     assert landed[3, 5][0]["key"] == b"k"
+
+
+def test_a_field_is_the_same_in_its_column_and_in_the_rest(tmp_path: Path) -> None:
+    kafka = pa.field("_kafka", pa.struct([f for f in SCHEMA if f.name != "value"]))
+    names = {"id": ADDED, "_rest": "", "x": ADDED, "own": "of a person"}
+    others = [pa.field(n, pa.string(), metadata={"comment": c}) for n, c in names.items()]
+    values = [{"_rest": '{"x": "1", "b": 2}'}, {"x": "1", "_rest": '{"b": 2}'}, {"own": "z"}]
+    rows = [{"_kafka": p, **v} for p, v in zip([*PLACES[:2], PLACES[3]], values, strict=True)]
+    path = write(tmp_path / "t", rows, pa.schema([kafka, *others]))
+
+    columns = parse_columns("id STRING, _rest STRING")
+    landed, _ = landed_by_deltalake(path, "t", columns, WANTED)
+    whole = {"id": None, "_rest": [["b", 2], ["x", "1"]]}
+    assert [each[0]["row"] for _, each in sorted(landed.items())] == [
+        whole, whole, {"id": None, "_rest": None}
+    ]  # fmt: skip
 
 
 def test_raw_rows_of_a_sample_have_their_value(tmp_path: Path) -> None:

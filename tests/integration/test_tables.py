@@ -172,6 +172,7 @@ def _is_described(found: dict[str, Any]) -> None:
         "delimiter": None,
         "message": None,
         "key": "",
+        "new_fields": "ignore",
         "tombstones": "row",
         "partition_by": None,
         "cluster_by": ["id"],

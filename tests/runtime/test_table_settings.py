@@ -328,29 +328,37 @@ def test_what_becomes_of_tombstones_is_part_of_how_records_are_decoded() -> None
 
 def test_a_table_may_have_a_column_of_what_no_other_has() -> None:
     entry = {"topics": ["a"], "format": "json", "columns": "id INT"}
-    ignored, kept = (
+    ignored, *others = (
         load_settings(tables=[{**entry, "new_fields": each}]).tables[0]
-        for each in ("ignore", "rest")
+        for each in ("ignore", "rest", "add")
     )
     assert columns_text(ignored.table_columns) == "id int"
-    assert columns_text(kept.table_columns) == "id int, _rest string"
-    assert columns_text(kept.as_read) == "id int"
-    assert kept.decoding == f"{ignored.decoding}; new_fields rest"
+    for kept in others:
+        assert columns_text(kept.table_columns) == "id int, _rest string"
+        assert columns_text(kept.as_read) == "id int"
+        assert kept.decoding == f"{ignored.decoding}; new_fields {kept.new_fields}"
 
 
+@pytest.mark.parametrize("new_fields", ["rest", "add"])
 @pytest.mark.parametrize(
     ("entry", "fault"),
     [
         ({"format": "csv", "columns": "id INT"}, "new_fields, which only JSON with columns has"),
         ({"format": "raw"}, "names new_fields, and raw records"),
         ({"format": "json"}, "new_fields, which only JSON with columns has"),
+        ({"format": "avro"}, "new_fields, which only JSON with columns has"),
+        ({"format": "variant"}, "new_fields, which only JSON with columns has"),
         ({"format": "json", "columns": "_Rest INT"}, "_rest is the column of new_fields"),
     ],
 )
-def test_only_json_with_columns_has_fields_that_are_kept(entry: Any, fault: str) -> None:
+def test_only_json_with_columns_has_fields_that_are_kept(
+    entry: Any, fault: str, new_fields: str
+) -> None:
     registry = {"url": "https://registry"}
     with pytest.raises(SettingsError, match=fault):
-        load_settings(tables=[{"topics": ["a"], "new_fields": "rest", **entry}], registry=registry)
+        load_settings(
+            tables=[{"topics": ["a"], "new_fields": new_fields, **entry}], registry=registry
+        )
 
 
 def test_whether_columns_widen_is_part_of_how_records_are_decoded() -> None:

@@ -343,9 +343,14 @@ MEANINGS = CONTROL_MEANINGS | {
     "table.restarted": "A table's writer starts over: its session or the landing topic failed.",
     "table.vacuumed": "Files that no kept version of a table needs were deleted.",
     "table.field_unknown": (
-        "Records have a field that no column of the table has: it is left out. Said once for each "
-        "name and process; `new_fields` of the table's entry keeps such fields."
+        "Records have a field that no column of the table has, or takes: left out, or kept in "
+        "`_rest`, as `new_fields` of the table's entry has it. Once for each name and process."
     ),
+    "table.columns_added": "A table got columns for new fields of JSON.",
+    "table.columns_full": (
+        "Records have more new fields than a table gets columns for: the others stay in `_rest`."
+    ),
+    "table.column_refused": "A table does not take a column for a new field: it stays in `_rest`.",
     "table.widened": "Columns of a table became wider; some readers no longer read it.",
     "target.failed": (
         "An unexpected error in one scaled group; the others go on, and it is tried again."

@@ -34,6 +34,7 @@ from binwright.inspect.table_lookup import (
 )
 from binwright.inspect.table_reading import Details, read_details
 from binwright.look.table_status import PartitionStatus, topics_text
+from binwright.protocol.columns import REST
 from binwright.protocol.errors import LakeUnavailable, UserError
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.settings import DecodingSettings, Settings
@@ -49,6 +50,7 @@ class Entry:
     delimiter: str | None  # of CSV
     message: str | None  # of Protobuf, if the settings name one
     key: str  # how keys become columns; empty: they do not
+    new_fields: str  # what becomes of fields that no column has; empty: no values have any
     tombstones: str  # what becomes of a record without a value
     partition_by: str | None
     cluster_by: tuple[str, ...]
@@ -90,7 +92,7 @@ def entry_of(settings: Settings, targets: Targets) -> Entry:
     keep_days = settings.keep_days(target)
     if (table := target.decoded) is None:
         none = "none: records land as they are"
-        return Entry(none, {}, None, None, "", "row", None, (), (), None, keep_days)
+        return Entry(none, {}, None, None, "", "", "row", None, (), (), None, keep_days)
     source = f"all versions of {_subjects(table, topics)}, {settings.registry.url}"
     own = f"the entry of {topics_text(topics)} in the settings"
     return Entry(
@@ -99,6 +101,7 @@ def entry_of(settings: Settings, targets: Targets) -> Entry:
         delimiter=table.delimiter if table.format == "csv" else None,
         message=table.message,
         key=_key(table.key, topics),
+        new_fields=table.new_fields if table.format == "json" and not table.by_schema else "",
         tombstones=table.tombstones,
         partition_by=table.partition_by,
         cluster_by=table.cluster_by,
@@ -106,6 +109,12 @@ def entry_of(settings: Settings, targets: Targets) -> Entry:
         bad_share=table.bad_share,
         keep_days=keep_days,
     )
+
+
+_NEW_FIELDS = {
+    "rest": f"kept in {REST.name}",
+    "add": f"get a column, or are kept in {REST.name}",
+}
 
 
 def _key(key: KeySettings | None, topics: Sequence[str]) -> str:
@@ -144,12 +153,13 @@ def _facts(of: Description) -> Iterator[tuple[str, str]]:
     for place, note in enumerate(of.notes):
         yield "" if place else "fields", note
     yield "key", entry.key
+    yield "new fields", _NEW_FIELDS.get(entry.new_fields, "")
     yield "tombstones", "" if entry.tombstones == "row" else entry.tombstones
     yield "partition by", entry.partition_by or ""
     yield "cluster by", ", ".join(entry.cluster_by)
     yield "statistics", ", ".join(entry.statistics)
     yield "bad records", _policy(table, entry)
-    yield "left out", ", ".join(table.new_fields)
+    yield "in _rest" if entry.new_fields == "add" else "left out", ", ".join(table.new_fields)
     yield "rows kept", f"{entry.keep_days:g} days" if entry.keep_days else ""
     yield "newest row", age(table.freshness_s)
     lag = sum(each.lag for each in of.partitions)

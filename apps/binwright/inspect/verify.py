@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from functools import reduce
 from importlib import import_module
 from itertools import chain
-from operator import or_
+from operator import itemgetter, or_
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -31,6 +31,7 @@ from binwright.cli.options import Bootstrap, Json, Lake, Spark, TableName, setti
 from binwright.cli.runner import progress_console, run_for_result, working_directory
 from binwright.cli.terminal import Console, print_page
 from binwright.consumer.decide.memory import MOST_VALUE_BYTES
+from binwright.consumer.decide.new_columns import ADDED
 from binwright.consumer.decoding.decoders import Decoders
 from binwright.consumer.decoding.portions import DecodingMemory
 from binwright.consumer.lake.staged_rows import condition
@@ -44,7 +45,7 @@ from binwright.lake.lake_reader import (
     reader_of,
     records_of,
 )
-from binwright.protocol.columns import KAFKA, Columns, is_variant, quoted
+from binwright.protocol.columns import KAFKA, REST, Columns, folded, is_variant, quoted
 from binwright.protocol.errors import LakeUnavailable, SettingsError, UserError
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
@@ -184,6 +185,7 @@ async def _decoded(
     variants = _variants(decoder.columns)
     for row in rows:
         _parse(row["row"], variants)
+        _join_rest(row["row"], ())
     return decoder.columns, rows
 
 
@@ -198,6 +200,23 @@ def _parse(row: dict[str, Any] | None, variants: Collection[str]) -> None:
             row[name] = orjson.loads(row[name])
 
 
+def _added(columns: Columns | None, there: Mapping[str, object]) -> list[str]:
+    """Return which columns a table got for new fields, by the comments of all that it has."""
+    if REST not in (columns or ()):
+        return []
+    own = {folded(column.name) for column in columns or ()}
+    return [name for name, comment in there.items() if comment == ADDED and folded(name) not in own]
+
+
+def _join_rest(row: dict[str, Any] | None, added: Collection[str]) -> None:
+    """Put what a row has in columns for new fields to its rest: which it has depends on its age."""
+    if row is None or (REST.name not in row and not added):
+        return
+    rest = orjson.loads(row[REST.name] or "{}")
+    rest |= {name: value for name in added if (value := row.pop(name)) is not None}
+    row[REST.name] = sorted(map(list, rest.items()), key=itemgetter(0)) or None
+
+
 Landed = Mapping[Place, Sequence[dict[str, Any]]]
 
 
@@ -209,11 +228,14 @@ def _landed(
         raise UserError(f"there is no table at {path}")
     names = _names(path, table.columns, columns)
     variants = _variants(columns)
+    comments = {field.name: field.metadata.get("comment") for field in table.schema.fields}
+    names += (added := _added(columns, comments))
     row = ", ".join(_selected(quoted(name), as_json=name in variants) for name in names)
     row = f"struct({row}) AS row" if names else "NULL AS row"
     rows = _by_place(records_of(table, topic, row), wanted)
     for landed in chain.from_iterable(rows.values()):
         _parse(landed["row"], variants)
+        _join_rest(landed["row"], added)
     bad_table = None if columns is None else delta_table(spark, path + BAD_SUFFIX)
     if bad_table is None:
         return rows, {}
@@ -269,8 +291,12 @@ def landed_by_deltalake(
     try:
         if not delta.DeltaTable.is_deltatable(location):
             raise UserError(f"there is no table at {path}")
-        there = [field.name for field in delta.DeltaTable(location).schema().fields]
-        landed = rows(location, _names(path, there, columns))
+        fields = delta.DeltaTable(location).schema().fields
+        names = _names(path, [field.name for field in fields], columns)
+        added = _added(columns, {field.name: field.metadata.get("comment") for field in fields})
+        landed = rows(location, [*names, *added])
+        for row in chain.from_iterable(landed.values()):
+            _join_rest(row["row"], added)
         bad = location + BAD_SUFFIX
         if columns is None or not delta.DeltaTable.is_deltatable(bad):
             return landed, {}

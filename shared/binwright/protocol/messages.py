@@ -208,7 +208,7 @@ class Report:
     staged_bytes: Number = 0  # in its staged files that have not landed
     lost_offsets: Number = 0  # that retention deleted unread, or that could not be decoded
     faults: Mapping[TopicName, str] = field(default_factory=dict)  # topics that stand, and why
-    new_fields: Mapping[TopicName, tuple[FieldName, ...]] = field(  # table -> fields left out
+    new_fields: Mapping[TopicName, tuple[FieldName, ...]] = field(  # table -> without a column
         default_factory=dict
     )
     leaving: bool = False  # asked to end: it works until its partitions and tables have moved

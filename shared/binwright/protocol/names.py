@@ -16,6 +16,9 @@ BAD_SUFFIX = "__bad"
 """Behind the name of a table of columns: the table of its bad records."""
 TABLE_LENGTH = TOPIC_LENGTH - len(BAD_SUFFIX)
 
+ADDED_COLUMNS = "~columns"
+"""Beside a table's staged files: the columns that it got for new fields of JSON."""
+
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _MARK = re.compile(r"large-[0-9]{1,10}-[0-9]{1,19}-[0-9a-f]{8}-[12]\.mark")
 _STAGED = re.compile(r"[0-9]{1,10}-[0-9]{1,19}-[0-9]{1,19}-[0-9a-f]{8}\.parquet")

@@ -172,7 +172,7 @@ METRICS: Mapping[str, Metric] = {
         "consumer",
     ),
     "binwright_consumer_new_fields_total": Metric(
-        "Fields of JSON that no column has and that are left out, as often as they were staged.",
+        "Fields of JSON without a column, left out or kept by `add`, as often as they were staged.",
         (*SLOT, "topic", "table"),
         "consumer",
     ),

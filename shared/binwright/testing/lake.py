@@ -19,6 +19,7 @@ from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import (
     Batch,
+    ColumnsThere,
     Compaction,
     History,
     PartitionOffsets,
@@ -104,6 +105,7 @@ class FakeLake:
         ):
             raise TableRefused(f"the table {table.name} belongs to {first}")
         if table.columns is not None:
+            found.add_columns(table.columns)
             self._storage.create(table.name + BAD_SUFFIX, table)
         return first.topic
 
@@ -123,11 +125,19 @@ class FakeLake:
         """Fit `Lake.append_bad`."""
         await self._write("append_bad", topic, batch, (lease,), stamp)
 
-    async def add_columns(self, topic: str, columns: Columns) -> None:
+    async def columns(self, topic: str, comment: str) -> ColumnsThere:
+        """Fit `Lake.columns`."""
+        await self._read("columns_there", topic)
+        there = self._storage.table(topic).columns
+        commented = tuple(column for column, own in there.values() if own == comment)
+        return ColumnsThere(frozenset(column.name for column, _ in there.values()), commented)
+
+    async def add_columns(self, topic: str, columns: Columns, comment: str = "") -> None:
         """Fit `Lake.add_columns`."""
         await self._read("columns", topic)
         if topic in self.unfit:
             raise TableRefused(f"injected failure: {columns} do not fit the table of {topic}")
+        self._storage.table(topic).add_columns(columns, comment)
 
     async def highest_bad_offsets(
         self, topic: str, since: PartitionOffsets

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from binwright.protocol.columns import Column, Columns, folded
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
@@ -41,6 +42,8 @@ class FakeTable:
     files: int = 0
     oldest: int = 0  # versions before it are cleaned up
     vacuums: int = 0
+    columns: dict[str, tuple[Column, str]] = field(default_factory=dict)
+    """Folded name -> a column that it was given, and its comment."""
     dropped: str = ""  # the name of a column that a person dropped, or gave another name
 
     def commit(self, rows: Rows, stamp: str | None) -> int:
@@ -55,6 +58,22 @@ class FakeTable:
         self.writer = self.writer if writer is None else writer
         self.metadata_version = self.add_commit(stamp)
         return self.metadata_version
+
+    def add_columns(self, columns: Columns, comment: str = "") -> None:
+        """Add those that it has not, with a commit of metadata.
+
+        Raises:
+            TableRefused: It has one of another type, that of no settings.
+        """
+        of_settings = (self.owner and self.owner.columns) or ()
+        for column in columns:
+            known, _ = self.columns.get(folded(column.name), (column, ""))
+            if known.type != column.type and known not in of_settings:
+                raise TableRefused(f"{known.name} is {known.type}, not {column.type}")
+        new = {folded(c.name): (c, comment) for c in columns if folded(c.name) not in self.columns}
+        if new:
+            self.columns |= new
+            self.change_metadata()
 
     def add_commit(self, metadata: str | None = None) -> int:
         """Add a commit without rows, as by another client; return its version."""

@@ -120,6 +120,7 @@ class FakeStaging:
             fault=_first(bad),
             decoded_by=settings,
             newest_ms=newest_ms,
+            proposed=() if decoder is None else decoder.proposed,
         )
         self.files.setdefault(topic, {})[name] = FakeStagedFile(kept, footer, size, now, bad)
         self.written += 1
@@ -130,6 +131,12 @@ class FakeStaging:
         await asyncio.sleep(self.latency_s)
         self._refuse()
         self.kept[topic, name] = content
+
+    async def content(self, topic: str, name: str) -> bytes | None:
+        """Fit `Staging.content`."""
+        await asyncio.sleep(0)
+        self._refuse()
+        return self.kept.get((topic, name))
 
     async def delete(self, topic: str, names: Collection[str]) -> None:
         """Fit `Staging.delete`."""

@@ -10,7 +10,7 @@ from tests.consumer.decoding.json_schema import written
 from binwright.consumer.decoding.decoders import Decoders
 from binwright.consumer.decoding.registry import SchemaRegistry
 from binwright.consumer.staging.parquet import to_arrow
-from binwright.protocol.columns import columns_text
+from binwright.protocol.columns import Columns, columns_text, parse_row
 from binwright.protocol.errors import SchemaAtFault, SettingsError
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record, Records
@@ -44,6 +44,32 @@ async def test_json_of_a_table_that_keeps_new_fields_has_a_column_of_them() -> N
     table = {"format": "json", "columns": "id BIGINT", "new_fields": "rest"}
     columns, row, _ = await decoded(table, b'{"id": 1, "new": [1.10]}')
     assert (columns, row) == ("id bigint, _rest string", {"id": 1, "_rest": '{"new":[1.10]}'})
+
+
+async def test_json_of_a_table_that_gets_columns_fills_those_that_it_got() -> None:
+    """What has a type that is not known here, or the name of one of the settings, is not filled."""
+    asked = list[str]()
+
+    async def added_of(table: str) -> Columns:
+        asked.append(table)
+        return parse_row("x bigint, ID string, at date")
+
+    key = {"format": "json", "columns": "k INT"}
+    table = {"format": "json", "columns": "id BIGINT", "new_fields": "add", "key": key}
+    settings = load_settings(tables=[{"topics": ["a"], "name": "t", "tombstones": "skip", **table}])
+    async with Decoders(settings, added_of=added_of) as decoders:
+        decoder = await decoders.of(settings.targets("a")[0], {})
+        assert decoder is not None
+        values: Any = pa.array([b'{"id": 1, "x": 2, "at": "2026-11-28", "y": 1.5}'], pa.binary())
+        row, bad = decoder.decode(values, None, pa.array([b'{"k": 1, "z": 1}'], pa.binary()))
+        new = decoders.totals().new_fields
+    assert asked == ["t"]
+    assert row.to_pylist() == [
+        {"_kafka_key": {"k": 1}, "id": 1, "x": 2, "_rest": '{"at":"2026-11-28","y":1.5}'}
+    ]
+    assert bad.null_count == 1
+    assert columns_text(decoder.proposed) == "at string, y double"
+    assert new == {settings.targets("a")[0]: {"at": 1, "y": 1, "_kafka_key.z": 1}}
 
 
 async def test_json_by_a_schema_of_the_settings_has_no_header() -> None:

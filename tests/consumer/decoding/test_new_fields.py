@@ -16,11 +16,13 @@ from binwright.consumer.decoding.json_values import ALONE, JsonDecoder
 from binwright.consumer.decoding.new_fields import (
     LONGEST_NAME,
     MOST_NAMES,
+    MOST_PROPOSED,
     OTHER_NAMES,
+    AddedFields,
     CountedFields,
     KeptFields,
 )
-from binwright.protocol.columns import REST, parse_columns
+from binwright.protocol.columns import REST, columns_text, parse_columns
 
 COLUMNS = parse_columns(
     "id BIGINT, s STRING, by STRUCT<name: STRING>, l ARRAY<STRUCT<n: INT, t: ARRAY<STRING>>>"
@@ -168,3 +170,119 @@ def test_blocks_find_the_fields_that_the_strict_reader_finds(
     one_by_one = [RecordReader(COLUMNS, exact).read(value) for value in values]
     expected = pa.array([*one_by_one, *[{}] * 2 * ALONE], rows.type)
     assert rows.to_pylist() == expected.to_pylist()
+
+
+# --- columns that a table got for new fields -----------------------------------------------------
+
+ADDED = parse_columns("b BOOLEAN, n BIGINT, d DOUBLE, t STRING")
+
+
+def filling(counts: Counter[str] | None = None, added: Any = ADDED) -> JsonDecoder:
+    fields = AddedFields(COLUMNS, added, Counter() if counts is None else counts)
+    return JsonDecoder(COLUMNS, fields, added=added)
+
+
+@pytest.mark.parametrize(
+    ("field", "taken", "rest"),
+    [
+        ('"b": true', {"b": True}, None),
+        ('"b": 1', {}, '{"b":1}'),
+        ('"n": -9223372036854775808', {"n": -(2**63)}, None),
+        ('"n": 9223372036854775808', {}, '{"n":9223372036854775808}'),
+        ('"n": "1"', {}, '{"n":"1"}'),
+        ('"n": 1.50', {}, '{"n":1.50}'),
+        ('"n": true', {}, '{"n":true}'),
+        ('"d": 0.5', {"d": 0.5}, None),
+        ('"d": 9007199254740991', {"d": float(2**53 - 1)}, None),
+        ('"d": 9007199254740993', {}, '{"d":9007199254740993}'),
+        ('"d": 123456789012345678901234', {}, '{"d":123456789012345678901234}'),
+        ('"d": 1e300', {}, '{"d":1e300}'),
+        ('"d": "NaN"', {}, '{"d":"NaN"}'),
+        ('"t": "x"', {"t": "x"}, None),
+        ('"t": 1', {}, '{"t":1}'),
+        ('"t": {"x": [1]}', {}, '{"t":{"x":[1]}}'),
+        ('"t": null', {}, None),
+        ('"T": "x"', {}, '{"T":"x"}'),
+        ('"n": 1, "o": 2', {"n": 1}, '{"o":2}'),
+        ('"n": "1", "by": {"mail": "x"}', {}, '{"by":{"mail":"x"},"n":"1"}'),
+    ],
+)
+def test_a_column_takes_what_fits_it_exactly_and_the_rest_keeps_what_does_not(
+    field: str, taken: dict[str, Any], rest: str | None
+) -> None:
+    value = b'{"id": 7, %s}' % field.encode()
+    others = [b'{"id": 1}'] * 2 * ALONE  # so that a block is tried
+    for values in ([value], [value, *others]):
+        rows, bad = filling().decode(pa.array(values, pa.binary()))
+        row = rows[0].as_py()
+        by = row.pop("by")
+        assert bad.null_count == len(values)
+        assert by is None or by == {"name": None}
+        assert row == {
+            "id": 7, "s": None, "l": None, "b": None, "n": None, "d": None, "t": None,
+            **taken, REST.name: rest,
+        }  # fmt: skip
+
+
+def test_columns_are_proposed_for_fields_that_none_has() -> None:
+    counts = Counter[str]()
+    decoder = filling(counts)
+    values = [
+        b'{"new": 1, "n": "misfit", "o": {}, "l": [{"p": 1}], "nothing": null, "_rest": 1}',
+        b'{"new": 1.5, "wide": 1e300, "a b": 1, "ok": true}',
+        b'{"id": "bad", "unseen": 1}',
+    ]
+    decoder.decode(pa.array(values, pa.binary()))
+    assert columns_text(decoder.proposed) == "new double, ok boolean"
+    assert counts == {
+        "new": 2, "n": 1, "o": 1, "l[].p": 1, "_rest": 1, "wide": 1, "a b": 1, "ok": 1
+    }  # fmt: skip
+
+
+def test_what_one_file_proposes_is_bounded() -> None:
+    decoder = filling()
+    names = {f"n{i}": i for i in range(10 * MOST_PROPOSED)}
+    decoder.decode(pa.array([orjson.dumps(names)], pa.binary()))
+    assert len(decoder.proposed) == MOST_PROPOSED
+
+
+ODD = (
+    SCALARS
+    | st.booleans()
+    | st.integers(-(2**65), 2**65)
+    | st.floats(allow_nan=False, allow_infinity=False)
+)
+GROWN = st.fixed_dictionaries(
+    {},
+    optional={
+        "id": st.none() | st.integers(0, 9),
+        "by": st.none() | PARTS,
+        **dict.fromkeys("bndtT", ODD | st.lists(SCALARS, max_size=2) | PARTS),
+    },
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(GROWN, LAYOUTS), max_size=5))
+def test_a_record_is_whole_in_its_columns_and_the_rest(
+    some: list[tuple[dict[str, Any], dict[str, Any]]],
+) -> None:
+    """No value is in both, none is changed, and blocks read what the strict reader reads."""
+    values = [json.dumps(document, **layout).encode() for document, layout in some]
+    array: pa.BinaryArray = pa.array([*values, *[b"{}"] * 2 * ALONE], pa.binary())
+    rows, bad = filling().decode(array)
+    rows.validate(full=True)
+    assert bad.null_count == len(bad)
+    reader = RecordReader(COLUMNS, AddedFields(COLUMNS, ADDED, Counter()))
+    strict = [reader.read(value) for value in values]
+    assert rows.to_pylist()[: len(values)] == pa.array(strict, rows.type).to_pylist()
+    made: list[Any] = rows.to_pylist()
+    for value, row in zip(values, made, strict=False):
+        document, rest = json.loads(value), json.loads(row[REST.name] or "{}")
+        for column in ADDED:
+            name = column.name
+            assert row[name] is None or name not in rest
+            found = rest.get(name) if row[name] is None else row[name]
+            assert found == document.get(name)
+            assert isinstance(found, bool) is isinstance(document.get(name), bool)
+        assert rest.get("T") == document.get("T")

@@ -170,7 +170,7 @@ def test_whatever_fails_while_one_value_is_read_is_one_bad_record() -> None:
 class Failing:
     """A decoder that fails as a whole where one of its values is bad."""
 
-    columns, settings = parse_columns("b INT"), ""
+    columns, settings, proposed = parse_columns("b INT"), "", ()
 
     def memory(self, values: Any, *_: Any) -> int:
         return len(values)

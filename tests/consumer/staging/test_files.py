@@ -15,13 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from binwright.consumer.decoding.arrow_types import BAD
+from binwright.consumer.staging.added_columns import AddedColumns, publish_added
 from binwright.consumer.staging.file_staging import FileStaging, redacted
 from binwright.consumer.staging.files import Files
 from binwright.consumer.staging.parquet import SCHEMA, to_arrow
 from binwright.protocol.columns import parse_columns
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.names import batch_name, mark_name
+from binwright.protocol.names import ADDED_COLUMNS, batch_name, mark_name
 from binwright.protocol.ports.kafka import Record
 from binwright.protocol.ports.lake import Footer, Staging
 from binwright.testing.records import in_columns
@@ -177,13 +178,27 @@ async def test_a_range_without_records_is_a_file_without_rows(
 async def test_a_kept_batch_is_whole_and_never_deleted(
     staging: FileStaging, tmp_path: Path
 ) -> None:
+    assert await staging.content("orders", BATCH) is None
     await staging.keep("orders", BATCH, b"stored")
+    assert await staging.content("orders", BATCH) == b"stored"
     os.utime(directory(tmp_path) / BATCH, (1, 1))
 
     assert await staging.older("orders", 100.0) == set()
     await staging.delete("orders", [BATCH])
     assert (directory(tmp_path) / BATCH).read_bytes() == b"stored"
     assert listed(tmp_path) == [BATCH]
+
+
+async def test_what_columns_a_table_got_is_published_beside_its_files(
+    staging: FileStaging, tmp_path: Path
+) -> None:
+    columns = parse_columns("x BIGINT, `a.b` STRING")
+    for published in ((), columns):
+        await publish_added(staging, "orders", published)
+        assert await AddedColumns(staging).of("orders") == published
+    os.utime(directory(tmp_path) / ADDED_COLUMNS, (1, 1))
+    assert await staging.older("orders", 100.0) == set()
+    assert await staging.sizes("orders") == {}
 
 
 async def test_a_mark_is_deleted_by_who_names_it_and_by_no_collection(
@@ -344,7 +359,7 @@ async def test_a_file_of_the_year_1970_is_old(staging: FileStaging, tmp_path: Pa
 class Slow:
     """A decoder that waits until it may go on, and knows who decodes."""
 
-    columns, settings = parse_columns("v BINARY"), ""
+    columns, settings, proposed = parse_columns("v BINARY"), "", ()
 
     def __init__(self) -> None:
         self.begun, self.may_end = Semaphore(0), Event()

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -22,7 +23,7 @@ from binwright.consumer.staging.parquet import (
     footer_bytes,
     to_arrow,
 )
-from binwright.protocol.columns import SIMPLE, parse_columns
+from binwright.protocol.columns import SIMPLE, Columns, parse_columns
 from binwright.protocol.fields import LATEST_MS
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
@@ -180,6 +181,16 @@ def test_an_entry_of_another_form_is_no_footer(entry: bytes) -> None:
     assert decode_footer(sink.getvalue().to_pybytes()) is None
 
 
+@pytest.mark.parametrize("proposed", [None, "", "x", "x interval", 7, "x int, X int"])
+def test_a_footer_that_proposes_what_is_not_known_proposes_nothing(proposed: object) -> None:
+    entry = {"topic_id": None, "ranges": [], "proposed": proposed}
+    sink = pa.BufferOutputStream()
+    pq.write_table(to_arrow({}).replace_schema_metadata({FOOTER: orjson.dumps(entry)}), sink)
+    footer = decode_footer(sink.getvalue().to_pybytes())
+    assert footer is not None
+    assert footer.proposed == ()
+
+
 def test_an_entry_of_an_older_version_is_of_raw_records() -> None:
     entry = b'{"topic_id": "x", "ranges": [[0, 1, 2]]}'
     sink = pa.BufferOutputStream()
@@ -309,6 +320,8 @@ def test_values_are_decoded_and_written_in_portions() -> None:
 
 class Peak:
     """A decoder that knows what it was given at a time."""
+
+    proposed: Columns = ()
 
     def __init__(self, decoder: JsonDecoder) -> None:
         self.columns, self.settings, self.memory = decoder.columns, "", decoder.memory

@@ -1,7 +1,9 @@
 """What is staged by any schema is read back from the footer of its file: else it is damage."""
 
+from collections import Counter
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +13,8 @@ from tests.protocol.column_strategies import FIELD_NAMES
 from binwright.consumer.decide.columns import united
 from binwright.consumer.decoding.avro_values import AvroReading
 from binwright.consumer.decoding.json_by_schema import JsonReading
+from binwright.consumer.decoding.json_values import JsonDecoder
+from binwright.consumer.decoding.new_fields import AddedFields
 from binwright.consumer.decoding.protobuf_values import ProtobufReading
 from binwright.consumer.staging.parquet import decode_footer, encode
 from binwright.protocol.columns import Columns
@@ -34,6 +38,18 @@ def footer_columns(reading: Any, schemas: list[Any], value: bytes) -> tuple[Colu
     footer = decode_footer(content)
     assert footer is not None
     return columns, footer.columns
+
+
+@settings(max_examples=60, deadline=None)
+@given(NAMES)
+def test_columns_that_a_file_proposes_are_read_back(names: list[str]) -> None:
+    decoder = JsonDecoder((), AddedFields((), (), Counter()))
+    rows = in_columns({P: [Record(0, 0, None, orjson.dumps(dict.fromkeys(names, 1)))]})
+    content = encode(rows, Footer("id", 1, {0: (0, 1)}), decoder).to_pybytes()
+    footer = decode_footer(content)
+    assert footer is not None
+    assert (footer.proposed, footer.bad) == (decoder.proposed, 0)
+    assert {column.name for column in footer.proposed} <= {*names}
 
 
 @settings(max_examples=60, deadline=None)

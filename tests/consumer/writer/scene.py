@@ -23,7 +23,7 @@ from binwright.protocol.columns import Columns, parse_columns
 from binwright.protocol.messages import OffsetRange, Staged, TableReport
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
-from binwright.protocol.ports.lake import Footer, Lake, Table
+from binwright.protocol.ports.lake import Footer, Lake, Table, ValueDecoder
 from binwright.protocol.table_orders import TableOrder
 from binwright.runtime.settings import Target
 from binwright.testing.control_topics import FakeControlTopics, loop_ms
@@ -50,6 +50,7 @@ class Scene:
         self.cluster_by: tuple[str, ...] = ()  # of all tables
         self.keep_s = 0.0  # of all tables
         self.decoding = ""  # the settings by which values are decoded
+        self.fixed: Columns | None = None  # beside which tables get columns for new fields
         self.topics = FakeTopics(partitions or {"orders": 2})
         self.bus = FakeControlTopics()
         self.storage = FakeStorage()
@@ -74,9 +75,10 @@ class Scene:
         announce: bool = True,
         cut: bool = False,
         table: str | None = None,
+        decoder: ValueDecoder | None = None,
     ) -> str:
         """Stage these ranges of the data topics as one file; return its name."""
-        staged = await self.write(ranges, cut=cut, table=table)
+        staged = await self.write(ranges, cut=cut, table=table, decoder=decoder)
         if announce:
             await self.announce(staged)
         return staged.file
@@ -87,8 +89,12 @@ class Scene:
         *,
         cut: bool = False,
         table: str | None = None,
+        decoder: ValueDecoder | None = None,
     ) -> Staged:
-        """Write a file for a table, else for that of the topic's name; return its announcement."""
+        """Write a file for a table, else for that of the topic's name; return its announcement.
+
+        Without a decoder it is one of the scene's columns.
+        """
         topic = next(iter(ranges)).topic
         file = f"0-1-{next(self._numbers)}-0a1b2c3d.parquet"
         now = asyncio.get_running_loop().time()
@@ -103,8 +109,8 @@ class Scene:
             topic=topic,
             cut=frozenset(p.partition for p in ranges) if cut else frozenset(),
         )
-        decoder = None if self.columns is None else JsonDecoder(self.columns)
-        if decoder:
+        if decoder is None and self.columns is not None:
+            decoder = JsonDecoder(self.columns)
             decoder.settings = self.decoding
         size = await self.staging.write(table or topic, file, in_columns(rows), footer, decoder)
         return Staged(
@@ -192,6 +198,7 @@ class Process:
             "idle_stamp_s": idle_stamp_s,
             "bad_share": bad_share,
             "decoding": scene.decoding,
+            "fixed": scene.fixed,
         }
 
         def server(table: str) -> str:

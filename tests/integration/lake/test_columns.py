@@ -196,6 +196,19 @@ async def test_columns_that_are_there_are_not_added_again(
     assert (await tables.history("items", 9), schema_text(spark, lake)) == before
 
 
+async def test_columns_that_were_added_with_a_comment_are_known_by_it(
+    tables: SparkLake, lake: Path, spark: SparkSession
+) -> None:
+    comment, new = "it's \\ 'ours'", parse_columns("x BIGINT, `a.b` STRING, `it's` BOOLEAN")
+    await tables.add_columns("items", new, comment)
+    sql(spark, f"ALTER TABLE delta.`{lake}/items` ADD COLUMNS (own INT COMMENT 'ours')")
+    await tables.add_columns("items", parse_columns("X BIGINT"), comment)
+
+    there = await tables.columns("items", comment)
+    assert there.commented == new
+    assert there.names == {"_kafka", "own", *(column.name for column in (*COLUMNS, *new))}
+
+
 async def test_many_add_columns_at_once(
     tables: SparkLake, lake: Path, spark_url: str, spark: SparkSession
 ) -> None:

@@ -25,6 +25,7 @@ from binwright.consumer.ingest import Ingest, IngestConfig
 from binwright.consumer.mailbox import open_mailbox
 from binwright.consumer.reading.data_reader import KafkaDataReader
 from binwright.consumer.report_metrics import consumer_samples
+from binwright.consumer.staging.added_columns import AddedColumns
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.consumer.timings import Timings
 from binwright.consumer.writer.announcements import LandingTopic
@@ -75,7 +76,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
             encoded_bytes=shares.encoded,
             moved=settings.staging.path is not None,
         ) as staging,
-        Decoders(settings, memory.most_bytes) as decoders,
+        Decoders(settings, memory.most_bytes, added_of=AddedColumns(staging).of) as decoders,
         KafkaControlTopics(settings.kafka) as bus,
         _data_reader(settings, shares) as reader,
     ):
@@ -219,6 +220,7 @@ def _writer_config(settings: Settings, cluster: str) -> Callable[[Target], Write
                 skips_tombstones=entry.tombstones == "skip",
             ),
             bad_share=entry.bad_share,
+            fixed=entry.known if entry.new_fields == "add" else None,
             decoding=entry.decoding,
         )
 

@@ -31,6 +31,7 @@ class Footer:
     newest_ms: int | None = None  # the highest timestamp of its records; None: none has a valid one
     skipped: int = 0  # records of its ranges that are in no table, as the settings want
     topic: str | None = None  # whose records it has; None: the topic of its table's name
+    proposed: Columns = ()  # for fields of its records that no column has
     cut: frozenset[int] | None = None
     """Partitions whose range begins after a cut of their log; None: an older version wrote it."""
 
@@ -52,6 +53,10 @@ class ValueDecoder(Protocol):
     """Of the rows; none, if all values are bad."""
     settings: str
     """By which it decodes: where they differ, so may what a value becomes."""
+
+    @property
+    def proposed(self) -> Columns:
+        """Return columns for fields of what it has decoded, of those that no column has."""
 
     def decode(self, values: Any, headers: Any = None, keys: Any = None, /) -> tuple[Any, Any]:
         """Return rows and bad records: Arrow arrays of structs, of which both have one per value.
@@ -104,6 +109,13 @@ class Staging(Protocol):
 
     async def keep(self, topic: str, name: str, content: bytes) -> None:
         """Write a file that no collection deletes. Raise `StagingUnavailable`."""
+
+    async def content(self, topic: str, name: str) -> bytes | None:
+        """Return what `keep` has written; None: there is no such file.
+
+        Raises:
+            StagingUnavailable: The storage does not reply, or refuses.
+        """
 
     async def delete(self, topic: str, names: Collection[str]) -> None:
         """Delete files, also if some do not exist. Raise `StagingUnavailable`."""
@@ -248,6 +260,14 @@ class Compaction:
     added: int  # the files that replace them
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnsThere:
+    """The columns that a table has."""
+
+    names: frozenset[str]
+    commented: Columns  # those with the comment that was asked for, of types that we write
+
+
 class Lake(Protocol):
     """The Delta tables; `topic` is a table's name: its topic's, unless the settings give another.
 
@@ -294,10 +314,19 @@ class Lake(Protocol):
     async def append_bad(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
         """Append the batch's bad records to their own table in one commit; like `append`."""
 
-    async def add_columns(self, topic: str, columns: Columns) -> None:
+    async def columns(self, topic: str, comment: str) -> ColumnsThere:
+        """Return the table's columns, and which of them have this comment.
+
+        Raises:
+            LakeUnavailable: Spark does not reply.
+            TableRefused: There is no table.
+        """
+
+    async def add_columns(self, topic: str, columns: Columns, comment: str = "") -> None:
         """Add those of these columns, and of their fields, that the table has not.
 
-        Those that it has with a narrower type become wider, if its settings want that.
+        A whole column gets the comment. Those that it has with a narrower type become wider, if
+        its settings want that.
 
         Raises:
             TableRefused: The table has one of another type.

@@ -240,9 +240,10 @@ class TableSettings(DecodingSettings):
     becomes BIGINT. Some readers do not read a table from then on. Unset: what does not fit is bad,
     or refused.
     """
-    new_fields: Literal["ignore", "rest"] = "ignore"
+    new_fields: Literal["ignore", "rest", "add"] = "ignore"
     """What becomes of fields of JSON that `columns` does not name: they are left out, counted and
-    named once, or kept as JSON in a column `_rest`.
+    named once; or kept as JSON in a column `_rest`; or the table gets columns for them (`add`), and
+    `_rest` keeps what these do not take.
     """
     bad_share: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
     """A table stops, and lands nothing more, where more than this share of its newest records
@@ -339,7 +340,7 @@ class TableSettings(DecodingSettings):
     def parsed(self) -> Columns:
         """Return the columns of values; none, if those of a subject are meant."""
         own = stored(self.as_read)
-        return (*own, REST) if self.new_fields == "rest" else own
+        return own if self.new_fields == "ignore" else (*own, REST)
 
     def _is_of_subject(self, name: str) -> bool:
         if name == KAFKA_KEY:

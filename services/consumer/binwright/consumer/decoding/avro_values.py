@@ -67,6 +67,8 @@ class AvroDecoder:
         columns: Of the rows.
     """
 
+    proposed: Columns = ()
+
     def __init__(self, columns: Columns, schemas: Schemas, most_bytes: int = MOST_BYTES) -> None:
         """Read values that name one of these schemas."""
         self.columns, self._schemas, self._most_bytes = columns, schemas, most_bytes

@@ -85,6 +85,10 @@ class _CountedDecoder:
         parts = () if target.decoded is None else target.decoded.parts
         self._by_schema = {part.part: part.by_schema for part in parts}
 
+    @property
+    def proposed(self) -> Columns:
+        return self._decoder.proposed
+
     def memory(self, values: Any, keys: Any = None) -> int:
         return self._decoder.memory(values, keys)
 

@@ -44,6 +44,8 @@ class CsvDecoder:
         columns: Of the rows.
     """
 
+    proposed: Columns = ()
+
     def __init__(self, columns: Columns, delimiter: str, most_bytes: int = MOST_BYTES) -> None:
         self.columns, self.settings = columns, ""
         self._row, self._most_bytes = row_bytes(columns), most_bytes

@@ -13,8 +13,9 @@ from typing import Any, Self
 
 import structlog
 
+from binwright.consumer.decide.new_columns import filled
 from binwright.consumer.decoding.portions import MOST_BYTES
-from binwright.protocol.columns import KAFKA_KEY
+from binwright.protocol.columns import KAFKA_KEY, Columns
 from binwright.protocol.errors import SchemaAtFault
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
@@ -32,6 +33,15 @@ DecoderOf = Callable[
 
 async def no_decoder(_target: Target, _rows: Mapping[TopicPartition, Sequence[Records]]) -> None:
     """Fit `DecoderOf`: records are staged as they are."""
+
+
+AddedOf = Callable[[str], Awaitable[Columns]]
+"""Returns which columns a table of this name got for new fields."""
+
+
+async def none_added(_table: str) -> Columns:
+    """Fit `AddedOf`: new fields are all kept among the rest."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,12 @@ class Decoders:
     """Makes the decoders that the settings name."""
 
     def __init__(
-        self, settings: Settings, most_bytes: int = MOST_BYTES, *, waits: bool = True
+        self,
+        settings: Settings,
+        most_bytes: int = MOST_BYTES,
+        *,
+        waits: bool = True,
+        added_of: AddedOf = none_added,
     ) -> None:
         """Decode by these settings.
 
@@ -62,8 +77,10 @@ class Decoders:
             most_bytes: Of memory that a value may take while it is decoded.
             waits: Whether an entry may have records wait whose schema is at fault; else all of
                 these are bad.
+            added_of: Returns the columns that a table got for new fields.
         """
         self._settings, self._most_bytes, self._waits = settings, most_bytes, waits
+        self._added_of = added_of
         self._faults: dict[Target, str] = {}  # of schemas, by the tables that wait
         self._fault_counts: Counter[Target] = Counter()
         self._stack = AsyncExitStack()
@@ -102,6 +119,7 @@ class Decoders:
 
         Raises:
             RegistryUnavailable: Their schemas cannot be had now.
+            StagingUnavailable: The columns of their table cannot be had now.
             SchemaAtFault: One of them cannot be used, and the records are to wait.
         """
         if (table := target.decoded) is None:
@@ -153,12 +171,16 @@ class Decoders:
                 decoder = await self._of_registry(part, target, rows, table, new)
             case "json":
                 fields, columns = await self._module("new_fields"), part.as_read
-                if len(part.parsed) > len(columns):
+                added: Columns = ()
+                if part is not table or table.new_fields == "ignore":
+                    beyond = fields.CountedFields(columns, new, _within(part))
+                elif table.new_fields == "rest":
                     beyond = fields.KeptFields(columns)
                 else:
-                    beyond = fields.CountedFields(columns, new, _within(part))
+                    added = filled(await self._added_of(target.name), table.known)
+                    beyond = fields.AddedFields(columns, added, new)
                 decoder = (await self._module("json_values")).JsonDecoder(
-                    columns, beyond, most_bytes=self._most_bytes
+                    columns, beyond, added=added, most_bytes=self._most_bytes
                 )
             case "string":
                 decoder = (await self._module("text_values")).TextDecoder(part.parsed)

@@ -73,6 +73,8 @@ class JsonSchemaDecoder:
         columns: Of the rows.
     """
 
+    proposed: Columns = ()
+
     def __init__(
         self,
         columns: Columns,

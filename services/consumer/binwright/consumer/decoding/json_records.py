@@ -68,6 +68,10 @@ class Beyond(Protocol):
     columns: Columns
     """Those that it fills."""
 
+    @property
+    def proposed(self) -> Columns:
+        """Return columns for fields that it was given."""
+
     def fields(self, value: bytes, document: Any) -> Fields:
         """Return these columns' fields that are not NULL, by a value and what it parses to.
 
@@ -104,11 +108,12 @@ class RecordReader:
             most_bytes: Of memory that a value may take.
         """
         self._fields, self._beyond = _fields_reader(columns), beyond
-        self.type = row_type(columns if beyond is None else (*columns, *beyond.columns))
+        whole = columns if beyond is None else (*columns, *beyond.columns)
+        self.type = row_type(whole)
         self._exact = any(_is_exact(column.type) for column in columns)
         is_exact = self._exact or (beyond is not None and bool(beyond.columns))
-        self.memory, self._most_bytes = JsonMemory(columns, exact=is_exact), most_bytes
-        self._memory_as_written = JsonMemory(columns, exact=True)
+        self.memory, self._most_bytes = JsonMemory(whole, exact=is_exact), most_bytes
+        self._memory_as_written = JsonMemory(whole, exact=True)
 
     def too_large(self, value: bytes) -> Bad | None:
         """Return a value as bad that takes too much memory."""

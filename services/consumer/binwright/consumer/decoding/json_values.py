@@ -8,6 +8,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binwright.consumer.decide.new_columns import EXACT_IN_DOUBLE
 from binwright.consumer.decoding.arrow_types import BAD, row_type
 from binwright.consumer.decoding.json_blocks import (
     BlockReader,
@@ -18,7 +19,7 @@ from binwright.consumer.decoding.json_blocks import (
 from binwright.consumer.decoding.json_records import Beyond, RecordReader
 from binwright.consumer.decoding.one_by_one import Decoded, Fields, Misfit, decode_each
 from binwright.consumer.decoding.portions import MOST_BYTES
-from binwright.protocol.columns import Columns, stored
+from binwright.protocol.columns import Columns, Simple, stored
 
 BLOCK_ROWS, BLOCK_BYTES = 16384, 16 << 20  # at most, unless a block has few rows
 FEW = 256  # rows of a refused block that are read one by one: as dear as to try again
@@ -38,6 +39,7 @@ class JsonDecoder:
         columns: Columns,
         beyond: Beyond | None = None,
         *,
+        added: Columns = (),
         most_bytes: int = MOST_BYTES,
     ) -> None:
         """Decode into these columns.
@@ -45,13 +47,21 @@ class JsonDecoder:
         Args:
             columns: Of the rows.
             beyond: What is done with fields that none of them has.
+            added: The first columns of `beyond`, which are read in blocks, too.
             most_bytes: Of memory that a value may take.
         """
         more = () if beyond is None else beyond.columns
         self.columns, self.settings = (*stored(columns), *more), ""
         self._records = RecordReader(columns, beyond, most_bytes=most_bytes)
-        self._blocks = BlockReader(columns) if columns and in_blocks(columns) else None
-        self._beyond = beyond
+        in_block = (*columns, *added)
+        self._blocks = BlockReader(in_block) if columns and in_blocks(in_block) else None
+        self._beyond, self._rest = beyond, more[len(added) :]
+        self._doubles = [c.name for c in added if c.type == Simple("double")]
+
+    @property
+    def proposed(self) -> Columns:
+        """Return columns for new fields of what was decoded."""
+        return () if self._beyond is None else self._beyond.proposed
 
     def memory(self, values: "pa.Array[Any]", *_: Any) -> int:
         """Return what these values take; see `ValueDecoder.memory`."""
@@ -109,6 +119,9 @@ class JsonDecoder:
     def _block(self, part: "pa.BinaryArray", blocks: BlockReader) -> "pa.Array[Any]":
         """Read one block; raise `BlockRefused`."""
         rows, has_more = blocks.read(part)
+        for name in self._doubles:
+            if (pc.max(pc.abs(pc.struct_field(rows, name))).as_py() or 0) >= EXACT_IN_DOUBLE:
+                raise BlockRefused  # it may be an integer that is rounded
         if (beyond := self._beyond) is None:
             return rows
         more: list[Fields] = [{}] * len(part)
@@ -118,9 +131,9 @@ class JsonDecoder:
                 more = [beyond.fields(text, orjson.loads(text)) for text in texts]
             except (Misfit, orjson.JSONDecodeError) as exc:  # reading one by one says which
                 raise BlockRefused(str(exc)) from exc
-        if not beyond.columns:
+        if not self._rest:
             return rows
-        structs: list[Any] = [rows, pa.array(more, row_type(beyond.columns))]
+        structs: list[Any] = [rows, pa.array(more, row_type(self._rest))]
         arrays = [array for struct in structs for array in struct.flatten()]
         return pa.StructArray.from_arrays(arrays, fields=[*self._records.type])
 

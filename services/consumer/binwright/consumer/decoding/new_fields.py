@@ -4,12 +4,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from binwright.consumer.decide.new_columns import (
+    MOST_ADDED,
+    fits_double,
+    may_be_added,
+    proposed_together,
+    type_of,
+)
 from binwright.consumer.decoding.json_records import as_written, json_text
 from binwright.consumer.decoding.one_by_one import Fields, Misfit
-from binwright.protocol.columns import REST, Array, Columns, ColumnType, Map, Struct
+from binwright.protocol.columns import REST, Array, Column, Columns, ColumnType, Map, Simple, Struct
 
 MOST_NAMES, LONGEST_NAME = 100, 128
 """Names that are counted apart, and their characters."""
+MOST_PROPOSED = 2 * MOST_ADDED  # columns, of one file
+BIGINT, DOUBLE = Simple("bigint"), Simple("double")
 OTHER_NAMES = "…"
 """Of fields whose names are counted together: there are more."""
 
@@ -42,6 +51,7 @@ class CountedFields:
     def __init__(self, columns: Columns, counts: Counter[str], within: str = "") -> None:
         """Count what these columns lack, in `counts`, within a column if one is named."""
         self.columns: Columns = ()
+        self.proposed: Columns = ()
         self._new, self._counts, self._within = NewFields(columns), counts, within
 
     def fields(self, _value: bytes, document: Any) -> Fields:
@@ -56,17 +66,73 @@ class KeptFields:
     def __init__(self, columns: Columns) -> None:
         """Keep what these columns lack."""
         self.columns: Columns = (REST,)
+        self.proposed: Columns = ()
         self._new = NewFields(columns)
 
     def fields(self, value: bytes, document: Any) -> Fields:
         """Return the column, if there are new fields."""
         if self._new.rest(document) is None:
             return {}
-        try:
-            return {REST.name: json_text(self._new.rest(as_written(value)))}
-        except Misfit as exc:
-            exc.path = REST.name
-            raise
+        return {REST.name: _rest_text(self._new.rest(as_written(value)))}
+
+
+class AddedFields:
+    """A `Beyond` that fills columns which the table got for new fields, and keeps what is left.
+
+    A value that does not fit its column exactly is left, too. What is left is counted by name, and
+    columns are proposed for it.
+    """
+
+    def __init__(self, columns: Columns, added: Columns, counts: Counter[str]) -> None:
+        """Fill the `added` columns, and keep what neither these nor `columns` have."""
+        self.columns: Columns = (*added, REST)
+        self._added = {column.name: column.type for column in added}
+        self._known = frozenset(column.named for column in (*columns, *added))
+        self._new, self._counts = NewFields((*columns, *added)), counts
+        self._proposed: dict[tuple[str, ColumnType], None] = {}
+
+    @property
+    def proposed(self) -> Columns:
+        """Return columns for fields that it was given."""
+        return proposed_together(Column(*each) for each in self._proposed)
+
+    def fields(self, value: bytes, document: Any) -> Fields:
+        """Return the columns that are filled."""
+        found, misfits = {}, dict[str, Any]()
+        for name, kind in self._added.items():
+            if (there := document.get(name)) is not None:
+                if _fits(there, kind):
+                    found[name] = float(there) if type(there) is int and kind == DOUBLE else there
+                else:
+                    misfits[name] = there
+        rest = self._new.rest(document)
+        if rest is None and not misfits:
+            return found
+        for name, there in (rest or {}).items():
+            if name not in self._known and (proposed := type_of(there)) is not None:
+                self._propose(name, proposed)
+        self._new.count({**(rest or {}), **misfits}, self._counts)
+        written = as_written(value)
+        left = {**(self._new.rest(written) or {}), **{name: written[name] for name in misfits}}
+        return {**found, REST.name: _rest_text(left)}
+
+    def _propose(self, name: str, kind: ColumnType) -> None:
+        if len(self._proposed) < MOST_PROPOSED and may_be_added(name):
+            self._proposed[name, kind] = None
+
+
+def _fits(value: Any, kind: ColumnType) -> bool:
+    """Return whether a column takes a value exactly."""
+    own = type_of(value)
+    return own == kind or (kind == DOUBLE and own == BIGINT and fits_double(value))
+
+
+def _rest_text(rest: Rest) -> str:
+    try:
+        return json_text(rest)
+    except Misfit as exc:
+        exc.path = REST.name
+        raise
 
 
 def _of(kind: ColumnType) -> tuple[_RestOf, _Paths] | None:

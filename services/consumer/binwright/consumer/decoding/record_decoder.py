@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from binwright.consumer.decoding.arrow_types import BAD, row_type
 from binwright.consumer.decoding.one_by_one import REASON_LENGTH, Decoded
+from binwright.protocol.columns import Columns
 from binwright.protocol.ports.lake import ValueDecoder
 from binwright.runtime.settings.tables import ONE_COLUMN, key_column
 
@@ -46,6 +47,11 @@ class RecordDecoder:
         self._is_one = key_format in ONE_COLUMN
         column = (key_column(keys.columns, key_format or ""),) if keys and keys.columns else ()
         self.columns, self.settings = (*column, *values.columns), ""
+
+    @property
+    def proposed(self) -> Columns:
+        """Return columns for new fields of values."""
+        return self._values.proposed
 
     def memory(self, values: "pa.Array[Any]", keys: Any = None) -> int:
         """Return what these records take; see `ValueDecoder.memory`."""

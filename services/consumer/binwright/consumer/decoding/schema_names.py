@@ -38,6 +38,7 @@ from binwright.consumer.decoding.registry_schemas import (
     has_header,
     schema_id,
 )
+from binwright.protocol.columns import Columns
 from binwright.protocol.ports.kafka import Records
 from binwright.protocol.ports.lake import ValueDecoder
 
@@ -166,6 +167,8 @@ class NamesDecoder:
     Attributes:
         columns: Of the rows.
     """
+
+    proposed: Columns = ()
 
     def __init__(
         self,

@@ -19,6 +19,8 @@ class TextDecoder:
         columns: Of the rows: one, a string.
     """
 
+    proposed: Columns = ()
+
     def __init__(self, columns: Columns) -> None:
         self.columns, self.settings = columns, ""
 

@@ -27,6 +27,8 @@ class VariantDecoder:
         columns: Of the rows: one, a variant.
     """
 
+    proposed: Columns = ()
+
     def __init__(self, columns: Columns, most_bytes: int = MOST_BYTES) -> None:
         self.columns, self.settings = columns, ""
         self._name = columns[0].name

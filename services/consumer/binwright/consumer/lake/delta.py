@@ -9,6 +9,7 @@ from pyspark.sql.connect import functions as sf
 from pyspark.sql.connect.session import SparkSession
 from pyspark.sql.types import StructType
 
+from binwright.consumer.decide.widening import type_there
 from binwright.consumer.lake.creation import create, created, property_list, with_retries
 from binwright.consumer.lake.faults import (
     reported_by_server,
@@ -22,11 +23,18 @@ from binwright.consumer.lake.table_columns import (
     missing_columns,
 )
 from binwright.lake.lake_reader import is_of_columns, properties, quoted
-from binwright.protocol.columns import KAFKA, KAFKA_DATE, Columns
+from binwright.protocol.columns import KAFKA, KAFKA_DATE, Column, Columns
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.keeping import SKIPPED, changed_keeping
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.lake import Commit, History, PartitionOffsets, Table, TableFiles
+from binwright.protocol.ports.lake import (
+    ColumnsThere,
+    Commit,
+    History,
+    PartitionOffsets,
+    Table,
+    TableFiles,
+)
 from binwright.protocol.stamp import FIRST_TOPIC
 from binwright.runtime.clock import wall_ms
 
@@ -113,13 +121,28 @@ def _ensure(
     return there, owned
 
 
-def add_columns(spark: SparkSession, path: str, columns: Columns, *, widen: bool = False) -> None:
+def columns_there(spark: SparkSession, path: str, comment: str) -> ColumnsThere:
+    """Return the columns of the table, and which of them have this comment."""
+    there = spark.table(quoted(path)).schema
+    found = (
+        (field.name, type_there(field.dataType.simpleString()))
+        for field in there.fields
+        if field.metadata.get("comment") == comment
+    )
+    commented = tuple(Column(name, kind) for name, kind in found if kind is not None)
+    return ColumnsThere(frozenset(there.names), commented)
+
+
+def add_columns(
+    spark: SparkSession, path: str, columns: Columns, comment: str = "", *, widen: bool = False
+) -> None:
     """Add the columns, and the fields of structs, that the table lacks.
 
     Args:
         spark: The session.
         path: Of the table.
         columns: Those wanted.
+        comment: Of those that are added as a whole; "": none.
         widen: Whether a column becomes wider where that is wanted. Nothing else changes.
 
     Raises:
@@ -127,7 +150,8 @@ def add_columns(spark: SparkSession, path: str, columns: Columns, *, widen: bool
     """
     found = missing_columns(path, columns, spark.table(quoted(path)).schema, widen=widen)
     if missing := [each for each in found if each.actual is None]:
-        added = ", ".join(f"{each.name} {each.wanted}" for each in missing)
+        described = f" COMMENT {literal_text(comment)}" if comment else ""
+        added = ", ".join(f"{each.name} {each.wanted}{described}" for each in missing)
         spark.sql(f"ALTER TABLE {quoted(path)} ADD COLUMNS ({added})").collect()
     if wider := [each for each in found if each.actual is not None]:
         if properties(spark, path).get(WIDENS) != "true":

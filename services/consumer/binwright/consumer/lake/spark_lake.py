@@ -25,6 +25,7 @@ from binwright.protocol.errors import BinwrightError, WriteUnclear
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.lake import (
     Batch,
+    ColumnsThere,
     Compaction,
     History,
     PartitionOffsets,
@@ -133,13 +134,18 @@ class SparkLake:
         access = self._bad_access(topic)
         await self._append(topic, staged_rows.bad_records, access, batch, lease, stamp)
 
-    async def add_columns(self, topic: str, columns: Columns) -> None:
+    async def columns(self, topic: str, comment: str) -> ColumnsThere:
+        """Return the table's columns; see `Lake.columns`."""
+        path = self._access(topic).path
+        return await self._read(topic, lambda spark: delta.columns_there(spark, path, comment))
+
+    async def add_columns(self, topic: str, columns: Columns, comment: str = "") -> None:
         """Add the columns that the table lacks; see `Lake.add_columns`."""
         access, table = self._access(topic), self._of_columns.get(topic)
         widen = table is not None and table.widen
         await access.run(
             self._session(topic),
-            lambda spark: delta.add_columns(spark, access.path, columns, widen=widen),
+            lambda spark: delta.add_columns(spark, access.path, columns, comment, widen=widen),
             self._write_timeout_s,
             access.errors.alter_error,
         )

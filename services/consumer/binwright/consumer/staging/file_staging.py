@@ -141,6 +141,10 @@ class FileStaging:
         """Write a file that stays; see `Staging.keep`."""
         await self._run(f"take {topic}/{name}", lambda files: files.keep(topic, name, content))
 
+    async def content(self, topic: str, name: str) -> bytes | None:
+        """Return what a kept file has; see `Staging.content`."""
+        return await self._run(f"read {topic}/{name}", lambda files: files.content(topic, name))
+
     async def delete(self, topic: str, names: Collection[str]) -> None:
         """Delete files; see `Staging.delete`."""
         await self._run(f"delete files of {topic}", lambda files: files.delete(topic, names))

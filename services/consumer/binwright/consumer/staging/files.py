@@ -148,6 +148,14 @@ class Files:
         """Write a file durably, under a name that is not one of a staged file."""
         self.put(topic, name, pa.py_buffer(content))
 
+    def content(self, topic: str, name: str) -> bytes | None:
+        """Return what a file has, `FOOTER_BYTES` at most; None: there is none of this name."""
+        try:
+            with self._fs.open_input_file(self._path(topic, name)) as file:
+                return _read(file, 0, min(file.size(), parquet.FOOTER_BYTES))
+        except FileNotFoundError:
+            return None
+
     def put(self, topic: str, name: str, content: pa.Buffer) -> int:
         """Write a file whole and durably; return its bytes."""
         if self._local:

@@ -270,6 +270,7 @@ def _entry(footer: Footer, decoder: ValueDecoder | None, found: _Found) -> dict[
         "decoded_by": "" if decoder is None else decoder.settings,
         "newest_ms": found.newest_ms,
         "cut": None if footer.cut is None else sorted(footer.cut),
+        "proposed": "" if decoder is None else columns_text(decoder.proposed),
     }
 
 
@@ -338,4 +339,13 @@ def decode_footer(tail: bytes) -> Footer | None:
         newest_ms=newest_ms,
         topic=topic,
         cut=cut,
+        proposed=_proposed(entry.get("proposed")),
     )
+
+
+def _proposed(text: object) -> Columns:
+    """Return the columns that a file proposes; what a later version may propose counts as none."""
+    try:
+        return parse_row(text) if isinstance(text, str) and text else ()
+    except ValueError:
+        return ()

@@ -13,6 +13,12 @@ import structlog
 
 from binwright.consumer.decide.bad_share import BadShare
 from binwright.consumer.decide.columns import united
+from binwright.consumer.decide.new_columns import (
+    ADDED,
+    MOST_ADDED,
+    growth,
+    proposed_by,
+)
 from binwright.consumer.decide.writer.states import (
     Append,
     ClaimTable,
@@ -33,9 +39,10 @@ from binwright.consumer.decide.writer.states import (
     WriteLease,
     WriterConfig,
 )
+from binwright.consumer.staging.added_columns import publish_added
 from binwright.consumer.writer.context import WriterContext
 from binwright.consumer.writer.kafka_queries import KAFKA_TIMEOUT_S, KafkaQueries
-from binwright.protocol.columns import Columns, columns_text
+from binwright.protocol.columns import Column, Columns, columns_text
 from binwright.protocol.errors import (
     BrokerUnavailable,
     LakeUnavailable,
@@ -54,6 +61,9 @@ log = structlog.get_logger()
 
 REREAD_S = 300.0
 """Between two times that records are read again which the table does not take as they are."""
+
+GROW_S = 60.0
+"""Between two looks at a table's columns while files propose the same ones again."""
 
 _WITHOUT_VERDICT = (
     WriteUnclear,
@@ -78,6 +88,15 @@ class _BadEnds:
     highest: Mapping[str | None, PartitionOffsets] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Grown:
+    """When the table was last looked at for columns that files proposed, and which those were."""
+
+    at: float
+    proposed: frozenset[Column]
+    is_full: bool  # it has no room for more
+
+
 @dataclass(slots=True)
 class RequestRunner:
     """Runs the requests of one table's writer."""
@@ -93,6 +112,8 @@ class RequestRunner:
     _bad_ends: "_BadEnds | None" = None
     """The highest offsets of bad records when the table was claimed; None: not known."""
     _committed: PartitionOffsets = field(default_factory=dict)
+    _grown: _Grown | None = None  # None: not yet since the claim
+    _unaddable: set[str] = field(default_factory=set)  # names that the table refused as columns
     _read_again_at: dict[str, float] = field(default_factory=dict)
     """Why records were read again which the table does not take -> when."""
 
@@ -125,6 +146,9 @@ class RequestRunner:
         except _WITHOUT_VERDICT as exc:
             return Unclear(str(exc))
         except TableRefused as exc:
+            if self.config.fixed is not None:
+                # A person may have altered a column that no settings name: look at all again.
+                self._grown, self._known = None, {self.columns}
             return Refused(str(exc))
 
     async def altered(self) -> str:
@@ -168,6 +192,8 @@ class RequestRunner:
         footers = await self.context.staging.footers(self.table, batch.files)
         if lost := _not_as_announced(batch, footers):
             return Unreadable(lost, "gone, damaged, or not what was announced")
+        if (fixed := self.config.fixed) is not None and batch.slices:
+            await self._grow(fixed, footers.values())
         if unfit := await self._unfit(batch, footers):
             return unfit
         share = self._share.after(
@@ -224,6 +250,44 @@ class RequestRunner:
             lost = await self._unreadable(request.batch, exc.files)
             return Unreadable(lost, str(exc)) if lost else Refused(str(exc))
         return Committed()
+
+    async def _grow(self, fixed: Columns, footers: Collection[Footer]) -> None:
+        """Give the table the columns that files propose, and publish which ones it got.
+
+        A file that has such a column proposes it, too, and first: a person may have dropped it.
+        What is published is what the table has, so it is right again after each claim, at least.
+        """
+        has = proposed_by(fixed, [(each.columns or (), each.proposed) for each in footers])
+        grown, now = self._grown, loop_s()
+        if grown is not None and now < grown.at + GROW_S:
+            if grown.is_full or has <= grown.proposed:
+                return
+            has |= grown.proposed
+        there = await self.lake.columns(self.table, ADDED)
+        found = growth(has, there.names | self._unaddable, len(there.commented))
+        if found.left and not (grown and grown.is_full):
+            log.warning("table.columns_full", table=self.table, fields=found.left, most=MOST_ADDED)
+        added = (*there.commented, *await self._add(found.columns))
+        await publish_added(self.context.staging, self.table, added)
+        self._grown = _Grown(now, frozenset(has), is_full=found.left > 0)
+
+    async def _add(self, columns: Columns) -> Columns:
+        """Add columns to the table; return those that it takes: its rows land all the same."""
+        if not columns:
+            return ()
+        try:
+            await self.lake.add_columns(self.table, columns, ADDED)
+        except TableRefused as exc:
+            if len(columns) > 1:
+                return tuple([added for each in columns for added in await self._add((each,))])
+            self._unaddable.add(columns[0].name)
+            reason = str(exc)
+            log.warning(
+                "table.column_refused", table=self.table, column=columns[0].name, reason=reason
+            )
+            return ()
+        log.info("table.columns_added", table=self.table, columns=columns_text(columns))
+        return columns
 
     async def _unfit(
         self, batch: Batch, footers: Mapping[str, Footer]

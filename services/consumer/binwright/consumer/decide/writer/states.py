@@ -6,6 +6,7 @@ from enum import Enum
 
 from binwright.consumer.decide.writer.chain import Chain
 from binwright.consumer.decide.writer.commits import Resolved
+from binwright.protocol.columns import Columns
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
@@ -28,6 +29,8 @@ class WriterConfig:
     staging_s: float = 0.0  # from one time at which consumers stage to the next; 0: unknown
     batch_bytes: int = 256_000_000  # of staged files in one commit
     bad_share: float = 1.0  # of the newest records, above which nothing lands
+    fixed: Columns | None = None
+    """The columns of its settings, beside which it gets some for new fields; None: it gets none."""
     decoding: str = ""  # the settings by which values are decoded
     gap_s: float = 5.0  # that a range waits for the offsets before it
     check_s: float = 15.0  # from one comparison with Kafka's end offsets to the next
