@@ -31,7 +31,7 @@ pytestmark = pytest.mark.integration
 GROUP, ITEMS, RAW = "tables", "tables-items", "tables-raw"
 LINES = "tables-lines"  # a topic that Kafka does not have
 COLUMNS = "id BIGINT, item STRING, payload VARIANT"
-GOOD = [b'{"id": 1, "payload": {"a": 1}}', b'{"id": 2, "item": "tea"}', None]
+GOOD = [b'{"id": 1, "payload": {"a": 1}, "by": {"name": "x"}}', b'{"id": 2, "item": "tea"}', None]
 BAD = [b"no JSON", b'{"id": "x"}']
 STATES = {"landing", "absent"}
 
@@ -162,6 +162,7 @@ async def _is_measured(port: int, began: int) -> None:
             f'binwright_consumer_bad_records_total{{topic="{ITEMS}",table="{ITEMS}",kind="{kind}"}}'
         )
         assert found[name] == 1
+    assert found[f"binwright_consumer_new_fields_total{items}"] == 1
     assert found[f"binwright_table_landing{items}"] == 1
 
 
@@ -180,6 +181,7 @@ def _is_described(found: dict[str, Any]) -> None:
         "bad_share": 1.0,
         "keep_days": 0.0,
     }
+    assert found["new_fields"] == ["by"]
     assert found["state"] == "paused"
     assert re.search(r"paused by .*: a repair", found["reason"])
     (first, second) = found["partitions"]

@@ -14,6 +14,7 @@ from pyspark.sql.connect.session import SparkSession
 from tests.integration.lake.tables import LEASE, new_lake
 
 from binwright.consumer.decoding.json_values import JsonDecoder
+from binwright.consumer.decoding.new_fields import KeptFields
 from binwright.consumer.decoding.variant_values import VariantDecoder
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
@@ -123,6 +124,19 @@ async def test_a_variant_stands_beside_other_columns_and_is_added_like_them(
         {"id": 3},
     ]
     assert (await tables.compact(TOPIC)).added == 1
+
+
+async def test_a_negative_zero_keeps_its_sign_and_fields_without_a_column_land_as_json(
+    tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    columns = parse_columns("more VARIANT, by STRUCT<n: INT>")
+    value = b'{"more": [-0.0, 0.0, -0.5], "by": {"n": 1, "p": 1.10}, "z": 12345678901234567890123}'
+    decoder = JsonDecoder(columns, KeptFields(columns))
+    await land(tables, staging, decoder, value, b'{"by": {"n": 2}}', None)
+
+    assert values_of(spark, lake, "to_json(more)") == ["[-0.0,0,-0.5]", None, None]
+    rest = '{"z":12345678901234567890123,"by":{"p":1.10}}'
+    assert values_of(spark, lake, "_rest") == [rest, None, None]
 
 
 def texts(seed: int) -> list[bytes]:
