@@ -100,6 +100,11 @@ class ConsumerHarness:
         )
         self.running = asyncio.create_task(self.ingest.run())
 
+    def timed(self) -> float | None:
+        """Return how many staged files were timed."""
+        labels = {"group": "", "slot": "0"}
+        return self.timings.registry.get_sample_value("binwright_staging_seconds_count", labels)
+
     @property
     def epoch(self) -> int:
         return self.ingest.consumer.epoch

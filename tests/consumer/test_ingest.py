@@ -35,14 +35,14 @@ async def test_each_staged_file_is_timed_and_a_write_that_failed_is_not() -> Non
         b.topics.produce(P, *numbered(5))
         await b.read({P: 0})
         await until(lambda: b.staged_end(P) == 5)
-        assert b.timings.staging.count == len(b.staged()) == 1
+        assert b.timed() == len(b.staged()) == 1
         b.staging.write_error = "full"
         b.topics.produce(P, *numbered(5))
         await asyncio.sleep(10)
-        assert b.timings.staging.count == 1
+        assert b.timed() == 1
         b.staging.write_error = ""
         await until(lambda: b.staged_end(P) == 10)
-        assert b.timings.staging.count == 2
+        assert b.timed() == 2
 
 
 async def test_a_consumer_is_not_ready_until_the_staging_location_is_writable() -> None:

@@ -4,7 +4,6 @@ import pytest
 
 from binwright.consumer.decoding.decoders import DecodingTotals
 from binwright.consumer.report_metrics import consumer_samples
-from binwright.consumer.timings import Timings
 from binwright.protocol.messages import MeasuredCapacity, Report, TableReport
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.runtime.metrics import METRICS
@@ -37,7 +36,7 @@ def test_a_consumer_reports_metrics_of_itself_and_of_the_tables_it_writes() -> N
         requests={"failed": 3},
         schema_faults={TYPED: 9},
     )
-    samples = list(consumer_samples("eu", report, 12_000, totals, Timings()))
+    samples = list(consumer_samples("eu", report, 12_000, totals))
     found = {(s.name, s.labels.get("slot", s.labels.get("topic"))): s.value for s in samples}
     assert found["binwright_consumer_staged_bytes", "2"] == 5
     assert found["binwright_consumer_lost_offsets_total", "2"] == 6
@@ -65,7 +64,7 @@ def test_a_table_that_waits_for_spark_does_not_land(fault: str, lands: int) -> N
     report = Report(
         slot=Slot(0), epoch=1, term=0, ready=True, reading={}, writing={"orders": table}
     )
-    samples = consumer_samples("eu", report, 0, DecodingTotals(), Timings())
+    samples = consumer_samples("eu", report, 0, DecodingTotals())
     assert {s.value for s in samples if s.name == "binwright_table_landing"} == {lands}
 
 
@@ -74,6 +73,6 @@ def test_a_table_of_which_nothing_has_landed_has_no_freshness() -> None:
     report = Report(
         slot=Slot(2), epoch=1, term=0, ready=True, reading={}, writing={"orders": table}
     )
-    names = {s.name for s in consumer_samples("eu", report, 12_000, DecodingTotals(), Timings())}
+    names = {s.name for s in consumer_samples("eu", report, 12_000, DecodingTotals())}
     assert "binwright_table_age_seconds" in names
     assert "binwright_table_freshness_seconds" not in names

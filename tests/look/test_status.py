@@ -34,7 +34,6 @@ from binwright.protocol.messages import (
 )
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.selection import Selection
-from binwright.runtime.metrics import Distribution
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 A, B = Slot(0), Slot(1)
@@ -298,8 +297,7 @@ def test_orders_in_force_and_what_is_held_back_are_in_the_status() -> None:
     assert now(view).held == ("a pin waits",) * MAX_SHOWN
     assert now(view).to_json()["orders"][0]["about"] == "cordon/1"
     assert view.recent_events[-1] == (NOW, "consumer 1 is drained, by bob: a disk")
-    pauses = Distribution("binwright_move_pause_seconds")
-    samples = {each.name: each.value for each in group_samples(now(view), pauses)}
+    samples = {each.name: each.value for each in group_samples(now(view))}
     assert (samples["binwright_group_orders"], samples["binwright_group_held"]) == (1, MAX_SHOWN)
     view.apply(22, NOW, replace(order, state="open", reason=""))
     assert now(view).orders == ()
@@ -315,8 +313,7 @@ def test_what_crosses_zones_is_known_where_both_zones_are() -> None:
     found = now(view)
     assert (found.crossing, found.consumers[0].crossing, found.consumers[0].zone) == (100, 100, "a")
     name = "binwright_consumer_zone_crossing_bytes_per_second"
-    samples = group_samples(found, Distribution("binwright_move_pause_seconds"))
-    values = [(s.value, s.labels["slot"]) for s in samples if s.name == name]
+    values = [(s.value, s.labels["slot"]) for s in group_samples(found) if s.name == name]
     assert values == [(100.0, "0"), (0.0, "1")]
 
     view.apply_measurement(replace(measured(), number=3, count=1, partitions=()))

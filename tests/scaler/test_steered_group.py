@@ -8,7 +8,7 @@ from tests.scaler.steering_fakes import TOPIC, World
 
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.metrics import METRICS, Distribution
+from binwright.runtime.metrics import METRICS
 from binwright.scaler.decide.members import GroupDescription, GroupMember
 from binwright.scaler.plans_topic import last_plans, plan_partition
 from binwright.scaler.settings import SteeredGroupSettings
@@ -186,11 +186,7 @@ PREFIX = "binwright_steered_group_"
 def seen(group: SteeredGroup) -> dict[str, float]:
     found = list(group.metrics.samples())
     assert {sample.labels["group"] for sample in found} == {"shop"}
-    return {
-        sample.name.removeprefix(PREFIX): sample.value
-        for sample in found
-        if not isinstance(sample.value, Distribution)
-    }
+    return {sample.name.removeprefix(PREFIX): sample.value for sample in found}
 
 
 async def test_a_group_that_was_looked_at_has_every_metric_of_its_own() -> None:

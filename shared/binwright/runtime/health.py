@@ -12,10 +12,11 @@ from pathlib import Path
 
 import orjson
 import structlog
+from prometheus_client import CollectorRegistry, generate_latest
 
 from binwright.runtime.certificates import certificate_samples
 from binwright.runtime.http import Listener, Response, serve_http
-from binwright.runtime.metrics import CONTENT_TYPE, Sample, exposition
+from binwright.runtime.metrics import CONTENT_TYPE, Sample, Samples
 from binwright.runtime.settings import HealthSettings
 
 log = structlog.get_logger()
@@ -30,13 +31,18 @@ class Health:
         certificate_file: The certificate by which Kafka knows the service, if it has one.
         ready: Returns why the service cannot work now; empty when it can.
         collectors: Return metrics of this service, beside those that every service has.
+        registry: Of all its metrics: histograms register there themselves.
     """
 
     patience_s: float
     certificate_file: Path | None = None
     ready: Callable[[], str] = lambda: "starting"
     collectors: list[Callable[[], Iterable[Sample]]] = field(default_factory=list)
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     _beats: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.registry.register(Samples(self.samples))
 
     def beat(self, loop: str) -> None:
         """Record that a loop has completed a round."""
@@ -114,7 +120,7 @@ async def serve_health(
         return respond
 
     def metrics() -> Response:
-        return Response(exposition(health.samples()).encode(), CONTENT_TYPE)
+        return Response(generate_latest(health.registry), CONTENT_TYPE)
 
     paths = {
         "/live": probe(health.stuck),

@@ -1,12 +1,17 @@
-"""Metrics in the text format of Prometheus."""
+"""What each metric is, and how Prometheus gets its values."""
 
-from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Literal
 
+from prometheus_client import CollectorRegistry, Histogram, disable_created_metrics
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
 CONTENT_TYPE = "text/plain; version=0.0.4"  # the server adds the charset
+
+# A series more for each histogram and its labels, which no rule reads.
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 Where = Literal[
     "service",
@@ -301,42 +306,12 @@ METRICS: Mapping[str, Metric] = {
 """Every metric there is."""
 
 
-class Distribution:
-    """How the observed values of a histogram are spread, since it was made.
-
-    Attributes:
-        sum: Of all values.
-    """
-
-    __slots__ = ("_bounds", "_counts", "sum")
-
-    def __init__(self, name: str) -> None:
-        """Prepare for values of this metric."""
-        self.sum = 0.0
-        self._bounds = METRICS[name].bounds
-        self._counts = [0] * (len(self._bounds) + 1)
-
-    def observe(self, value: float) -> None:
-        """Count a value; a bound belongs to the bucket below it."""
-        self._counts[bisect_left(self._bounds, value)] += 1
-        self.sum += value
-
-    @property
-    def count(self) -> int:
-        """Return how many values were observed."""
-        return sum(self._counts)
-
-    def buckets(self) -> Iterator[tuple[float, int]]:
-        """Yield each bound, infinity last, and how many values do not exceed it."""
-        return zip((*self._bounds, float("inf")), accumulate(self._counts), strict=True)
-
-
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One number, or a histogram's values; `name` is one of `METRICS`."""
+    """One number; `name` is one of `METRICS`, and no histogram."""
 
     name: str
-    value: float | Distribution
+    value: float
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -350,17 +325,32 @@ def table_lands(state: str, fault: str) -> bool:
     return state == "landing" and not fault
 
 
-def exposition(samples: Iterable[Sample]) -> str:
-    """Return the samples as text, grouped by metric."""
-    by_name: dict[str, list[Sample]] = {}
-    for sample in samples:
-        by_name.setdefault(sample.name, []).append(sample)
-    lines = []
-    for name, each in sorted(by_name.items()):
-        lines += [f"# HELP {name} {METRICS[name].help}", f"# TYPE {name} {kind(name)}"]
-        for sample in each:
-            lines += _lines(name, sample.value, sample.labels)
-    return "\n".join(lines) + "\n"
+@dataclass(frozen=True, slots=True)
+class Samples(Collector):
+    """Gives Prometheus samples of the moment at which it asks, of each metric together.
+
+    Attributes:
+        make: Makes them.
+    """
+
+    make: Callable[[], Iterable[Sample]]
+
+    def collect(self) -> Iterable[GaugeMetricFamily | CounterMetricFamily]:
+        """Return each metric with its values."""
+        families: dict[str, GaugeMetricFamily | CounterMetricFamily] = {}
+        for sample in self.make():
+            name, metric = sample.name, METRICS[sample.name]
+            family = CounterMetricFamily if kind(name) == "counter" else GaugeMetricFamily
+            if name not in families:
+                families[name] = family(name, metric.help, labels=metric.labels)
+            families[name].add_metric([sample.labels[each] for each in metric.labels], sample.value)
+        return families.values()
+
+
+def histogram(name: str, registry: CollectorRegistry) -> Histogram:
+    """Return one of `METRICS`, without values, that a registry's exposition has."""
+    metric = METRICS[name]
+    return Histogram(name, metric.help, metric.labels, buckets=metric.bounds, registry=registry)
 
 
 def kind(name: str) -> Literal["counter", "gauge", "histogram"]:
@@ -375,28 +365,3 @@ def series(name: str) -> tuple[str, ...]:
     if kind(name) == "histogram":
         return tuple(f"{name}_{part}" for part in ("bucket", "sum", "count"))
     return (name,)
-
-
-def _lines(name: str, value: float | Distribution, labels: Mapping[str, str]) -> Iterator[str]:
-    if not isinstance(value, Distribution):
-        yield f"{name}{_labels(labels)} {_number(value)}"
-        return
-    for bound, count in value.buckets():
-        yield f"{name}_bucket{_labels({**labels, 'le': _number(bound)})} {count}"
-    yield f"{name}_sum{_labels(labels)} {_number(value.sum)}"
-    yield f"{name}_count{_labels(labels)} {value.count}"
-
-
-def _number(value: float) -> str:
-    """Return it in full: a counter of millions grows by single rows."""
-    text = repr(float(value)).removesuffix(".0")
-    return {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}.get(text, text)
-
-
-def _labels(labels: Mapping[str, str]) -> str:
-    pairs = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
-    return f"{{{pairs}}}" if pairs else ""
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

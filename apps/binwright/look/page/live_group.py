@@ -5,12 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from prometheus_client import CollectorRegistry, Histogram
+
 from binwright.look.follower import Connect, GroupFollower
 from binwright.look.group_view import GroupView
 from binwright.protocol.errors import BrokerUnavailable, ExternalError, TopicMissing
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.ports.kafka import ControlTopics
-from binwright.runtime.metrics import Distribution
+from binwright.runtime.metrics import histogram
 from binwright.runtime.run import root_cause
 from binwright.runtime.settings import Settings
 
@@ -47,19 +49,23 @@ class LiveGroup:
         problem: Why the view is not up to date; None while it is.
         measured: The last measurement of a topic of the group.
         on_problem: Called with each new problem, in words.
+        registry: Of the metrics.
         pauses: Of the partitions that moved while the group was followed. Those of earlier moves,
             as the topic has them, would be counted again each time that it is read from its start.
     """
 
     settings: Settings
     on_problem: Callable[[str], None] = ignore
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     view: GroupView = field(default_factory=GroupView)
     problem: Outdated | None = READING
     measured: Measurement | None = None
-    pauses: Distribution = field(
-        default_factory=lambda: Distribution("binwright_move_pause_seconds")
-    )
+    pauses: Histogram = field(init=False)
     _up_to_date: bool = False  # what is being followed was read to its end once
+
+    def __post_init__(self) -> None:
+        pauses = histogram("binwright_move_pause_seconds", self.registry)
+        self.pauses = pauses.labels(self.settings.group)
 
     async def run(self, connect: Connect) -> None:
         """Follow the group for ever; when Kafka or the topic is away, say so and try again.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import orjson
+from prometheus_client import CollectorRegistry, generate_latest
 
 from binwright.look.explain.answers import Group
 from binwright.look.explain.questions import answer, rules_of
@@ -25,9 +26,8 @@ from binwright.runtime.clock import wall_ms
 from binwright.runtime.http import Listener, Paths, Response, json_response, serve_http
 from binwright.runtime.metrics import (
     CONTENT_TYPE,
-    Distribution,
     Sample,
-    exposition,
+    Samples,
     table_lands,
     topic_label,
 )
@@ -144,7 +144,9 @@ class Page:
     _asked: Shared[tuple[Group, dict[str, Response]]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.live = LiveGroup(self.settings, self.on_problem)
+        registry = CollectorRegistry()
+        self.live = LiveGroup(self.settings, self.on_problem, registry)
+        registry.register(Samples(lambda: group_samples(self._status(self.now_ms()))))
 
         def shared(make: Callable[[], T]) -> Shared[T]:
             return Shared(make, lambda: self.stopwatch())  # noqa: PLW0108 - tests replace it
@@ -152,7 +154,7 @@ class Page:
         self._view = shared(self._make_view)
         self._history = shared(lambda: orjson.dumps(self.history.to_json()))
         self._status_body = shared(lambda: orjson.dumps(self._status(self.now_ms()).to_json()))
-        self._metrics = shared(self._make_metrics)
+        self._metrics = shared(lambda: generate_latest(registry))
         self._asked = shared(self._make_group)
 
     async def serve(self, connect: Connect, listener: Listener, opened: OnOpened) -> None:
@@ -242,9 +244,6 @@ class Page:
         seen = snapshot(self.live, self._status(now_ms), now_ms)
         return orjson.dumps({**seen, "takes_orders": self.desk is not None})
 
-    def _make_metrics(self) -> bytes:
-        return exposition(group_samples(self._status(self.now_ms()), self.live.pauses)).encode()
-
     def _status(self, now_ms: int) -> Status:
         return status(self.settings.group, self.live.view, now_ms, self.settings.landed_topics)
 
@@ -266,13 +265,8 @@ def _give(response: Response) -> Response:
     return response
 
 
-def group_samples(status: Status, pauses: Distribution) -> Iterator[Sample]:
-    """Yield the metrics of a group, its consumers and its tables, for Prometheus.
-
-    Args:
-        status: Of the group.
-        pauses: Of partitions that moved, s.
-    """
+def group_samples(status: Status) -> Iterator[Sample]:
+    """Yield the metrics of a group, its consumers and its tables, for Prometheus."""
     labels = {"group": status.group}
     living = sum(each.state != "silent" for each in status.consumers)
     yield Sample("binwright_group_consumers", living, labels)
@@ -283,7 +277,6 @@ def group_samples(status: Status, pauses: Distribution) -> Iterator[Sample]:
     yield Sample("binwright_group_moves_in_flight", len(status.moves), labels)
     yield Sample("binwright_group_orders", len(status.orders), labels)
     yield Sample("binwright_group_held", len(status.held), labels)
-    yield Sample("binwright_move_pause_seconds", pauses, labels)
     yield Sample("binwright_group_lost_offsets_total", status.lost_offsets, labels)
     if status.savings:
         for cost in (status.savings.own, *status.savings.others):

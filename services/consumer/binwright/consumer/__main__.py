@@ -94,7 +94,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
         )
         log.info("hello.sent", epoch=mailbox.epoch, process=process)
         open_lake = lake_opener(stack, settings.lake, settings.staging_path, config.write_timeout_s)
-        timings = Timings(group=settings.group, trace=trace)
+        timings = Timings(settings.group, slot, health.registry, trace)
         context = WriterContext(
             lake=SharedLake(open_lake),
             targets=settings.targets,
@@ -123,9 +123,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
             beat=health.beat,
         )
         health.collectors.append(
-            lambda: consumer_samples(
-                settings.group, ingest.report(), wall_ms(), decoders.totals(), timings
-            )
+            lambda: consumer_samples(settings.group, ingest.report(), wall_ms(), decoders.totals())
         )
         health.ready = lambda: "" if ingest.ready.is_set() else f"{staging} cannot be written yet"
 

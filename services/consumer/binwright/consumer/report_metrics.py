@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 from binwright.consumer.decoding.decoders import DecodingTotals
-from binwright.consumer.timings import Timings
 from binwright.protocol.messages import Report, TableReport
 from binwright.runtime.metrics import Sample, table_lands, topic_label
 from binwright.runtime.settings import Target
@@ -16,7 +15,7 @@ T = TypeVar("T")
 
 
 def consumer_samples(
-    group: str, report: Report, now_ms: int, decoding: DecodingTotals, timings: Timings
+    group: str, report: Report, now_ms: int, decoding: DecodingTotals
 ) -> Iterator[Sample]:
     """Yield the metrics of one consumer, and of the tables that it writes.
 
@@ -25,7 +24,6 @@ def consumer_samples(
         report: What it reports.
         now_ms: Wall clock.
         decoding: What it has decoded.
-        timings: How long its writing takes; of tables that it no longer writes, too.
     """
     labels = {"group": group, "slot": str(report.slot)}
     yield Sample("binwright_consumer_ready", report.ready, labels)
@@ -39,11 +37,6 @@ def consumer_samples(
         yield Sample("binwright_consumer_capacity_bytes_per_second", capacity, labels)
     yield Sample("binwright_consumer_lost_offsets_total", report.lost_offsets, labels)
     yield Sample("binwright_consumer_stuck_topics", len(report.faults), labels)
-    yield Sample("binwright_staging_seconds", timings.staging, labels)
-    for target, took in _by_name(timings.commits):
-        yield Sample("binwright_commit_seconds", took, {"group": group, **_labels(target)})
-    for target, ages in _by_name(timings.oldest_rows):
-        yield Sample("binwright_oldest_row_age_seconds", ages, {"group": group, **_labels(target)})
     yield from _decoding(labels, decoding)
     for name, table in sorted(report.writing.items()):
         topic = topic_label(table.topics_of(name))

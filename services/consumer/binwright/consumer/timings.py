@@ -2,38 +2,44 @@
 
 from dataclasses import dataclass, field
 
+from prometheus_client import CollectorRegistry, Histogram
+
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.metrics import Distribution
+from binwright.runtime.metrics import histogram
 from binwright.runtime.settings import Target
 from binwright.runtime.traces import Attribute, Span, Trace, untraced
 
 
-def _staging() -> Distribution:
-    return Distribution("binwright_staging_seconds")
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Timings:
-    """What the process has measured so far; all times in seconds.
+    """What the process has measured so far, for Prometheus; all times in seconds.
 
     Attributes:
-        staging: Of staged files.
-        commits: Of commits with rows to each table that was claimed.
-        oldest_rows: Ages of the oldest row of each of these commits, from its fetch on.
-        group: Whose consumer it is, in traces.
+        group: Whose consumer it is.
+        slot: Its number.
+        registry: Of the metrics.
         trace: Takes a span for each commit with rows.
+        staging: Of staged files.
     """
 
-    staging: Distribution = field(default_factory=_staging)
-    commits: dict[Target, Distribution] = field(default_factory=dict)
-    oldest_rows: dict[Target, Distribution] = field(default_factory=dict)
     group: str = ""
+    slot: int = 0
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     trace: Trace = untraced
+    staging: Histogram = field(init=False)
+    _commits: Histogram = field(init=False)
+    _oldest_rows: Histogram = field(init=False)
+
+    def __post_init__(self) -> None:
+        staging = histogram("binwright_staging_seconds", self.registry)
+        self.staging = staging.labels(self.group, self.slot)
+        self._commits = histogram("binwright_commit_seconds", self.registry)
+        self._oldest_rows = histogram("binwright_oldest_row_age_seconds", self.registry)
 
     def begin(self, target: Target) -> None:
         """Have a table's histograms, all zero: its first commit is an increase to Prometheus."""
-        self.commits.setdefault(target, Distribution("binwright_commit_seconds"))
-        self.oldest_rows.setdefault(target, Distribution("binwright_oldest_row_age_seconds"))
+        for each in (self._commits, self._oldest_rows):
+            each.labels(self.group, target.topic, target.name)
 
     def committed(self, target: Target, files: int, took_s: float, oldest_s: float) -> None:
         """Count a commit with rows, and trace it: from the fetch of its oldest row to its end.
@@ -44,9 +50,8 @@ class Timings:
             took_s: How long it took.
             oldest_s: Age of its oldest row now.
         """
-        self.begin(target)
-        self.commits[target].observe(took_s)
-        self.oldest_rows[target].observe(oldest_s)
+        self._commits.labels(self.group, target.topic, target.name).observe(took_s)
+        self._oldest_rows.labels(self.group, target.topic, target.name).observe(oldest_s)
         now_ms = wall_ms()
         fetched_ms, began_ms = now_ms - 1000 * oldest_s, now_ms - 1000 * took_s
         facts: dict[str, Attribute] = {
