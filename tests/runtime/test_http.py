@@ -2,16 +2,20 @@
 
 import asyncio
 import contextlib
+import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 import aiohttp
 import psutil
 import pytest
 import trustme
+import uvloop
 from structlog.testing import capture_logs
+from tests.consumer.harness import until
 
 from binwright.local.server import HOST, reserve_port
 from binwright.protocol.errors import SettingsError
@@ -20,7 +24,19 @@ from binwright.runtime.web import basic_login
 
 ANSWER = Response(b"x", "text/plain", headers={"Cache-Control": "no-store"})
 ELSEWHERE = "192.0.2.1"  # no address of this machine alone
+P = ParamSpec("P")
+HANDSHAKE = 22  # type of the first record of TLS
 TOKEN = "one of them"  # noqa: S105 - of this test
+
+
+def on_uvloop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """Run a test on the loop that services have."""
+
+    @wraps(test)
+    def run(*args: P.args, **options: P.kwargs) -> None:
+        uvloop.run(test(*args, **options))
+
+    return run
 
 
 def free_port() -> int:
@@ -168,6 +184,7 @@ async def test_a_token_that_is_not_there_is_a_fault_of_the_settings(tmp_path: Pa
             pass
 
 
+@on_uvloop
 async def test_a_certificate_that_is_renewed_serves_the_next_connection(tmp_path: Path) -> None:
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
 
@@ -190,6 +207,28 @@ async def test_a_certificate_that_is_renewed_serves_the_next_connection(tmp_path
         assert await status(port, ssl=second) == 200
 
 
+@on_uvloop
+async def test_a_client_that_speaks_before_it_is_accepted_gets_its_handshake(
+    tmp_path: Path,
+) -> None:
+    """uvloop reads a connection as soon as it is accepted: the first bytes were lost to TLS."""
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    issued = trustme.CA().issue_cert(HOST)
+    issued.cert_chain_pems[0].write_to_path(certificate)
+    issued.private_key_pem.write_to_path(key)
+    hello = ssl.MemoryBIO()
+    client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), hello, server_hostname=HOST)
+    with contextlib.suppress(ssl.SSLWantReadError):
+        client.do_handshake()
+    async with serving(certificate_file=certificate, key_file=key) as port:
+        with socket.create_connection((HOST, port)) as connection:
+            connection.sendall(hello.read())  # the loop has not run since it listens
+            connection.settimeout(0)
+            async with asyncio.timeout(4):
+                answer = await asyncio.get_running_loop().sock_recv(connection, 1)
+    assert answer == bytes([HANDSHAKE])
+
+
 async def test_a_certificate_that_cannot_be_read_is_a_fault_of_the_settings(tmp_path: Path) -> None:
     missing = tmp_path / "missing.pem"
     with pytest.raises(SettingsError, match=r"page: certificate or key cannot be used .*missing"):
@@ -203,6 +242,7 @@ async def test_a_path_that_fails_leaves_the_others() -> None:
         assert await status(port, "/") == 200
 
 
+@on_uvloop
 async def test_slow_clients_keep_no_other_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """A probe that is kept out would end the service."""
     monkeypatch.setattr("binwright.runtime.http.REQUEST_S", 120.0)  # it closes none of them
@@ -219,6 +259,7 @@ async def test_slow_clients_keep_no_other_out(monkeypatch: pytest.MonkeyPatch) -
             writer.close()
 
 
+@on_uvloop
 async def test_those_who_never_shake_hands_take_no_descriptors_from_others(tmp_path: Path) -> None:
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     ca, trusted = trustme.CA(), ssl.create_default_context()
@@ -234,3 +275,18 @@ async def test_those_who_never_shake_hands_take_no_descriptors_from_others(tmp_p
         assert ours <= CONNECTIONS + 1
         for _, writer in idle:
             writer.close()
+
+
+@on_uvloop
+async def test_a_client_that_does_not_read_what_it_asked_for_keeps_no_descriptor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("binwright.runtime.http.REQUEST_S", 0.2)
+    large = Response(bytes(50_000_000))
+    async with serve_http({"/": lambda: large}, Listener(HOST, free_port(), "page")) as port:
+        before = psutil.Process().num_fds()
+        reader, writer = await asyncio.open_connection(HOST, port)
+        writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        assert await reader.read(1) == b"H"
+        await until(lambda: psutil.Process().num_fds() == before + 1)  # the client's end
+        writer.close()

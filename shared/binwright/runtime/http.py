@@ -8,9 +8,12 @@ import base64
 import binascii
 import contextlib
 import hmac
+import os
+import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from types import MappingProxyType
@@ -178,6 +181,20 @@ class Listener:
 
 
 @dataclass(frozen=True, slots=True)
+class _Accepted(asyncio.Protocol):
+    """Passes an accepted connection on as a socket, before anything is read of it.
+
+    uvloop reads a connection at once: what a handshake begins with would not reach TLS.
+    """
+
+    take: Callable[[socket.socket], None]
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.take(socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno())))
+        transport.close()
+
+
+@dataclass(frozen=True, slots=True)
 class _Server:
     """Responds on connections, each of which carries one request."""
 
@@ -186,30 +203,47 @@ class _Server:
     below: Below
     posts: Posts
     tls: ssl.SSLContext | None
-    _connections: dict[asyncio.StreamWriter, None] = field(default_factory=dict)  # the oldest first
+    _connections: dict[socket.socket, None] = field(default_factory=dict)  # the oldest first
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Respond on a connection."""
+    def take(self, connection: socket.socket) -> None:
+        """Respond on a connection; it counts at once, whether or not it ever shakes hands."""
         if len(self._connections) >= CONNECTIONS:
             oldest = next(iter(self._connections))
-            oldest.transport.abort()
             self._connections.pop(oldest)
-        self._connections[writer] = None
+            with contextlib.suppress(OSError):  # the client has just gone
+                oldest.shutdown(socket.SHUT_RDWR)
+        self._connections[connection] = None
+        task = asyncio.ensure_future(self._serve(connection))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, connection: socket.socket) -> None:
+        loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(REQUEST_BYTES)
+        protocol = asyncio.StreamReaderProtocol(reader)
+        transport: asyncio.Transport | None = None
         try:
-            if self.tls is not None:  # here, so that those who never shake hands count, too
-                await writer.start_tls(self.tls, ssl_handshake_timeout=HANDSHAKE_S)
+            transport, _ = await loop.connect_accepted_socket(
+                lambda: protocol,
+                connection,
+                ssl=self.tls,
+                ssl_handshake_timeout=HANDSHAKE_S if self.tls else None,
+            )
             async with asyncio.timeout(REQUEST_S):
                 request = _Request.parse(await reader.readuntil(b"\r\n\r\n"))
                 body = await reader.readexactly(request.length) if request.has_body else b""
             response = await self._respond(request, body)
             async with asyncio.timeout(REQUEST_S):
+                writer = asyncio.StreamWriter(transport, protocol, reader, loop)
                 writer.write(_written(response, with_body=request.verb != "HEAD"))
-                await writer.drain()
+                writer.close()
+                await writer.wait_closed()
         except (OSError, TimeoutError, EOFError, asyncio.LimitOverrunError) as exc:
             log.debug("request.failed", reason=repr(exc))
+            if transport is not None:
+                transport.abort()  # `close` would wait for a client that reads nothing
         finally:
-            self._connections.pop(writer, None)
-            writer.close()
+            self._connections.pop(connection, None)
 
     async def _respond(self, request: _Request, body: bytes) -> Response:
         post = self.posts.get(request.path) if request.verb == "POST" else None
@@ -272,13 +306,10 @@ async def serve_http(
             )
         if tls is None and not is_loopback(listener.address):
             log.warning("token.in_cleartext", listener=listener.name, address=listener.address)
+    accepted = partial(_Accepted, _Server(paths, listener, below, posts, tls).take)
+    loop = asyncio.get_running_loop()
     try:
-        server = await asyncio.start_server(
-            _Server(paths, listener, below, posts, tls).serve,
-            listener.address,
-            listener.port,
-            limit=REQUEST_BYTES,
-        )
+        server = await loop.create_server(accepted, listener.address, listener.port)
     except OSError as exc:
         place = f"{listener.address}:{listener.port}"
         raise SettingsError(f"{listener.name}: {place}: {exc}") from exc
