@@ -15,6 +15,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka import TopicPartition as Assigned
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic, RecordsToDelete
+from tests.exposition import value
 from tests.integration.authorization import guarded_broker, parse_command
 
 from binwright.kafka.client import ClusterClient
@@ -53,8 +54,8 @@ async def until(condition: Callable[[], Awaitable[bool]], patience_s: float = PA
             await asyncio.sleep(0.1)
 
 
-async def metric(port: int, name: str) -> float:
-    """Return a metric by its name and labels; 0 while there is none."""
+async def metric(port: int, name: str, **labels: str) -> float:
+    """Return a metric by its name, without its prefix, and labels; 0 while there is none."""
     try:
         async with (
             aiohttp.ClientSession() as session,
@@ -63,8 +64,7 @@ async def metric(port: int, name: str) -> float:
             text = await response.text()
     except aiohttp.ClientConnectionError:
         return 0.0
-    found = (line.split() for line in text.splitlines() if line.startswith(f"{name} "))
-    return max((float(value) for _, value in found), default=0.0)
+    return value(text, name, **labels) or 0.0
 
 
 @asynccontextmanager
@@ -184,7 +184,7 @@ async def test_a_group_at_zero_wakes_reads_its_first_record_and_sleeps_again(
             return committed.get(TopicPartition(topic, 1)) == 1
 
         async def has_passed() -> bool:
-            return (await metric(port, "binwright_scaler_passes_total")) > 2
+            return (await metric(port, "scaler_passes_total")) > 2
 
         async def sleeps() -> bool:
             return not workers()
@@ -260,8 +260,7 @@ async def test_no_group_is_sized_by_what_is_not_known_or_not_there(broker: str) 
     await admin.start()
 
     async def shown(group: str, name: str) -> float:
-        labels = f'{{target="local/{group}",group="{group}"}}'
-        return await metric(port, f"binwright_scaled_group_{name}{labels}")
+        return await metric(port, f"scaled_group_{name}", target=f"local/{group}", group=group)
 
     async def is_settled() -> bool:
         wanted = [await shown(name, "wanted_replicas") for name in names]
@@ -345,11 +344,11 @@ async def test_the_documented_rights_are_enough_for_a_scaler(tmp_path: Path) -> 
             health={"port": port},
             scaler={"period_s": 1.0, "zero_poll_s": 1.0, "groups": [group]},
         )
-        labels = '{target="local/orders-billing",group="orders-billing"}'
+        labels = {"target": "local/orders-billing", "group": "orders-billing"}
 
         async def sees_the_lag() -> bool:
-            return (await metric(port, f"binwright_scaled_group_lag_records{labels}")) == 2
+            return (await metric(port, "scaled_group_lag_records", **labels)) == 2
 
         async with background_tasks(scale(settings)):
             await until(sees_the_lag)
-            assert await metric(port, f"binwright_scaled_group_fault{labels}") == 0
+            assert await metric(port, "scaled_group_fault", **labels) == 0
