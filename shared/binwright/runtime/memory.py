@@ -10,8 +10,8 @@ from pathlib import Path
 _LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
 _MALLOC = {
     "MALLOC_ARENA_MAX": (-8, 2),
-    "MALLOC_MMAP_THRESHOLD_": (-3, 4 << 20),
-    "MALLOC_TRIM_THRESHOLD_": (-1, 8 << 20),
+    "MALLOC_MMAP_THRESHOLD_": (-3, 16 << 20),
+    "MALLOC_TRIM_THRESHOLD_": (-1, 32 << 20),
 }
 """By the variable that sets it too: glibc's number of a parameter of malloc, and its value.
 
