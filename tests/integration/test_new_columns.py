@@ -120,10 +120,11 @@ async def test_values_land_in_the_column_of_a_new_field_or_beside_it(
     assert code == 0, out + errors
     for reader in ("spark", "deltalake"):
         code, out, errors = await binwright(
-            *("table", "verify", ITEMS, "--json", "--reader", reader), environment=environment
+            *("audit", "--table", ITEMS, "--compare", "values", "--json", "--reader", reader),
+            environment=environment,
         )
         assert code == 0, out + errors
-        found = json.loads(out)
+        found = json.loads(out)["values"][ITEMS][ITEMS]
         assert (found["waiting"], found["bad"]) == (0, 2)
     code, out, _ = await binwright("table", "describe", ITEMS, environment=environment)
     assert (code, "new fields:" in out) == (0, True), out

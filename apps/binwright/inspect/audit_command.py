@@ -1,10 +1,13 @@
-"""`binwright audit`: does every record of the topics have one row in the tables?"""
+"""`binwright audit`: does every record of the topics have one row in the tables, and its values?"""
 
 import json
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Group, RenderableType
@@ -16,11 +19,56 @@ from binwright.cli.options import Bootstrap, Json, Lake, Spark, Topics, settings
 from binwright.cli.runner import progress_console, run_for_result, split, working_directory
 from binwright.cli.terminal import Console, print_page
 from binwright.inspect.audit import AuditResult, PartitionAudit, TableAudit
-from binwright.inspect.audit import audit as compare
+from binwright.inspect.audit import audit as compare_offsets
+from binwright.inspect.decide.differences import Comparison
+from binwright.inspect.table_lookup import targets_named
 from binwright.inspect.topic_extents import open_topic_extents
+from binwright.inspect.values import Reader, compare_values
 from binwright.kafka.topics import selected_topics
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK
+from binwright.runtime.settings import LakeSettings, Settings, Target
+
+LISTED = 20  # differences
+SAMPLE = 1_000  # records of a table
+
+Question = Literal["offsets", "values", "both"]
+Values = Mapping[str, Mapping[str, Comparison]]
+"""Table -> topic -> how its values compare."""
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """What was found; None: it was not asked."""
+
+    offsets: AuditResult | None
+    values: Values | None
+
+    @property
+    def clean(self) -> bool:
+        """Whether every record has one row, and no value differs."""
+        found = (each for topics in (self.values or {}).values() for each in topics.values())
+        return (self.offsets is None or self.offsets.clean) and not any(
+            each.differences for each in found
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as plain values, with the verdicts."""
+        result = {} if self.offsets is None else self.offsets.to_json()
+        if self.values is not None:
+            result["values"] = {
+                table: {topic: asdict(each) for topic, each in topics.items()}
+                for table, topics in self.values.items()
+            }
+        return result | {"clean": self.clean}
+
+    def pages(self) -> list[RenderableType]:
+        """Return tables, remarks and faults in words."""
+        pages = [] if self.offsets is None else [table(self.offsets)]
+        for name, topics in (self.values or {}).items():
+            for topic, found in topics.items():
+                pages.append(differences(name if len(topics) == 1 else f"{name}: {topic}", found))
+        return pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,34 +85,65 @@ class Audit:
     spark: str | None
     lake: str | None
     strict: bool = False
+    table: str | None = None  # only this one
+    question: Question = "offsets"
+    records: int = SAMPLE  # of a table, whose values are compared
+    reader: Reader = "spark"
 
-    async def run(self) -> AuditResult:
+    async def run(self) -> Audited:
         """Compare tables and topics.
 
         Raises:
-            SettingsError: No topic is named, or no topic fits the patterns.
+            UserError: There is no such table, or it is of another kind than the settings make it.
+            SettingsError: No topic is named, no topic fits the patterns, or the reader is not
+                installed.
             ExternalError: Kafka or Spark does not answer, or a topic does not exist.
         """
         settings = settings_at(
             self.bootstrap_servers, topics=self.topics, lake=self.lake, spark=self.spark
         )
-        if settings.landed_topics is None:
-            raise SettingsError("no topics: name them with --topics, or topics = […] in the file")
-        topics = await selected_topics(settings.kafka, settings.landed_topics)
-        isolation = settings.consumer.isolation
+        targets = await self._targets(settings)
+        if self.question == "values" and self.reader == "deltalake":  # without Spark
+            return Audited(None, await self._values(settings, settings.lake, targets))
+        topics = list(dict.fromkeys(target.topic for target in targets))
         # Before Spark: an embedded one takes 15 s to start.
-        async with open_topic_extents(settings.kafka, isolation) as extents:
+        async with open_topic_extents(settings.kafka, settings.consumer.isolation) as extents:
             for topic in topics:
                 await extents.bounds(topic)
         async with running_lake(self.directory, self.console.log, settings) as lake:
-            return await compare(
+            if self.question == "values":
+                return Audited(None, await self._values(settings, lake, targets))
+            offsets = await compare_offsets(
                 topics,
                 settings.kafka,
                 lake,
-                isolation=isolation,
+                isolation=settings.consumer.isolation,
                 strict=self.strict,
-                tables_of=lambda topic: [target.name for target in settings.targets(topic)],
+                tables_of=lambda topic: [t.name for t in targets if t.topic == topic],
             )
+            if self.question == "offsets":
+                return Audited(offsets, None)
+            there = {each.name for each in offsets.tables if each.exists}
+            landed = [target for target in targets if target.name in there]
+            return Audited(offsets, await self._values(settings, lake, landed))
+
+    async def _targets(self, settings: Settings) -> Sequence[Target]:
+        """Return each topic with each of its tables."""
+        if self.table is not None:
+            return await targets_named(settings, self.table)
+        if settings.landed_topics is None:
+            raise SettingsError("no topics: name them with --topics, or topics = […] in the file")
+        topics = await selected_topics(settings.kafka, settings.landed_topics)
+        return [target for topic in topics for target in settings.targets(topic)]
+
+    async def _values(
+        self, settings: Settings, lake: LakeSettings, targets: Sequence[Target]
+    ) -> Values:
+        by_name = attrgetter("name")
+        return {
+            name: await compare_values(settings, lake, list(own), self.records, self.reader)
+            for name, own in groupby(sorted(targets, key=by_name), by_name)
+        }
 
 
 def table(result: AuditResult) -> RenderableType:
@@ -85,9 +164,42 @@ def _verdict(table: TableAudit, part: PartitionAudit) -> str:
     return "[yellow]UNCHECKED" if table.unchecked else "[green]clean"
 
 
+def differences(name: str, found: Comparison) -> RenderableType:
+    """Return a line for each difference of values, and the counts in words."""
+    lines = [f"{name}: {found.compared} records compared, {found.bad} of them bad ones"]
+    if found.waiting:
+        lines.append(f"{name}: {found.waiting} records have not landed")
+    if found.mended:
+        lines.append(f"{name}: {found.mended} landed as bad records, and would be rows now")
+    if not found.differences:
+        return Group(*map(Text, lines))
+    rows = Table("partition", "offset", "column", "in Kafka", "in the table")
+    for each in found.differences[:LISTED]:
+        place = (f"{name}-{each.partition}", str(each.offset))
+        rows.add_row(*place, each.column, each.kafka, each.table)
+    lines.append(f"{name}: {len(found.differences)} values differ")
+    return Group(rows, *map(Text, lines))
+
+
 def command(
     *,
     topics: Topics = "",
+    table: Annotated[
+        str | None, typer.Option(help="Only this table, by its name; else all of the topics'.")
+    ] = None,
+    compare: Annotated[
+        Question,
+        typer.Option(
+            help="Offsets: has each record one row? Values: of a sample, has its row its values?"
+        ),
+    ] = "offsets",
+    records: Annotated[
+        int, typer.Option(min=1, help="Records of a table whose values are compared, about.")
+    ] = SAMPLE,
+    reader: Annotated[
+        Reader,
+        typer.Option(help="What reads values; deltalake needs no Spark, if values are all."),
+    ] = "spark",
     bootstrap_servers: Bootstrap = None,
     spark: Spark = None,
     lake: Lake = None,
@@ -100,13 +212,24 @@ def command(
     ] = False,
     json_: Json = False,
 ) -> None:
-    """Compare the tables with the topics: every offset exactly once? Exit code 1 if not."""
+    """Compare the tables with the topics: every record exactly once, with its values?
+
+    Exit code 1 if not.
+    """
     console = progress_console(json_=json_)
     with working_directory(None) as directory:
-        options = Audit(console, directory, split(topics), bootstrap_servers, spark, lake, strict)
-        result = run_for_result(options.run)
+        options = Audit(
+            *(console, directory, split(topics), bootstrap_servers, spark, lake),
+            strict=strict,
+            table=table,
+            question=compare,
+            records=records,
+            reader=reader,
+        )
+        found = run_for_result(options.run)
     if json_:
-        sys.stdout.write(json.dumps(result.to_json(), indent=2) + "\n")
+        sys.stdout.write(json.dumps(found.to_json(), indent=2) + "\n")
     else:
-        print_page(console, table(result))
-    raise typer.Exit(EXIT_OK if result.clean else EXIT_FAILED)
+        for page in found.pages():
+            print_page(console, page)
+    raise typer.Exit(EXIT_OK if found.clean else EXIT_FAILED)

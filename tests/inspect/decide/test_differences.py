@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from binwright.inspect.decide.differences import Comparison, Difference, compare, same, total
+from binwright.inspect.decide.differences import Difference, compare, same
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 EARLIER = datetime(2025, 1, 1, tzinfo=UTC)
@@ -90,9 +90,3 @@ def test_what_landed_as_a_bad_record_may_be_a_row_by_other_settings() -> None:
 )
 def test_values_are_compared_to_their_depth(kafka: Any, table: Any, *, wanted: bool) -> None:
     assert same(kafka, table) is wanted
-
-
-def test_samples_of_several_topics_are_counted_together() -> None:
-    one = Comparison(compared=3, bad=1, waiting=2, mended=1)
-    other = Comparison(compared=4, differences=[Difference(0, 7, "id", "1", "2")])
-    assert total([one, other]) == Comparison(7, 1, 2, 1, other.differences)

@@ -1,6 +1,6 @@
 """How the rows of a table differ from the records that they were made of."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,18 +33,6 @@ class Comparison:
     waiting: int = 0  # records that have not landed
     mended: int = 0  # records that landed as bad ones, and would be rows now
     differences: list[Difference] = field(default_factory=list)
-
-
-def total(found: Iterable[Comparison]) -> Comparison:
-    """Return what was found about several samples together."""
-    together = Comparison()
-    for each in found:
-        together.compared += each.compared
-        together.bad += each.bad
-        together.waiting += each.waiting
-        together.mended += each.mended
-        together.differences += each.differences
-    return together
 
 
 def compare(

@@ -8,7 +8,6 @@ app = lazy_app(
         "describe": "binwright.inspect.table_describe:command",
         "pause": "binwright.look.commands.pause:pause",
         "resume": "binwright.look.commands.pause:resume",
-        "verify": "binwright.inspect.verify:command",
     },
     "Look at tables, or have one land nothing for a while.",
 )

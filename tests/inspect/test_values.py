@@ -1,4 +1,4 @@
-"""The sample that `binwright table verify` compares."""
+"""The sample whose values `binwright audit` compares."""
 
 import random
 import sys
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from binwright.consumer.decide.new_columns import ADDED
 from binwright.consumer.staging.parquet import SCHEMA
 from binwright.inspect.topic_extents import Range
-from binwright.inspect.verify import RUNS, landed_by_deltalake, sample
+from binwright.inspect.values import RUNS, landed_by_deltalake, sample
 from binwright.protocol.columns import parse_columns
 from binwright.protocol.errors import LakeUnavailable, SettingsError, UserError
 

@@ -1,43 +1,31 @@
-"""`binwright table verify`: does a table have the values of its topic?
+"""Does a table have the values of its topics?
 
 Records of a sample are read again, decoded as consumers decode them, and compared with their rows
-column by column. Whether each record has one row is what `binwright audit` checks.
+column by column.
 """
 
 import asyncio
-import json
 import random
-import sys
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import reduce
 from importlib import import_module
 from itertools import chain
 from operator import itemgetter, or_
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
-import typer
-from rich.console import Group, RenderableType
-from rich.table import Table as RichTable
-from rich.text import Text
 
-from binwright.cli.embedded_spark import running_lake
-from binwright.cli.options import Bootstrap, Json, Lake, Spark, TableName, settings_at
-from binwright.cli.runner import progress_console, run_for_result, working_directory
-from binwright.cli.terminal import Console, print_page
 from binwright.consumer.decide.memory import MOST_VALUE_BYTES
 from binwright.consumer.decide.new_columns import ADDED
 from binwright.consumer.decoding.decoders import Decoders
 from binwright.consumer.decoding.portions import DecodingMemory
 from binwright.consumer.lake.staged_rows import condition
 from binwright.consumer.staging.parquet import decoded, to_arrow
-from binwright.inspect.decide.differences import Comparison, Place, Row, compare, total
-from binwright.inspect.table_lookup import targets_named
+from binwright.inspect.decide.differences import Comparison, Place, Row, compare
 from binwright.inspect.topic_extents import Range, TopicExtents, open_topic_extents
 from binwright.lake.lake_reader import (
     LakeReader,
@@ -50,12 +38,10 @@ from binwright.protocol.errors import LakeUnavailable, SettingsError, UserError
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.kafka import Records
-from binwright.runtime.run import EXIT_FAILED, EXIT_OK
-from binwright.runtime.settings import Settings, Target
+from binwright.runtime.settings import LakeSettings, Settings, Target
 
 RUNS = 8  # of neighbouring records of a partition: one fetch returns many
 READ_S = 60.0
-LISTED = 20  # differences
 RAW = "value"
 
 Sample = Mapping[int, Sequence[Range]]
@@ -85,43 +71,34 @@ def _runs(start: int, end: int, share: int, chance: random.Random) -> list[Range
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """The options of one run; what is None comes from the settings."""
+async def compare_values(
+    settings: Settings, lake: LakeSettings, targets: Sequence[Target], wanted: int, reader: Reader
+) -> Mapping[str, Comparison]:
+    """Compare a sample of each topic's records with their rows in one table.
 
-    console: Console
-    directory: Path
-    table: str
-    wanted: int
-    bootstrap_servers: str | None
-    spark: str | None
-    lake: str | None
-    reader: Reader
+    Args:
+        settings: By which records are read and decoded.
+        lake: Where the table is, and which Spark reads it.
+        targets: The table, for each of its topics.
+        wanted: Records of all topics, about.
+        reader: What reads the table.
 
-    async def run(self) -> Mapping[str, Comparison]:
-        """Compare a sample of each topic's records with their rows.
-
-        Raises:
-            UserError: There is no table, or it is of another kind than the settings make it.
-            SettingsError: The reader is not installed.
-            ExternalError: Kafka, the registry or Spark does not answer; or the table is not read.
-        """
-        settings = settings_at(self.bootstrap_servers, lake=self.lake, spark=self.spark)
-        targets = await targets_named(settings, self.table)
-        share = max(self.wanted // len(targets), 1)
-        async with open_topic_extents(settings.kafka, settings.consumer.isolation) as extents:
-            samples = [await _sampled(settings, target, extents, share) for target in targets]
-        path = settings.lake.table_path(self.table)
-        if self.reader == "deltalake":
-            return {
-                each.topic: compare(each.rows, *await asyncio.to_thread(each.by_deltalake, path))
-                for each in samples
-            }
-        async with (
-            running_lake(self.directory, self.console.log, settings) as lake,
-            reader_of(lake, self.table) as reader,
-        ):
-            return {each.topic: await each.compared(reader, path) for each in samples}
+    Raises:
+        UserError: There is no table, or it is of another kind than the settings make it.
+        SettingsError: The reader is not installed.
+        ExternalError: Kafka, the registry or Spark does not answer; or the table is not read.
+    """
+    share, table = max(wanted // len(targets), 1), targets[0].name
+    async with open_topic_extents(settings.kafka, settings.consumer.isolation) as extents:
+        samples = [await _sampled(settings, target, extents, share) for target in targets]
+    path = lake.table_path(table)
+    if reader == "deltalake":
+        return {
+            each.topic: compare(each.rows, *await asyncio.to_thread(each.by_deltalake, path))
+            for each in samples
+        }
+    async with reader_of(lake, table) as session:
+        return {each.topic: await each.compared(session, path) for each in samples}
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,57 +310,3 @@ def _by_place(frame: Any, wanted: Sample) -> Landed:
     for row in frame.where(" OR ".join(where) or "false").toArrow().to_pylist():
         found[row["partition"], row["offset"]].append(row)
     return found
-
-
-def shown(name: str, found: Comparison) -> RenderableType:
-    """Return a line for each difference, and the counts in words."""
-    lines = [f"{name}: {found.compared} records compared, {found.bad} of them bad ones"]
-    if found.waiting:
-        lines.append(f"{name}: {found.waiting} records have not landed")
-    if found.mended:
-        lines.append(f"{name}: {found.mended} landed as bad records, and would be rows now")
-    if not (differences := found.differences):
-        return Group(*map(Text, lines))
-    table = RichTable("partition", "offset", "column", "in Kafka", "in the table")
-    for each in differences[:LISTED]:
-        place = (f"{name}-{each.partition}", str(each.offset))
-        table.add_row(*place, each.column, each.kafka, each.table)
-    lines.append(f"{name}: {len(differences)} values differ")
-    return Group(table, *map(Text, lines))
-
-
-def command(
-    table: TableName,
-    *,
-    wanted: Annotated[
-        int, typer.Option("--records", min=1, help="How many to compare, about.")
-    ] = 1_000,
-    bootstrap_servers: Bootstrap = None,
-    spark: Spark = None,
-    lake: Lake = None,
-    reader: Annotated[
-        Reader,
-        typer.Option(help="What reads the table; deltalake needs no Spark."),
-    ] = "spark",
-    json_: Json = False,
-) -> None:
-    """Decode records of a table's topics again, and compare each column with its rows.
-
-    Exit code 1 if one differs.
-    """
-    console = progress_console(json_=json_)
-    with working_directory(None) as directory:
-        options = Verification(
-            console, directory, table, wanted, bootstrap_servers, spark, lake, reader
-        )
-        found = run_for_result(options.run)
-    together = total(found.values())
-    if json_:
-        result = {"table": table, **asdict(together)}
-        if len(found) > 1:
-            result["topics"] = {topic: asdict(each) for topic, each in found.items()}
-        sys.stdout.write(json.dumps(result, indent=2) + "\n")
-    else:
-        for topic, each in found.items():
-            print_page(console, shown(table if len(found) == 1 else topic, each))
-    raise typer.Exit(EXIT_FAILED if together.differences else EXIT_OK)

@@ -1,4 +1,4 @@
-"""`binwright table verify`, on a real broker and Spark, of what real processes landed."""
+"""`binwright audit` of values, on a real broker and Spark, of what real processes landed."""
 
 import json
 import os
@@ -67,14 +67,17 @@ async def test_values_are_those_of_kafka_until_one_is_changed(
     settings = settings_of(broker, spark_url, lake)
     environment = os.environ | settings_environment(settings)
 
-    async def verify(*arguments: str) -> tuple[int, str]:
-        code, out, errors = await binwright("table", "verify", *arguments, environment=environment)
+    async def verify(table: str, *arguments: str) -> tuple[int, str]:
+        options = ("--table", table, "--compare", "values", *arguments)
+        code, out, errors = await binwright("audit", *options, environment=environment)
         return code, out + errors
 
     async def verify_json(topic: str, *arguments: str) -> dict[str, Any]:
         code, out = await verify(topic, "--json", *arguments)
-        found: dict[str, Any] = json.loads(out)
+        audited = json.loads(out)
+        found: dict[str, Any] = audited["values"][topic][topic]
         assert code == bool(found["differences"]), out
+        assert audited["clean"] is not bool(code)
         return found
 
     for topic in settings.topics:
@@ -94,7 +97,6 @@ async def test_values_are_those_of_kafka_until_one_is_changed(
 
     found = await verify_json(ITEMS)
     assert found == {
-        "table": ITEMS,
         "compared": RECORDS + 1,
         "bad": BAD,
         "waiting": 0,
@@ -107,6 +109,9 @@ async def test_values_are_those_of_kafka_until_one_is_changed(
     for topic in (LINES, EVENTS):
         found = await verify_json(topic)
         assert (found["compared"], found["bad"], found["differences"]) == (4, 1, []), found
+    code, out, errors = await binwright("audit", "--compare", "both", environment=environment)
+    assert code == 0, out + errors
+    assert f"{ITEMS}: {RECORDS + 1} records compared, {BAD} of them bad ones" in out
     await produce(broker, ITEMS, [value(0)])
     assert (await verify_json(ITEMS))["waiting"] == 1
 
