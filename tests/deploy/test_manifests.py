@@ -13,8 +13,6 @@ from binwright.controller.fleets.kubernetes.template import check_template, pars
 from binwright.local.spark import TOKEN_VARIABLE, authentication, shipped_settings
 from binwright.protocol.errors import TemplateRefused
 from binwright.runtime.settings import LakeSettings
-from binwright.scaler.objects.spec import field_name
-from binwright.scaler.settings import ScaledGroupSettings, ScheduleSettings
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -230,15 +228,6 @@ def test_the_scaler_has_the_same_rights_in_all_namespaces() -> None:
     other, binding = yaml.safe_load_all(file.read_text())
     assert other["rules"] == own["rules"]
     assert binding["roleRef"]["kind"] == other["kind"]
-
-
-def test_the_schema_of_a_scaled_group_has_every_field_that_is_read() -> None:
-    crd = yaml.safe_load((DEPLOY / "scaler/scaledgroups.yaml").read_text())
-    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
-    fields = schema["properties"]
-    assert set(fields) == {*map(field_name, ScaledGroupSettings.model_fields), "workload"}
-    schedule = fields["schedules"]["items"]["properties"]
-    assert set(schedule) == set(map(field_name, ScheduleSettings.model_fields))
 
 
 def test_a_volume_claim_is_accepted_because_all_consumers_share_it() -> None:

@@ -1,9 +1,12 @@
 """Kubernetes objects, as JSON: their names, labels and owners."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from pydantic.alias_generators import to_camel
 
 Obj = dict[str, Any]
 """A Kubernetes object, as JSON."""
@@ -76,6 +79,12 @@ def now() -> str:
 def collection_path(root: str, namespace: str, plural: str) -> str:
     """Return the path of a kind's objects in a namespace; empty: in all namespaces."""
     return f"{root}/namespaces/{namespace}/{plural}" if namespace else f"{root}/{plural}"
+
+
+def field_name(setting: str) -> str:
+    """Return the name of a setting in an object: `recordsPerSecond` of `records_per_s`."""
+    spelled = re.sub(r"_s$", "_seconds", re.sub(r"_per_s$", "_per_second", setting))
+    return to_camel(spelled)
 
 
 def renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from binwright.kubernetes.objects import field_name
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.patterns import compile_patterns
 from binwright.runtime.clock import loop_s
@@ -16,7 +17,7 @@ from binwright.scaler.decide.assigning import Replica
 from binwright.scaler.decide.members import Members
 from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.keda.messages import ScaledObjectRef
-from binwright.scaler.objects.spec import config_from, field_name
+from binwright.scaler.objects.spec import config_from
 from binwright.scaler.passes import Target, Targets
 from binwright.scaler.settings import ScaledGroupSettings, ScalerSettings
 

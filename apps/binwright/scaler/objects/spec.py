@@ -1,13 +1,11 @@
 """Reads a ScaledGroup object: what is wanted of the group, and which workload runs it."""
 
-import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import ConfigDict, ValidationError
-from pydantic.alias_generators import to_camel
 
-from binwright.kubernetes.objects import DOMAIN, Obj
+from binwright.kubernetes.objects import DOMAIN, Obj, field_name
 from binwright.protocol.errors import SettingsError
 from binwright.scaler.decide.config import ScaledGroup
 from binwright.scaler.settings import ScaledGroupSettings, ScheduleSettings
@@ -15,12 +13,6 @@ from binwright.scaler.settings import ScaledGroupSettings, ScheduleSettings
 API_VERSION, KIND = f"{DOMAIN}/v1alpha1", "ScaledGroup"
 PLURAL = "scaledgroups"
 WorkloadKind = Literal["Deployment", "StatefulSet"]
-
-
-def field_name(setting: str) -> str:
-    """Return the name of a setting in a spec: `recordsPerSecond` of `records_per_s`."""
-    spelled = re.sub(r"_s$", "_seconds", re.sub(r"_per_s$", "_per_second", setting))
-    return to_camel(spelled)
 
 
 class ScheduleSpec(ScheduleSettings):

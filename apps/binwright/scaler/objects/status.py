@@ -3,12 +3,11 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from binwright.kubernetes.objects import Obj, now
+from binwright.kubernetes.objects import Obj, field_name, now
 from binwright.kubernetes.status import Condition
 from binwright.scaler.decide.learning import ESTIMATES, Estimate, Learnt
 from binwright.scaler.decide.sizing import ReplicaChange, ScalingState, Verdict, rounded
 from binwright.scaler.decide.throughput import Throughput
-from binwright.scaler.objects.spec import field_name
 from binwright.scaler.passes import Target
 
 MAX_SHOWN = 200  # partitions in a packing, replicas too; an object must not exceed a megabyte

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from binwright.kubernetes.objects import DOMAIN, Obj, name_of, renamed
+from binwright.kubernetes.objects import DOMAIN, Obj, field_name, name_of, renamed
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.patterns import compile_pattern
 from binwright.runtime.settings import (
@@ -18,6 +18,8 @@ from binwright.runtime.settings import (
     TopicPatterns,
     settings_environment,
 )
+from binwright.runtime.settings.controller import Pin
+from binwright.runtime.settings.tables import KeySettings
 from binwright.runtime.spark_url import has_token
 
 API_VERSION, KIND = f"{DOMAIN}/v1alpha1", "ConsumerGroup"
@@ -36,65 +38,45 @@ _PASSED_ON = (
     "BINWRIGHT_CONSUMER__START",
     "BINWRIGHT_CONTROLLER__MAX_SLOTS",
 )
-_LAKE = {
-    "path": "path",
-    "spark": "spark",
-    "freshnessSeconds": "freshness_s",
-    "keepDays": "keep_days",
-}
-_STAGING = {"staging": "path"}
-TABLE = {
-    "topics": "topics",
-    "topicPatterns": "topic_patterns",
-    "name": "name",
-    "format": "format",
-    "columns": "columns",
-    "delimiter": "delimiter",
-    "subject": "subject",
-    "message": "message",
-    "key": "key",
-    "tombstones": "tombstones",
-    "widen": "widen",
-    "newFields": "new_fields",
-    "badShare": "bad_share",
-    "onSchemaFault": "on_schema_fault",
-    "partitionBy": "partition_by",
-    "clusterBy": "cluster_by",
-    "statistics": "statistics",
-    "keepDays": "keep_days",
-}
-"""Fields of a table in an object -> those of `TableSettings`."""
-_CONTROLLER = {
-    "limitBytesPerSecond": "limit_bytes_per_s",
-    "capacityBytesPerSecond": "capacity_bytes_per_s",
-    "slotLimits": "slot_limits",
-    "packing": "packing",
-    "zonePrice": "zone_price",
-    "split": "split",
-    "maxConsumers": "max_slots",
-    "minConsumers": "min_slots",
-    "mode": "mode",
-}
-_BUDGETS = {
-    "replanIntervalSeconds": "replan_interval_s",
-    "catchUpSeconds": "catch_up_s",
-    "consumerTimeoutSeconds": "consumer_timeout_s",
-    "startTimeoutSeconds": "start_timeout_s",
-    "planTimeoutSeconds": "plan_timeout_s",
-    "commandRetrySeconds": "command_retry_s",
-}
 
-_CONTROL = {
-    "frozenHours": "frozen_hours",
-    "movesPerHour": "moves_per_hour",
-    "movesAtATime": "moves_at_a_time",
-    "movingBytesPerSecond": "moving_bytes_per_s",
-}
-_PIN = {"topic": "topic", "partitions": "partitions", "consumer": "slot"}
+
+def _fields(*settings: str) -> dict[str, str]:
+    """Return the settings by their names in an object."""
+    other = {"max_slots": "maxConsumers", "min_slots": "minConsumers", "slot": "consumer"}
+    return {other.get(name) or field_name(name): name for name in settings}
+
+
+# What an object may set, by where its fields stand; tools/crds.py writes their schema.
+LAKE = _fields("path", "spark", "freshness_s", "keep_days")
+STAGING = {"staging": "path"}
+CONSUMER = _fields("start")
+TABLE = _fields(*(name for name in TableSettings.model_fields if name != "columns_file"))
+KEY = _fields(*(name for name in KeySettings.model_fields if name != "columns_file"))
+CONTROLLER = _fields(
+    "limit_bytes_per_s",
+    "capacity_bytes_per_s",
+    "slot_limits",
+    "packing",
+    "zone_price",
+    "split",
+    "max_slots",
+    "min_slots",
+    "mode",
+)
+BUDGETS = _fields(
+    "replan_interval_s",
+    "catch_up_s",
+    "consumer_timeout_s",
+    "start_timeout_s",
+    "plan_timeout_s",
+    "command_retry_s",
+)
+CONTROL = _fields("frozen_hours", "moves_per_hour", "moves_at_a_time", "moving_bytes_per_s")
+PIN = _fields(*Pin.model_fields)
 
 
 class _Control(BaseModel):
-    """Pins; the other fields are named in `_CONTROL`."""
+    """Pins; the other fields are named in `CONTROL`."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -152,9 +134,9 @@ def settings_of(obj: Obj, base: Settings) -> Settings:
             exclude_topic_patterns=found.exclude_topic_patterns,
             controller=_changed(base.controller, _controller(spec, found)),
             tables=_tables(found.tables) if found.tables is not None else base.tables,
-            lake=_changed(base.lake, renamed(found.sink, _LAKE)),
-            staging=_changed(base.staging, renamed(found.sink, _STAGING)),
-            consumer=_changed(base.consumer, renamed(spec, {"start": "start"})),
+            lake=_changed(base.lake, renamed(found.sink, LAKE)),
+            staging=_changed(base.staging, renamed(found.sink, STAGING)),
+            consumer=_changed(base.consumer, renamed(spec, CONSUMER)),
         )
     except ValidationError as exc:
         faults = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in exc.errors()]
@@ -203,10 +185,10 @@ def _tables(given: Iterable[Obj]) -> tuple[TableSettings, ...]:
 
 
 def _controller(spec: Obj, found: _Spec) -> dict[str, Any]:
-    controller = renamed(spec, _CONTROLLER) | renamed(found.budgets, _BUDGETS)
-    controller |= renamed(found.control.model_extra or {}, _CONTROL)
+    controller = renamed(spec, CONTROLLER) | renamed(found.budgets, BUDGETS)
+    controller |= renamed(found.control.model_extra or {}, CONTROL)
     if found.control.pins is not None:
-        controller["pins"] = tuple(renamed(pin, _PIN) for pin in found.control.pins)
+        controller["pins"] = tuple(renamed(pin, PIN) for pin in found.control.pins)
     if spec.get("paused", False):
         controller["mode"] = "observe"
     if "limit_bytes_per_s" in controller:  # these two of the settings go with the settings' limit
