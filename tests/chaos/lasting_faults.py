@@ -24,9 +24,9 @@ from tests.kafka.bombs import bomb, zstd
 
 from binwright.consumer.lake.session import ReconnectingSession
 from binwright.kafka.client import client_options
-from binwright.protocol.columns import KAFKA
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
+from binwright.tables.columns import KAFKA
 
 ALTER_S, ALTERED_S = 30.0, 90.0
 BY_NAME = "SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"  # so that columns have names

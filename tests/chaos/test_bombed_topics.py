@@ -25,9 +25,9 @@ from binwright.consumer.decide.memory import memory_shares
 from binwright.consumer.decoding.avro_values import AvroDecoder
 from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.decoding.variant_values import VariantDecoder
-from binwright.protocol.columns import parse_columns
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.lake import ValueDecoder
+from binwright.tables.columns import parse_columns
+from binwright.tables.ports import ValueDecoder
 
 BOOLEANS, OF_NULLS = 6, 7  # ids of schemas
 TOPICS = BombedTopics("http://127.0.0.1:1", BOOLEANS, OF_NULLS)

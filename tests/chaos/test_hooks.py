@@ -29,7 +29,7 @@ print(*found)
 """
 ALTERS = """
 from binwright.consumer.lake import delta
-from binwright.protocol.columns import parse_columns
+from binwright.tables.columns import parse_columns
 from pyspark.sql.types import LongType, StructField, StructType
 there = StructType([StructField("id", LongType())])
 delta.missing_columns("p", parse_columns("id BIGINT"), there)

@@ -11,8 +11,8 @@ from tests.consumer.decoding import avro, json_schema
 
 from binwright.consumer.decide.columns import united
 from binwright.consumer.decoding.avro_schemas import AvroSchema
-from binwright.protocol.columns import Columns
-from binwright.protocol.json_schemas import JsonSchema
+from binwright.tables.columns import Columns
+from binwright.tables.json_schemas import JsonSchema
 
 VERSIONS = 60
 BAD = {"torn": Bad("malformed"), "unknown": Bad("schema_unknown"), "nameless": Bad("malformed")}

@@ -10,9 +10,9 @@ from binwright.consumer.backlog import Backlog
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.ports.lake import Footer
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import Target
+from binwright.tables.ports import Footer
 from binwright.testing.records import in_columns
 from binwright.testing.staging import ROW_OVERHEAD, FakeStaging
 

@@ -11,7 +11,7 @@ from tests.consumer.harness import CONFIG, C, ConsumerHarness, P, Q, harness, nu
 from binwright.protocol.messages import OffsetRange, Report, Started
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset, Record, UndecodableBatch
-from binwright.protocol.ports.lake import Footer
+from binwright.tables.ports import Footer
 from binwright.testing.records import in_columns
 from binwright.testing.staging import FakeStaging
 

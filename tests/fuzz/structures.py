@@ -21,11 +21,11 @@ from binwright.consumer.decoding.protobuf_compiler import compiled
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.protobuf_values import ProtobufDecoder, TableSchema
 from binwright.consumer.decoding.variant_values import VariantDecoder
-from binwright.protocol.columns import parse_columns
 from binwright.protocol.errors import SettingsError
-from binwright.protocol.json_schemas import JsonSchema
-from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.settings import load_settings
+from binwright.tables.columns import parse_columns
+from binwright.tables.json_schemas import JsonSchema
+from binwright.tables.schemas import SchemaRefused
 
 MOST = 8 << 20  # bytes of memory that a value may take
 SEEDS = tuple(bytes([n]) for n in range(40))

@@ -53,16 +53,16 @@ from binwright.protocol.messages import OffsetRange, Staged, StartReading, Start
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.ports.lake import Footer, Table
 from binwright.protocol.splits import SplitReading
 from binwright.protocol.stage_ranges import RangeStaged, StageRange
-from binwright.protocol.stamp import Stamp, read_stamp
 from binwright.protocol.table_orders import TableOrder
 from binwright.runtime.settings import load
 from binwright.scaler.keda.messages import CLASSES, ScaledObjectRef
 from binwright.scaler.keda.triggers import KedaTriggers
 from binwright.scaler.objects.spec import config_from, workload_of
 from binwright.scaler.settings import ScalerSettings
+from binwright.tables.ports import Footer, Table
+from binwright.tables.stamp import Stamp, read_stamp
 from binwright.testing.records import in_columns
 
 ORDERS = TopicPartition("orders", 0)

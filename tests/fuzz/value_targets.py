@@ -19,10 +19,10 @@ from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.protobuf_values import ProtobufDecoder, TableSchema
 from binwright.consumer.decoding.registry_schemas import has_header, schema_id
 from binwright.consumer.decoding.variant_values import VariantDecoder
-from binwright.protocol.columns import columns_text, parse_columns, stored
-from binwright.protocol.json_schemas import JsonSchema
-from binwright.protocol.ports.lake import ValueDecoder
-from binwright.protocol.schemas import SchemaRefused
+from binwright.tables.columns import columns_text, parse_columns, stored
+from binwright.tables.json_schemas import JsonSchema
+from binwright.tables.ports import ValueDecoder
+from binwright.tables.schemas import SchemaRefused
 
 HEADER = b"\0\0\0\0\x07"
 JSON_DECODER = JsonDecoder(

@@ -10,8 +10,8 @@ from tests.consumer.decoding.json_schema import objects
 from tests.consumer.decoding.protobuf import proto
 
 from binwright.inspect.schema_check import changes, columns_in
-from binwright.protocol.columns import columns_text, parse_columns
 from binwright.protocol.errors import SettingsError
+from binwright.tables.columns import columns_text, parse_columns
 
 POINT = 'syntax = "proto3"; package geo;\nimport "geo/point.proto";\nmessage Point { int32 x = 1; }'
 

@@ -16,8 +16,8 @@ from binwright.inspect.table_reading import Details
 from binwright.look.table_status import PartitionStatus, TableStatus
 from binwright.protocol.errors import LakeUnavailable, UserError
 from binwright.protocol.model import Slot
-from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.settings import Settings, load_settings
+from binwright.tables.schemas import SchemaRefused
 
 SETTINGS: Settings = load_settings(
     topics=["orders", "lines", "events", "raw"],

@@ -15,8 +15,8 @@ from binwright.consumer.decide.new_columns import ADDED
 from binwright.consumer.staging.parquet import SCHEMA
 from binwright.inspect.topic_extents import Range
 from binwright.inspect.values import RUNS, landed_by_deltalake, sample
-from binwright.protocol.columns import parse_columns
 from binwright.protocol.errors import LakeUnavailable, SettingsError, UserError
+from binwright.tables.columns import parse_columns
 
 BOUNDS = st.dictionaries(
     st.integers(0, 9),

@@ -15,8 +15,8 @@ from binwright.local.server import HOST, reserve_port
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.ports.lake import Footer, Staging
 from binwright.runtime.storage_path import below
+from binwright.tables.ports import Footer, Staging
 from binwright.testing.records import in_columns
 from binwright.testing.staging import footer_of
 

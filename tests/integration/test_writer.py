@@ -24,11 +24,11 @@ from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.writer.orders import TableOrders
 from binwright.consumer.writer.writers import Writers
-from binwright.protocol.columns import parse_columns
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
-from binwright.protocol.ports.lake import Table
 from binwright.runtime.settings import LakeSettings, Target
+from binwright.tables.columns import parse_columns
+from binwright.tables.ports import Table
 from binwright.testing.control_topics import loop_ms
 from binwright.testing.data_topics import FakeDataReader
 

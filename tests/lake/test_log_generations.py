@@ -6,8 +6,8 @@ import pytest
 
 from binwright.lake.log_generations import LogHistory, Split, log_history
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.lake import Commit
-from binwright.protocol.stamp import Stamp
+from binwright.tables.ports import Commit
+from binwright.tables.stamp import Stamp
 
 CLAIM = 0
 TOPIC = "orders"

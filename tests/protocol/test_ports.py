@@ -7,7 +7,7 @@ import pytest
 
 from binwright.protocol.ports.fleet import Fleet, Process
 from binwright.protocol.ports.kafka import ControlTopics, DataReader, LogSampler, Reader
-from binwright.protocol.ports.lake import Lake, Staging
+from binwright.tables.ports import Lake, Staging
 from binwright.testing.control_topics import FakeControlTopics, FakeReader
 from binwright.testing.data_topics import FakeDataReader, FakeTopics
 from binwright.testing.fleet import FakeFleet

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from binwright.protocol.columns import columns_text, parse_columns
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings import load_settings, settings_environment
+from binwright.tables.columns import columns_text, parse_columns
 
 ID = parse_columns("id BIGINT")
 NAME = parse_columns("name STRING")

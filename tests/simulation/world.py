@@ -39,10 +39,10 @@ from binwright.protocol.messages import Inbound, Report, Staged
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.protocol.patterns import Pattern, compile_pattern
 from binwright.protocol.ports.kafka import ControlTopics
-from binwright.protocol.ports.lake import Table
 from binwright.protocol.selection import Selection
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import MonitorSettings, Target
+from binwright.tables.ports import Table
 from binwright.testing.control_topics import FakeControlTopics, loop_ms
 from binwright.testing.data_topics import FakeDataReader, FakePace, FakeTopics
 from binwright.testing.fleet import FakeFleet

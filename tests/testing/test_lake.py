@@ -16,7 +16,7 @@ from binwright.protocol.errors import (
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.ports.lake import (
+from binwright.tables.ports import (
     Batch,
     Commit,
     Compaction,

@@ -7,7 +7,7 @@ import pytest
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.ports.lake import Footer, Staging
+from binwright.tables.ports import Footer, Staging
 from binwright.testing.records import in_columns
 from binwright.testing.staging import FakeStaging, footer_of
 

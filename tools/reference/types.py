@@ -13,7 +13,7 @@ from binwright.consumer.decoding.avro_schemas import SIMPLE as AVRO_SIMPLE
 from binwright.consumer.decoding.avro_schemas import TICKS, AvroSchema
 from binwright.consumer.decoding.protobuf_compiler import compiled
 from binwright.consumer.decoding.protobuf_schemas import KINDS, ProtobufSchema
-from binwright.protocol.columns import (
+from binwright.tables.columns import (
     ALIASES,
     MOST_DIGITS,
     SIMPLE,
@@ -24,8 +24,8 @@ from binwright.protocol.columns import (
     parse_columns,
     stored,
 )
-from binwright.protocol.json_schemas import FORMATS, INTEGERS, JsonSchema
-from binwright.protocol.schemas import SchemaRefused
+from binwright.tables.json_schemas import FORMATS, INTEGERS, JsonSchema
+from binwright.tables.schemas import SchemaRefused
 
 HEAD = """\
 # Types

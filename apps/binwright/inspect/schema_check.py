@@ -21,11 +21,11 @@ from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.lake.table_columns import Difference, differences
 from binwright.inspect.decide.table_facts import SHUT_OUT
 from binwright.lake.lake_reader import delta_table, is_of_columns, reader_of
-from binwright.protocol.columns import KAFKA_KEY, Column, Columns, Struct, parse_columns, stored
 from binwright.protocol.errors import SettingsError
-from binwright.protocol.json_schemas import JsonSchema
-from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK
+from binwright.tables.columns import KAFKA_KEY, Column, Columns, Struct, parse_columns, stored
+from binwright.tables.json_schemas import JsonSchema
+from binwright.tables.schemas import SchemaRefused
 
 TAKEN = frozenset(["added", "widened"])
 """Changes with which all values land."""

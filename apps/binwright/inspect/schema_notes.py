@@ -10,8 +10,8 @@ from binwright.consumer.decoding.protobuf_values import ProtobufReading
 from binwright.consumer.decoding.registry import SchemaRegistry
 from binwright.consumer.decoding.registry_decoders import Registry
 from binwright.protocol.errors import RegistryUnavailable
-from binwright.protocol.schemas import SchemaRefused, renamed
 from binwright.runtime.settings import DecodingSettings, RegistrySettings, Target
+from binwright.tables.schemas import SchemaRefused, renamed
 
 
 async def schema_notes(registry: RegistrySettings, targets: Sequence[Target]) -> tuple[str, ...]:

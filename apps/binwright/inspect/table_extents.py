@@ -20,8 +20,8 @@ from binwright.lake.lake_reader import (
 from binwright.lake.log_generations import LogHistory, log_history, newest_commits, origins
 from binwright.protocol.keeping import SKIPPED, kept_since_ms
 from binwright.protocol.names import BAD_SUFFIX
-from binwright.protocol.stamp import FIRST_TOPIC
 from binwright.runtime.clock import wall_ms
+from binwright.tables.stamp import FIRST_TOPIC
 
 MAX_RANGES = 1_000
 """Missing ranges of a partition that are checked one by one."""

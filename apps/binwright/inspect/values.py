@@ -33,12 +33,12 @@ from binwright.lake.lake_reader import (
     reader_of,
     records_of,
 )
-from binwright.protocol.columns import KAFKA, REST, Columns, folded, is_variant, quoted
 from binwright.protocol.errors import LakeUnavailable, SettingsError, UserError
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.kafka import Records
 from binwright.runtime.settings import LakeSettings, Settings, Target
+from binwright.tables.columns import KAFKA, REST, Columns, folded, is_variant, quoted
 
 RUNS = 8  # of neighbouring records of a partition: one fetch returns many
 READ_S = 60.0

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql.connect.session import SparkSession
 
-from binwright.protocol.columns import KAFKA
 from binwright.protocol.errors import LakeUnavailable
 from binwright.runtime.settings import LakeSettings
 from binwright.runtime.spark_channel import SparkChannel, refusal
 from binwright.runtime.spark_url import host_and_port, redacted_url
+from binwright.tables.columns import KAFKA
 
 CONNECT_S = 5.0
 QUERY_S, COUNT_S = 300.0, 30.0

@@ -16,8 +16,8 @@ from typing import Any
 import orjson
 
 from binwright.lake.lake_reader import frame, quoted
-from binwright.protocol.ports.lake import Commit, PartitionOffsets, Table
-from binwright.protocol.stamp import Stamp, read_stamp
+from binwright.tables.ports import Commit, PartitionOffsets, Table
+from binwright.tables.stamp import Stamp, read_stamp
 
 FIRST_COMMITS, MOST_COMMITS = 2_000, 50_000
 

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from binwright.protocol.columns import Columns
 from binwright.protocol.errors import (
     LakeUnavailable,
     StagedUnreadable,
@@ -17,7 +16,8 @@ from binwright.protocol.errors import (
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.ports.lake import (
+from binwright.tables.columns import Columns
+from binwright.tables.ports import (
     Batch,
     ColumnsThere,
     Compaction,

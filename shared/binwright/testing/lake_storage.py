@@ -5,11 +5,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from binwright.protocol.columns import Column, Columns, folded
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.ports.lake import Commit, Table
+from binwright.tables.columns import Column, Columns, folded
+from binwright.tables.ports import Commit, Table
 
 Rows = Mapping[TopicPartition, Sequence[Record]]
 Place = tuple[TopicPartition, int]

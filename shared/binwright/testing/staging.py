@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition, newest
 from binwright.protocol.ports.kafka import Record, Records
-from binwright.protocol.ports.lake import Footer, ValueDecoder
+from binwright.tables.ports import Footer, ValueDecoder
 from binwright.testing.lake_storage import Place
 from binwright.testing.records import Rows, in_rows
 

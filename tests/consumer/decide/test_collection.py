@@ -3,7 +3,7 @@
 import pytest
 
 from binwright.consumer.decide.collection import TopicLog, may_be_collected
-from binwright.protocol.ports.lake import Footer
+from binwright.tables.ports import Footer
 
 FOOTER = Footer("an id", 10, {0: (10, 20)})
 

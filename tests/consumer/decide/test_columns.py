@@ -2,10 +2,10 @@
 
 import pytest
 from hypothesis import example, given
-from tests.protocol.column_strategies import FIELD_TYPES, fields_of
+from tests.tables.column_strategies import FIELD_TYPES, fields_of
 
 from binwright.consumer.decide.columns import united
-from binwright.protocol.columns import Columns, columns_text, in_table, parse_columns
+from binwright.tables.columns import Columns, columns_text, in_table, parse_columns
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from binwright.consumer.decide.new_columns import (
     proposed_together,
     type_of,
 )
-from binwright.protocol.columns import Column, Columns, Simple, columns_text, parse_row
+from binwright.tables.columns import Column, Columns, Simple, columns_text, parse_row
 
 
 def columns(text: str) -> Columns:

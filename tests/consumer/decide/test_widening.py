@@ -3,7 +3,7 @@
 import pytest
 
 from binwright.consumer.decide.widening import type_there, widens, wider
-from binwright.protocol.columns import parse_type
+from binwright.tables.columns import parse_type
 
 
 @pytest.mark.parametrize(

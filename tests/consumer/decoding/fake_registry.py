@@ -11,8 +11,8 @@ from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.registry import Schema, Version
 from binwright.consumer.decoding.registry_schemas import SchemaName
 from binwright.protocol.errors import RegistryUnavailable
-from binwright.protocol.json_schemas import JsonSchema
-from binwright.protocol.schemas import SchemaRefused
+from binwright.tables.json_schemas import JsonSchema
+from binwright.tables.schemas import SchemaRefused
 
 SUBJECT = "orders-value"
 

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from binwright.protocol.json_schemas import JsonSchema
+from binwright.tables.json_schemas import JsonSchema
 
 
 def objects(**properties: Any) -> dict[str, Any]:

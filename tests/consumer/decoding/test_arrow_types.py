@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from binwright.consumer.decoding.arrow_types import row_type
-from binwright.protocol.columns import SIMPLE, parse_columns
+from binwright.tables.columns import SIMPLE, parse_columns
 
 
 @pytest.mark.parametrize(

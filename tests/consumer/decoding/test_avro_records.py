@@ -16,8 +16,8 @@ from tests.consumer.decoding.avro import parsed, record, written
 from binwright.consumer.decoding.arrow_types import row_type
 from binwright.consumer.decoding.avro_records import record_reader
 from binwright.consumer.decoding.one_by_one import Bad
-from binwright.protocol.columns import parse_columns
-from binwright.protocol.schemas import SchemaRefused
+from binwright.tables.columns import parse_columns
+from binwright.tables.schemas import SchemaRefused
 
 DATE = {"type": "int", "logicalType": "date"}
 MILLIS = {"type": "long", "logicalType": "timestamp-millis"}

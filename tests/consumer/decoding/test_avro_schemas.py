@@ -8,8 +8,8 @@ from tests.consumer.decoding.avro import doubling, parsed, record
 
 from binwright.consumer.decoding.avro_records import record_reader
 from binwright.consumer.decoding.avro_schemas import MOST_PARTS, AvroSchema
-from binwright.protocol.columns import DEEPEST, columns_text, parse_columns
-from binwright.protocol.schemas import SchemaRefused
+from binwright.tables.columns import DEEPEST, columns_text, parse_columns
+from binwright.tables.schemas import SchemaRefused
 
 
 def columns(schema: Any, *references: Any) -> str:

@@ -6,7 +6,7 @@ from tests.consumer.decoding.avro import parsed, record, written
 from binwright.consumer.decoding.arrow_types import BAD, row_type
 from binwright.consumer.decoding.avro_values import AvroDecoder
 from binwright.consumer.decoding.one_by_one import Bad
-from binwright.protocol.columns import parse_columns
+from binwright.tables.columns import parse_columns
 
 ONE, TWO = record(("id", "int")), record(("id", "long"), ("item", "string"))
 COLUMNS = parse_columns("id bigint, item string")

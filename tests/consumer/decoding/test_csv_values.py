@@ -9,7 +9,7 @@ import pytest
 
 from binwright.consumer.decoding.csv_values import CsvDecoder
 from binwright.consumer.decoding.one_by_one import Bad
-from binwright.protocol.columns import parse_columns
+from binwright.tables.columns import parse_columns
 
 COLUMNS = parse_columns(
     "id BIGINT, ok BOOLEAN, ratio DOUBLE, price DECIMAL(9,2), name STRING, day DATE, at TIMESTAMP, "

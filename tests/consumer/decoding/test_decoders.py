@@ -10,11 +10,11 @@ from tests.consumer.decoding.json_schema import written
 from binwright.consumer.decoding.decoders import Decoders
 from binwright.consumer.decoding.registry import SchemaRegistry
 from binwright.consumer.staging.parquet import to_arrow
-from binwright.protocol.columns import Columns, columns_text, parse_row
 from binwright.protocol.errors import SchemaAtFault, SettingsError
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record, Records
 from binwright.runtime.settings import load_settings
+from binwright.tables.columns import Columns, columns_text, parse_row
 
 SCHEMA = '{"type": "object", "properties": {"id": {"type": "integer"}, "any": {}}}'
 

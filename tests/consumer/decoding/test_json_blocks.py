@@ -20,7 +20,7 @@ from binwright.consumer.decoding.json_blocks import (
 from binwright.consumer.decoding.json_records import MOST_NESTED, RecordReader
 from binwright.consumer.decoding.new_fields import NewFields
 from binwright.consumer.decoding.one_by_one import Bad
-from binwright.protocol.columns import parse_columns
+from binwright.tables.columns import parse_columns
 
 COLUMNS = parse_columns(
     "b boolean, t tinyint, i int, l bigint, f float, d double, n decimal(7,3), w decimal(38,10), "

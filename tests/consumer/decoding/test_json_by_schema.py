@@ -14,7 +14,7 @@ from binwright.consumer.decoding.arrow_types import BAD, row_type
 from binwright.consumer.decoding.json_by_schema import JsonReading, JsonSchemaDecoder, misfit
 from binwright.consumer.decoding.json_records import RecordReader
 from binwright.consumer.decoding.one_by_one import Bad
-from binwright.protocol.columns import (
+from binwright.tables.columns import (
     JSON,
     Array,
     Column,
@@ -24,8 +24,8 @@ from binwright.protocol.columns import (
     Struct,
     parse_columns,
 )
-from binwright.protocol.json_schemas import JsonSchema
-from binwright.protocol.schemas import SchemaRefused
+from binwright.tables.json_schemas import JsonSchema
+from binwright.tables.schemas import SchemaRefused
 
 ONE = parsed(objects(id="integer"))
 TWO = parsed(objects(id="integer", at={"type": "string", "format": "date-time"}))

@@ -9,7 +9,7 @@ import pytest
 
 from binwright.consumer.decoding.json_records import MOST_NESTED, RecordReader
 from binwright.consumer.decoding.one_by_one import PATH_LENGTH, REASON_LENGTH, Bad
-from binwright.protocol.columns import DEEPEST, parse_columns
+from binwright.tables.columns import DEEPEST, parse_columns
 
 
 def read(kind: str, text: str) -> Any:

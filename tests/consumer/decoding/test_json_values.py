@@ -9,7 +9,7 @@ import pytest
 from binwright.consumer.decoding.arrow_types import BAD, row_type
 from binwright.consumer.decoding.json_records import RecordReader
 from binwright.consumer.decoding.json_values import ALONE, BLOCK_ROWS, FEW, JsonDecoder
-from binwright.protocol.columns import parse_columns
+from binwright.tables.columns import parse_columns
 
 COLUMNS = parse_columns("a int, at timestamp, tags array<string>")
 IN_RECORDS = parse_columns("a int, b binary")  # are not read in blocks

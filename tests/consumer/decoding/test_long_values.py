@@ -10,8 +10,8 @@ from tests.fuzz.target import Target
 from binwright.consumer.decoding.csv_values import CsvDecoder
 from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.decoding.variant_values import VariantDecoder
-from binwright.protocol.columns import parse_columns
-from binwright.protocol.ports.lake import ValueDecoder
+from binwright.tables.columns import parse_columns
+from binwright.tables.ports import ValueDecoder
 
 LENGTHS = 10_000, 1_000_000
 """Bytes: quadratic work shows at the first one, before the second would take hours."""

@@ -22,7 +22,7 @@ from binwright.consumer.decoding.new_fields import (
     CountedFields,
     KeptFields,
 )
-from binwright.protocol.columns import REST, columns_text, parse_columns
+from binwright.tables.columns import REST, columns_text, parse_columns
 
 COLUMNS = parse_columns(
     "id BIGINT, s STRING, by STRUCT<name: STRING>, l ARRAY<STRUCT<n: INT, t: ARRAY<STRING>>>"

@@ -18,8 +18,8 @@ from binwright.consumer.decoding.one_by_one import decode_each, decode_parts
 from binwright.consumer.decoding.protobuf_values import ProtobufReading
 from binwright.consumer.decoding.text_values import TextDecoder
 from binwright.consumer.decoding.variant_values import VariantDecoder
-from binwright.protocol.columns import SIMPLE, parse_columns
-from binwright.protocol.ports.lake import ValueDecoder
+from binwright.tables.columns import SIMPLE, parse_columns
+from binwright.tables.ports import ValueDecoder
 
 COUNT, BAD_AT, NULL_AT = 30_000, 17_001, 17_002
 COLUMNS = parse_columns("id BIGINT, item STRING")

@@ -12,9 +12,9 @@ from tests.consumer.decoding.protobuf import proto
 from binwright.consumer.decoding import protobuf_compiler, protoc_child
 from binwright.consumer.decoding.protobuf_compiler import compiled
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
-from binwright.protocol.columns import columns_text
 from binwright.protocol.errors import RegistryUnavailable
-from binwright.protocol.schemas import SchemaRefused
+from binwright.tables.columns import columns_text
+from binwright.tables.schemas import SchemaRefused
 
 POINT = 'syntax = "proto3"; package geo; message Point { int32 x = 1; }'
 LINE = """syntax = "proto3"; package geo; import "geo/point.proto";

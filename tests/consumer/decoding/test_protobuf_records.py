@@ -17,8 +17,8 @@ from binwright.consumer.decoding.arrow_types import row_type
 from binwright.consumer.decoding.one_by_one import Bad
 from binwright.consumer.decoding.protobuf_records import record_reader
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
-from binwright.protocol.columns import parse_columns
-from binwright.protocol.schemas import SchemaRefused
+from binwright.tables.columns import parse_columns
+from binwright.tables.schemas import SchemaRefused
 
 TIMES = 'import "google/protobuf/timestamp.proto"; import "google/protobuf/duration.proto";'
 WRAPPERS = 'import "google/protobuf/wrappers.proto";'

@@ -3,8 +3,8 @@
 import pytest
 from tests.consumer.decoding.protobuf import parsed, proto
 
-from binwright.protocol.columns import DEEPEST, columns_text, parse_columns
-from binwright.protocol.schemas import SchemaRefused
+from binwright.tables.columns import DEEPEST, columns_text, parse_columns
+from binwright.tables.schemas import SchemaRefused
 
 TIMES = 'import "google/protobuf/timestamp.proto"; import "google/protobuf/duration.proto";'
 WRAPPERS = 'import "google/protobuf/wrappers.proto";'

@@ -18,8 +18,8 @@ from binwright.consumer.decoding.protobuf_values import (
     TableSchema,
     message_indexes,
 )
-from binwright.protocol.columns import columns_text, parse_columns
-from binwright.protocol.schemas import SchemaRefused
+from binwright.tables.columns import columns_text, parse_columns
+from binwright.tables.schemas import SchemaRefused
 
 ONE = parsed(proto("int32 id"))
 TWO = parsed(proto("int64 id", "string item"))

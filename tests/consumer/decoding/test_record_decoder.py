@@ -14,9 +14,9 @@ from binwright.consumer.decoding.record_decoder import RecordDecoder
 from binwright.consumer.decoding.registry_decoders import RegistryDecoders
 from binwright.consumer.decoding.text_values import TextDecoder
 from binwright.consumer.decoding.variant_values import VariantDecoder
-from binwright.protocol.columns import columns_text, parse_columns
 from binwright.protocol.ports.kafka import Record, Records
-from binwright.protocol.ports.lake import ValueDecoder
+from binwright.tables.columns import columns_text, parse_columns
+from binwright.tables.ports import ValueDecoder
 
 VALUES = JsonDecoder(parse_columns("id INT"))
 KEYS = JsonDecoder(parse_columns("k INT"))

@@ -18,11 +18,11 @@ from binwright.consumer.decoding import registry
 from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.registry import SchemaRegistry
-from binwright.protocol.columns import columns_text
 from binwright.protocol.errors import RegistryUnavailable
-from binwright.protocol.json_schemas import JsonSchema
-from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.settings import RegistrySettings
+from binwright.tables.columns import columns_text
+from binwright.tables.json_schemas import JsonSchema
+from binwright.tables.schemas import SchemaRefused
 
 
 def stored(text: str, *references: tuple[str, str], kind: str = "PROTOBUF") -> dict[str, Any]:

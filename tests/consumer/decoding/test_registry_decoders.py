@@ -17,10 +17,10 @@ from binwright.consumer.decoding.json_by_schema import JsonReading
 from binwright.consumer.decoding.one_by_one import Bad
 from binwright.consumer.decoding.protobuf_values import ProtobufReading
 from binwright.consumer.decoding.registry_decoders import AT_ONCE, RegistryDecoders
-from binwright.protocol.columns import columns_text, parse_columns
 from binwright.protocol.errors import RegistryUnavailable, SchemaAtFault
 from binwright.protocol.ports.kafka import Record, Records
-from binwright.protocol.schemas import SchemaRefused
+from binwright.tables.columns import columns_text, parse_columns
+from binwright.tables.schemas import SchemaRefused
 
 ONE = record(("id", "int"))
 TWO = record(("id", "int"), ("item", "string"))

@@ -27,7 +27,7 @@ from binwright.consumer.staging.parquet import decoded, decoded_schema, to_arrow
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Headers, Record, Records
-from binwright.protocol.ports.lake import ValueDecoder
+from binwright.tables.ports import ValueDecoder
 
 GUID, OTHER, UNKNOWN = (UUID(int=(n << 124) + 0x7F00FF) for n in (1, 2, 3))
 P = TopicPartition("orders", 0)

@@ -5,7 +5,7 @@ import pytest
 
 from binwright.consumer.decoding.arrow_types import BAD, row_type
 from binwright.consumer.decoding.text_values import TextDecoder
-from binwright.protocol.columns import parse_columns
+from binwright.tables.columns import parse_columns
 
 COLUMNS = parse_columns("value STRING")
 

@@ -14,8 +14,8 @@ from binwright.consumer.decoding import portions as portions_module
 from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.decoding.portions import PORTIONS, DecodingMemory
 from binwright.consumer.decoding.text_values import TextDecoder
-from binwright.protocol.columns import parse_columns
 from binwright.protocol.errors import StagingUnavailable
+from binwright.tables.columns import parse_columns
 
 MB = 1 << 20
 ESTIMATE, NOISE = 32 * MB, 4 * MB

@@ -9,7 +9,7 @@ import pytest
 from binwright.consumer.decoding.json_records import RecordReader
 from binwright.consumer.decoding.variant_limits import MOST_BYTES
 from binwright.consumer.decoding.variant_values import VariantDecoder
-from binwright.protocol.columns import parse_columns
+from binwright.tables.columns import parse_columns
 
 DECODER = VariantDecoder(parse_columns("value VARIANT"))
 

@@ -15,8 +15,8 @@ from binwright.consumer.decoding.csv_values import CsvDecoder
 from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.decoding.protobuf_values import ProtobufDecoder, TableSchema
 from binwright.consumer.decoding.variant_values import VariantDecoder
-from binwright.protocol.columns import parse_columns
-from binwright.protocol.ports.lake import ValueDecoder
+from binwright.tables.columns import parse_columns
+from binwright.tables.ports import ValueDecoder
 
 HEADER = b"\0\0\0\0\7"
 

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.protocol.columns import parse_columns
-from binwright.protocol.ports.lake import Table
 from binwright.runtime.settings import LakeSettings
+from binwright.tables.columns import parse_columns
+from binwright.tables.ports import Table
 
 
 class FakeSession:

@@ -15,7 +15,7 @@ from binwright.consumer.lake.staged_rows import (
     tasks_for,
 )
 from binwright.lake.lake_reader import quoted
-from binwright.protocol.ports.lake import Batch
+from binwright.tables.ports import Batch
 
 
 def test_a_path_may_have_any_character() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from binwright.consumer.lake import staged_rows
 from binwright.consumer.lake.table_columns import RECORD_COLUMNS
-from binwright.protocol.ports.lake import Batch, FileSlice
+from binwright.tables.ports import Batch, FileSlice
 
 LEASE = f"lease-{'a' * 32}-1.parquet"
 WHOLE = FileSlice("a.parquet", {0: (0, 9)}, whole=True, bytes=1, topic="orders")

@@ -20,8 +20,8 @@ from binwright.consumer.lake.table_columns import (
     layout_of,
     missing_columns,
 )
-from binwright.protocol.columns import KAFKA, parse_columns
 from binwright.protocol.errors import TableRefused
+from binwright.tables.columns import KAFKA, parse_columns
 
 PAIR = StructType().add("a", IntegerType()).add("b", StringType())
 DEEP = StructType().add("id", LongType()).add("one", PAIR).add("list", ArrayType(PAIR))

@@ -8,7 +8,7 @@ from tests.consumer.harness import CONFIG, ConsumerHarness, P, harness
 
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset, Record
-from binwright.protocol.ports.lake import Footer
+from binwright.tables.ports import Footer
 from binwright.testing.records import in_columns
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)

@@ -19,12 +19,12 @@ from binwright.consumer.staging.added_columns import AddedColumns, publish_added
 from binwright.consumer.staging.file_staging import FileStaging, redacted
 from binwright.consumer.staging.files import Files
 from binwright.consumer.staging.parquet import SCHEMA, to_arrow
-from binwright.protocol.columns import parse_columns
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import ADDED_COLUMNS, batch_name, mark_name
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.ports.lake import Footer, Staging
+from binwright.tables.columns import parse_columns
+from binwright.tables.ports import Footer, Staging
 from binwright.testing.records import in_columns
 from binwright.testing.staging import footer_of
 

@@ -19,11 +19,11 @@ from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.decoding.portions import DecodingMemory
 from binwright.consumer.decoding.variant_values import VariantDecoder
 from binwright.consumer.staging.file_staging import FileStaging
-from binwright.protocol.columns import parse_columns
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.ports.lake import Footer
 from binwright.runtime.memory import give_back_freed_memory
+from binwright.tables.columns import parse_columns
+from binwright.tables.ports import Footer
 from binwright.testing.records import in_columns
 
 POD, OTHERS = 768 << 20, 160 << 20  # bytes: of deploy/consumers; what Spark's client takes of them

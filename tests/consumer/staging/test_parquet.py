@@ -23,11 +23,11 @@ from binwright.consumer.staging.parquet import (
     footer_bytes,
     to_arrow,
 )
-from binwright.protocol.columns import SIMPLE, Columns, parse_columns
 from binwright.protocol.fields import LATEST_MS
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.ports.lake import Footer
+from binwright.tables.columns import SIMPLE, Columns, parse_columns
+from binwright.tables.ports import Footer
 from binwright.testing.records import in_columns
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 7)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.consumer.decoding import avro, json_schema, protobuf
-from tests.protocol.column_strategies import FIELD_NAMES
+from tests.tables.column_strategies import FIELD_NAMES
 
 from binwright.consumer.decide.columns import united
 from binwright.consumer.decoding.avro_values import AvroReading
@@ -17,10 +17,10 @@ from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.decoding.new_fields import AddedFields
 from binwright.consumer.decoding.protobuf_values import ProtobufReading
 from binwright.consumer.staging.parquet import decode_footer, encode
-from binwright.protocol.columns import Columns
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.ports.lake import Footer
+from binwright.tables.columns import Columns
+from binwright.tables.ports import Footer
 from binwright.testing.records import in_columns
 
 NAMES = st.lists(FIELD_NAMES, min_size=1, max_size=4, unique=True)

@@ -21,8 +21,8 @@ from tests.consumer.harness import (
 
 from binwright.protocol.errors import RecordTooLarge
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.lake import Footer
 from binwright.runtime.run import background_tasks
+from binwright.tables.ports import Footer
 from binwright.testing.staging import ROW_OVERHEAD
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)

@@ -19,13 +19,13 @@ from binwright.consumer.writer.orders import TableOrders
 from binwright.consumer.writer.writers import Writers
 from binwright.kafka.control_records import LANDING_PARTITIONS, landing_partition
 from binwright.protocol import wire
-from binwright.protocol.columns import Columns, parse_columns
 from binwright.protocol.messages import OffsetRange, Staged, TableReport
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
-from binwright.protocol.ports.lake import Footer, Lake, Table, ValueDecoder
 from binwright.protocol.table_orders import TableOrder
 from binwright.runtime.settings import Target
+from binwright.tables.columns import Columns, parse_columns
+from binwright.tables.ports import Footer, Lake, Table, ValueDecoder
 from binwright.testing.control_topics import FakeControlTopics, loop_ms
 from binwright.testing.data_topics import FakeDataReader, FakeTopics
 from binwright.testing.lake import FakeLake

@@ -8,10 +8,10 @@ import pytest
 
 from binwright.consumer.writer import actions
 from binwright.consumer.writer.actions import REREAD_S
-from binwright.protocol.columns import parse_columns
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
+from binwright.tables.columns import parse_columns
 from binwright.testing.lake import Failure
 
 from .scene import COLUMNS, P, Process, Q, Scene, land_read_again, once, process, seconds

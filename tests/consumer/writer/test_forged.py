@@ -15,8 +15,8 @@ import pytest
 from binwright.consumer.decide.writer.landing import MOST_WAITING
 from binwright.protocol.messages import OffsetRange, Staged
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.ports.lake import Commit, Table
-from binwright.protocol.stamp import read_stamp
+from binwright.tables.ports import Commit, Table
+from binwright.tables.stamp import read_stamp
 
 from .scene import CLUSTER, GROUP, P, Process, Q, Scene, once, process, seconds
 

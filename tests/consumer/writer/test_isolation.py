@@ -10,7 +10,7 @@ from binwright.consumer.writer.context import MOST_PENDING
 from binwright.consumer.writer.table_writer import TableWriter
 from binwright.protocol.messages import OffsetRange
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.lake import Batch, Table
+from binwright.tables.ports import Batch, Table
 from binwright.testing.lake_storage import FakeTable
 
 from .scene import CLUSTER, GROUP, P, Process, Q, Scene, once, process, seconds, writing

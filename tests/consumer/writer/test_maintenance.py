@@ -7,7 +7,7 @@ import pytest
 from binwright.consumer.writer.maintenance import MaintenanceConfig, compaction_interval
 from binwright.protocol.errors import LakeUnavailable
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.lake import Compaction, TableFiles
+from binwright.tables.ports import Compaction, TableFiles
 from binwright.testing.staging import ROW_OVERHEAD
 
 from .scene import P, Process, Scene, once, process, seconds

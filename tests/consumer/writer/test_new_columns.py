@@ -11,8 +11,8 @@ from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.decoding.new_fields import AddedFields
 from binwright.consumer.staging.added_columns import LEARN_S, AddedColumns, publish_added
 from binwright.consumer.writer.actions import GROW_S
-from binwright.protocol.columns import REST, Column, Columns, columns_text, parse_row
 from binwright.protocol.model import TopicPartition
+from binwright.tables.columns import REST, Column, Columns, columns_text, parse_row
 from binwright.testing.lake import Failure
 
 from .scene import COLUMNS, P, Process, Q, Scene, once, process, seconds

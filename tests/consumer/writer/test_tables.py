@@ -11,7 +11,7 @@ from binwright.protocol import wire
 from binwright.protocol.errors import LakeUnavailable
 from binwright.protocol.messages import OffsetRange, Staged
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.ports.lake import Lake, Table
+from binwright.tables.ports import Lake, Table
 from binwright.testing.lake import Failure
 
 from .scene import LANDING, P, Scene, once, process, seconds

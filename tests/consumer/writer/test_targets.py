@@ -21,7 +21,7 @@ from tests.consumer.writer.scene import (
 from binwright.consumer.writer.effects import OffsetCommitter
 from binwright.kafka.control_records import landing_partition
 from binwright.protocol.errors import TableRefused
-from binwright.protocol.ports.lake import Table
+from binwright.tables.ports import Table
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

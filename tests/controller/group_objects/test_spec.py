@@ -17,10 +17,10 @@ from binwright.controller.group_objects.spec import (
 from binwright.controller.settings import ControllerProgramSettings
 from binwright.kafka.metrics_topic import Measurements
 from binwright.kubernetes.objects import Obj
-from binwright.protocol.columns import columns_text, parse_columns
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.patterns import compile_pattern
 from binwright.runtime.settings import load, load_settings
+from binwright.tables.columns import columns_text, parse_columns
 from binwright.testing.control_topics import FakeControlTopics
 
 CRD = Path(__file__).parents[3] / "deploy" / "base" / "consumergroups.yaml"

@@ -30,7 +30,7 @@ def later(tmp_path_factory: pytest.TempPathFactory) -> Version:
     """This checkout, with another form of stamps, as a version that is not yet may have it."""
 
     def change(tree: Path) -> None:
-        stamp = tree / "shared/binwright/protocol/stamp.py"
+        stamp = tree / "shared/binwright/tables/stamp.py"
         text = stamp.read_text()
         assert "_OLDER, _NEWEST = " in text
         stamp.write_text(text.replace('"binwright-stamp/", 3, 4', '"binwright-stamp/", 13, 14'))

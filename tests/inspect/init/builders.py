@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from binwright.inspect.init.topics import RETENTION, FoundTopic
 from binwright.kafka.topic_figures import TopicFigures
 from binwright.protocol.metadata_topic import POLICY
-from binwright.protocol.value_formats import guess_format
+from binwright.tables.value_formats import guess_format
 
 WEEK = {RETENTION: "604800000", POLICY: "delete"}
 

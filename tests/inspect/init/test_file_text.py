@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from binwright.inspect.init.file_text import LISTED, settings_text, toml_string
 from binwright.inspect.init.topics import FoundTopic, Wanted, parse_wanted
-from binwright.protocol.columns import columns_text
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings import FILE_VARIABLE, Settings, load_settings
+from binwright.tables.columns import columns_text
 
 from .builders import WEEK, figures, found
 

@@ -14,11 +14,11 @@ from tests.integration.topics import create_topic
 
 from binwright.inspect.audit import AuditResult, audit
 from binwright.kafka.client import ClusterClient
-from binwright.protocol.columns import KAFKA
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
-from binwright.protocol.stamp import Stamp
 from binwright.runtime.settings import KafkaSettings, LakeSettings
+from binwright.tables.columns import KAFKA
+from binwright.tables.stamp import Stamp
 
 RECORDS = 50
 # The table lacks nothing of the first; what is wrong with the others, their names say.

@@ -10,10 +10,10 @@ from tests.integration.audit.place import Place
 
 from binwright.consumer.lake.delta import old_rows
 from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.protocol.columns import parse_columns
 from binwright.protocol.keeping import KEEP_S, KEPT_SINCE_MS
-from binwright.protocol.ports.lake import Table
 from binwright.runtime.clock import wall_ms
+from binwright.tables.columns import parse_columns
+from binwright.tables.ports import Table
 
 pytestmark = pytest.mark.integration
 

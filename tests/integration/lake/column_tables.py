@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from pyspark.sql.connect.session import SparkSession
 
 from binwright.consumer.staging.parquet import SCHEMA
-from binwright.protocol.columns import (
+from binwright.tables.columns import (
     Array,
     Columns,
     ColumnType,
@@ -20,7 +20,7 @@ from binwright.protocol.columns import (
     Struct,
     parse_columns,
 )
-from binwright.protocol.ports.lake import Batch, FileSlice, Table
+from binwright.tables.ports import Batch, FileSlice, Table
 
 TOPIC_ID = "topic-id"
 COLUMNS = parse_columns(

@@ -25,7 +25,7 @@ from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.protocol.errors import StagedUnreadable, TableRefused, WriteConflict
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.lake import FileSlice
+from binwright.tables.ports import FileSlice
 
 pytestmark = pytest.mark.integration
 

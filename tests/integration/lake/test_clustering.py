@@ -19,8 +19,8 @@ from tests.integration.lake.tables import LEASE, new_lake, sql
 
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
-from binwright.protocol.columns import parse_columns
-from binwright.protocol.ports.lake import Compaction, Table
+from binwright.tables.columns import parse_columns
+from binwright.tables.ports import Compaction, Table
 
 pytestmark = pytest.mark.integration
 

@@ -28,10 +28,10 @@ from tests.integration.lake.tables import LEASE, new_lake, sql
 
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
-from binwright.protocol.columns import parse_columns
 from binwright.protocol.errors import TableRefused, WriteConflict
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.lake import FileSlice
+from binwright.tables.columns import parse_columns
+from binwright.tables.ports import FileSlice
 
 pytestmark = pytest.mark.integration
 

@@ -35,7 +35,7 @@ from binwright.consumer.staging.file_staging import FileStaging
 from binwright.local.spark import run_spark
 from binwright.protocol.errors import LakeUnavailable, StagedUnreadable, WriteConflict, WriteUnclear
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.ports.lake import Batch, Lake
+from binwright.tables.ports import Batch, Lake
 
 pytestmark = pytest.mark.integration
 

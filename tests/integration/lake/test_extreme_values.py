@@ -40,7 +40,11 @@ from binwright.consumer.lake.session import ReconnectingSession
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.lake.lake_reader import PORTABLE, lake_reader
-from binwright.protocol.columns import (
+from binwright.protocol.errors import LakeUnavailable
+from binwright.protocol.fields import LATEST_MS
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record, Records
+from binwright.tables.columns import (
     Array,
     Columns,
     ColumnType,
@@ -50,11 +54,7 @@ from binwright.protocol.columns import (
     Struct,
     parse_columns,
 )
-from binwright.protocol.errors import LakeUnavailable
-from binwright.protocol.fields import LATEST_MS
-from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import Record, Records
-from binwright.protocol.ports.lake import Batch, FileSlice, Footer, Table, ValueDecoder
+from binwright.tables.ports import Batch, FileSlice, Footer, Table, ValueDecoder
 
 pytestmark = pytest.mark.integration
 

@@ -15,11 +15,11 @@ from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.decoding.record_decoder import RecordDecoder
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
-from binwright.protocol.columns import parse_columns
 from binwright.protocol.keeping import SKIPPED
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record, Records
-from binwright.protocol.ports.lake import Batch, FileSlice, Footer, Table, ValueDecoder
+from binwright.tables.columns import parse_columns
+from binwright.tables.ports import Batch, FileSlice, Footer, Table, ValueDecoder
 
 pytestmark = pytest.mark.integration
 

@@ -14,7 +14,7 @@ from tests.integration.lake.test_clustering import files, log
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.protocol.errors import TableRefused
-from binwright.protocol.ports.lake import Table
+from binwright.tables.ports import Table
 
 pytestmark = pytest.mark.integration
 

@@ -24,8 +24,8 @@ from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.decoding.record_decoder import RecordDecoder
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
-from binwright.protocol.columns import parse_columns
-from binwright.protocol.ports.lake import Table, ValueDecoder
+from binwright.tables.columns import parse_columns
+from binwright.tables.ports import Table, ValueDecoder
 
 pytestmark = pytest.mark.integration
 

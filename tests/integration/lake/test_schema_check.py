@@ -13,8 +13,8 @@ from tests.consumer.decoding.json_schema import objects
 from tests.integration.lake.column_tables import ITEMS
 
 from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.protocol.columns import parse_columns
-from binwright.protocol.ports.lake import Table
+from binwright.tables.columns import parse_columns
+from binwright.tables.ports import Table
 
 pytestmark = pytest.mark.integration
 

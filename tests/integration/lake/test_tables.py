@@ -28,11 +28,11 @@ from tests.integration.lake.tables import (
 from binwright.consumer.lake.creation import checkpoint_interval
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
-from binwright.protocol.columns import parse_columns
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.lake import Compaction, Table
 from binwright.runtime.settings import LakeSettings
+from binwright.tables.columns import parse_columns
+from binwright.tables.ports import Compaction, Table
 
 pytestmark = pytest.mark.integration
 

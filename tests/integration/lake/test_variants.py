@@ -18,10 +18,10 @@ from binwright.consumer.decoding.new_fields import KeptFields
 from binwright.consumer.decoding.variant_values import VariantDecoder
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
-from binwright.protocol.columns import Columns, parse_columns
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record, Records
-from binwright.protocol.ports.lake import Batch, FileSlice, Footer, Table, ValueDecoder
+from binwright.tables.columns import Columns, parse_columns
+from binwright.tables.ports import Batch, FileSlice, Footer, Table, ValueDecoder
 
 pytestmark = pytest.mark.integration
 

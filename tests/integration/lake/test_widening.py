@@ -18,9 +18,9 @@ from binwright.consumer.decide.widening import widens
 from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
-from binwright.protocol.columns import parse_columns, parse_type
 from binwright.protocol.errors import TableRefused
-from binwright.protocol.ports.lake import Batch, Table
+from binwright.tables.columns import parse_columns, parse_type
+from binwright.tables.ports import Batch, Table
 
 pytestmark = pytest.mark.integration
 

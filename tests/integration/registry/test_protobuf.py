@@ -16,8 +16,8 @@ from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.registry import SchemaRegistry
 from binwright.inspect.audit import audit
 from binwright.local.stack import services
-from binwright.protocol.columns import columns_text
 from binwright.runtime.settings import RegistrySettings
+from binwright.tables.columns import columns_text
 
 pytestmark = pytest.mark.integration
 

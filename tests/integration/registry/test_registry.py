@@ -20,10 +20,10 @@ from tests.integration.security.certificates import Authority
 from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.registry import Schema, SchemaRegistry
 from binwright.consumer.decoding.registry_schemas import ApicurioId
-from binwright.protocol.columns import columns_text
 from binwright.protocol.errors import RegistryUnavailable
-from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.settings import RegistrySettings
+from binwright.tables.columns import columns_text
+from binwright.tables.schemas import SchemaRefused
 
 pytestmark = pytest.mark.integration
 

@@ -14,7 +14,7 @@ from binwright.consumer.decide.writer.states import (
 )
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.lake import Batch, CutFiles
+from binwright.tables.ports import Batch, CutFiles
 
 from .delta import parse_stamp
 from .world import Call, DeltaTable, File, ReaderProcess, Row, World, WriterProcess

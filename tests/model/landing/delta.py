@@ -16,8 +16,8 @@ from binwright.consumer.decide.writer.states import (
     Outcome,
     Unreadable,
 )
-from binwright.protocol.ports.lake import Commit, Ranges
-from binwright.protocol.stamp import Stamp, read_stamp
+from binwright.tables.ports import Commit, Ranges
+from binwright.tables.stamp import Stamp, read_stamp
 
 from .world import TABLES, Call, DeltaTable, Row, World, missing
 

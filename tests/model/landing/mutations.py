@@ -31,8 +31,8 @@ from binwright.consumer.decide.writer.states import (
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset
-from binwright.protocol.ports.lake import Commit, PartitionOffsets, Ranges
-from binwright.protocol.stamp import Stamp, read_stamp
+from binwright.tables.ports import Commit, PartitionOffsets, Ranges
+from binwright.tables.stamp import Stamp, read_stamp
 
 from . import reading_mutations as reading
 from .world import TOPIC

@@ -7,7 +7,7 @@ from functools import partial
 from tests.model.explore import Label, Step
 
 from binwright.consumer.decide.writer.states import Outcome, Refused, Unclear
-from binwright.protocol.ports.lake import Commit
+from binwright.tables.ports import Commit
 
 from . import delta, readers, writers
 from .world import Log, World, append_entry

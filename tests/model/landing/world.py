@@ -10,7 +10,7 @@ from binwright.consumer.decide.writer.states import KafkaState, Writer
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset
-from binwright.protocol.ports.lake import Batch, Commit, Table
+from binwright.tables.ports import Batch, Commit, Table
 
 TOPIC = "t"
 TOPICS = (TOPIC, "v")

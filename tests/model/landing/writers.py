@@ -33,7 +33,7 @@ from binwright.consumer.decide.writer.states import (
 )
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset
-from binwright.protocol.ports.lake import Commit
+from binwright.tables.ports import Commit
 
 from .delta import topic_number
 from .world import TABLES, Call, Row, World, WriterProcess, missing

@@ -5,9 +5,9 @@ from tools.reference import types
 
 from binwright.consumer.decoding.avro_schemas import SIMPLE as AVRO_SIMPLE
 from binwright.consumer.decoding.avro_schemas import TICKS
-from binwright.protocol.columns import SIMPLE, VARIANT
-from binwright.protocol.json_schemas import FORMATS, INTEGERS
-from binwright.protocol.json_schemas import TYPES as JSON_TYPES
+from binwright.tables.columns import SIMPLE, VARIANT
+from binwright.tables.json_schemas import FORMATS, INTEGERS
+from binwright.tables.json_schemas import TYPES as JSON_TYPES
 
 PAGE = types.page()
 

@@ -10,10 +10,10 @@ from pydantic import SecretStr
 from binwright.cli.terminal import count
 from binwright.inspect.init.topics import FoundTopic, Wanted
 from binwright.inspect.init.words import figures_in_words, values_in_words
-from binwright.protocol.columns import Columns, quoted
-from binwright.protocol.inferred_columns import Inferred
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.settings import KafkaSettings, Settings
+from binwright.tables.columns import Columns, quoted
+from binwright.tables.inferred_columns import Inferred
 
 LISTED = 20
 """Fields that are left out, and topics that were not looked at, at most; others are counted."""

@@ -3,7 +3,7 @@
 from binwright.cli.terminal import count, data_size
 from binwright.inspect.init.topics import RETENTION, FoundTopic
 from binwright.kafka.topic_figures import TopicFigures
-from binwright.protocol.value_formats import ValueFormat
+from binwright.tables.value_formats import ValueFormat
 
 UNITS_S = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 

@@ -38,7 +38,6 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.own_topics import check_own
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.model import Slot
-from binwright.protocol.ports.lake import Lake, Table
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.health import serve_health
 from binwright.runtime.memory import give_back_freed_memory, memory_limit
@@ -46,6 +45,7 @@ from binwright.runtime.run import background_tasks
 from binwright.runtime.serve import serve
 from binwright.runtime.settings import LakeSettings, Settings, Target
 from binwright.runtime.traces import open_traces
+from binwright.tables.ports import Lake, Table
 
 log = structlog.get_logger()
 

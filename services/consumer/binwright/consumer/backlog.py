@@ -14,9 +14,9 @@ import structlog
 
 from binwright.consumer.decide.buffer import over_share
 from binwright.protocol.errors import StagingUnavailable
-from binwright.protocol.ports.lake import Staging
 from binwright.runtime.clock import loop_s
 from binwright.runtime.settings import Target
+from binwright.tables.ports import Staging
 
 log = structlog.get_logger()
 

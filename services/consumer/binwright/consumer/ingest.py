@@ -54,11 +54,11 @@ from binwright.protocol.errors import StagingUnavailable, Superseded
 from binwright.protocol.messages import Report, TableReport
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, ReadProgress
-from binwright.protocol.ports.lake import Staging
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
 from binwright.runtime.run import must_not_end
 from binwright.runtime.settings import Target
+from binwright.tables.ports import Staging
 
 log = structlog.get_logger()
 

@@ -28,10 +28,10 @@ from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.messages import OffsetRange
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, UndecodableBatch
-from binwright.protocol.ports.lake import Staging
 from binwright.runtime.backoff import Backoff, until_set
 from binwright.runtime.clock import loop_s
 from binwright.runtime.run import must_not_end
+from binwright.tables.ports import Staging
 
 log = structlog.get_logger()
 

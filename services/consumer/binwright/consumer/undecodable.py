@@ -20,8 +20,8 @@ from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import batch_name, mark_name
 from binwright.protocol.ports.kafka import UndecodableBatch
-from binwright.protocol.ports.lake import Staging
 from binwright.runtime.backoff import Backoff
+from binwright.tables.ports import Staging
 
 log = structlog.get_logger()
 

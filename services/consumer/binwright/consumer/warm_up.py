@@ -17,17 +17,17 @@ from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.lake.creation import checkpoint_interval
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
-from binwright.protocol.columns import parse_columns
 from binwright.protocol.errors import LakeUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
 from binwright.protocol.ports.kafka import Record, Records
-from binwright.protocol.ports.lake import Batch, FileSlice, Footer, Table
-from binwright.protocol.stamp import Stamp
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.serve import serve
 from binwright.runtime.settings import Settings
 from binwright.runtime.storage_path import below
+from binwright.tables.columns import parse_columns
+from binwright.tables.ports import Batch, FileSlice, Footer, Table
+from binwright.tables.stamp import Stamp
 
 log = structlog.get_logger()
 

@@ -7,7 +7,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from binwright.protocol.columns import (
+from binwright.protocol.names import TOPIC_LENGTH, TopicName
+from binwright.protocol.patterns import Pattern, compile_patterns
+from binwright.runtime.settings.section import KeepDays, Section, TopicPatterns, check_distinct
+from binwright.tables.columns import (
     KAFKA,
     KAFKA_KEY,
     MEASURED,
@@ -29,11 +32,8 @@ from binwright.protocol.columns import (
     stored,
     type_at,
 )
-from binwright.protocol.json_schemas import JsonSchema
-from binwright.protocol.names import TOPIC_LENGTH, TopicName
-from binwright.protocol.patterns import Pattern, compile_patterns
-from binwright.protocol.schemas import SchemaRefused
-from binwright.runtime.settings.section import KeepDays, Section, TopicPatterns, check_distinct
+from binwright.tables.json_schemas import JsonSchema
+from binwright.tables.schemas import SchemaRefused
 
 ONE_COLUMN = {
     "string": parse_columns("value STRING"),

@@ -28,9 +28,9 @@ from binwright.consumer.decide.writer.states import (
 )
 from binwright.protocol.messages import OffsetRange, Staged
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.ports.lake import Commit, Table
-from binwright.protocol.stamp import Stamp
 from binwright.protocol.table_orders import TableOrder
+from binwright.tables.ports import Commit, Table
+from binwright.tables.stamp import Stamp
 
 TOPIC, ID = "orders", "id-1"
 TABLE = Table(topic=TOPIC, group="g", cluster="c")

@@ -24,7 +24,7 @@ from binwright.consumer.decide.writer.chain import (
 )
 from binwright.protocol.messages import OffsetRange, Staged
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.lake import Ranges
+from binwright.tables.ports import Ranges
 
 from .scene import ID, TOPIC, at, part, staged
 

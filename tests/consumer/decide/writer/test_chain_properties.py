@@ -11,7 +11,7 @@ from binwright.consumer.decide.writer.chain import (
     next_batch,
     without_files,
 )
-from binwright.protocol.ports.lake import PartitionOffsets
+from binwright.tables.ports import PartitionOffsets
 
 from .scene import ID, TOPIC, at, staged
 

@@ -25,7 +25,7 @@ from binwright.consumer.decide.writer.states import (
     WriteLease,
 )
 from binwright.protocol.names import lease_name
-from binwright.protocol.stamp import Stamp, read_stamp
+from binwright.tables.stamp import Stamp, read_stamp
 
 from .scene import (
     CONFIG,

@@ -4,7 +4,7 @@ import pytest
 
 from binwright.consumer.decide.writer import machine
 from binwright.consumer.decide.writer.states import Append, Committed, HistoryRead, Log
-from binwright.protocol.stamp import read_stamp
+from binwright.tables.stamp import read_stamp
 
 from .scene import (
     CONFIG,

@@ -24,8 +24,8 @@ from binwright.consumer.decide.writer.states import (
     Resolving,
     Unclear,
 )
-from binwright.protocol.ports.lake import Commit
-from binwright.protocol.stamp import Stamp
+from binwright.tables.ports import Commit
+from binwright.tables.stamp import Stamp
 
 from .scene import (
     CONFIG,

@@ -22,8 +22,8 @@ from binwright.consumer.decide.writer.states import (
     WriterConfig,
 )
 from binwright.protocol.messages import Staged
-from binwright.protocol.ports.lake import PartitionOffsets
-from binwright.protocol.stamp import Stamp, read_stamp
+from binwright.tables.ports import PartitionOffsets
+from binwright.tables.stamp import Stamp, read_stamp
 
 from .scene import (
     CONFIG,

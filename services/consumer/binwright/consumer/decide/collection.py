@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from binwright.consumer.decide.writer.chain import same_topic
-from binwright.protocol.ports.lake import Footer
+from binwright.tables.ports import Footer
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Columns of files that were staged under different settings, or by different schemas."""
 
 from binwright.consumer.decide.widening import wider
-from binwright.protocol.columns import Array, Column, Columns, ColumnType, Map, Struct, folded
+from binwright.tables.columns import Array, Column, Columns, ColumnType, Map, Struct, folded
 
 
 def united(

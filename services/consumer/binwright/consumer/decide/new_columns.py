@@ -7,7 +7,7 @@ column has one type whatever else others saw. What does not fit it stays among t
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from binwright.protocol.columns import (
+from binwright.tables.columns import (
     OF_RECORD,
     REST,
     Column,

@@ -3,7 +3,7 @@
 `tests/integration/lake/test_widening.py` compares this with what Delta does.
 """
 
-from binwright.protocol.columns import ColumnType, Decimal, Simple, parse_type
+from binwright.tables.columns import ColumnType, Decimal, Simple, parse_type
 
 _WIDER = {
     "tinyint": frozenset(["smallint", "int", "bigint", "double"]),

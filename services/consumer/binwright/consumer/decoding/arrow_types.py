@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from binwright.protocol.columns import (
+from binwright.tables.columns import (
     JSON,
     VARIANT,
     Array,

@@ -11,7 +11,7 @@ from binwright.consumer.decoding.avro_schemas import AvroSchema, Node, takes_not
 from binwright.consumer.decoding.one_by_one import Bad
 from binwright.consumer.decoding.registry_schemas import HEADER
 from binwright.consumer.decoding.value_memory import item_bytes, row_bytes, too_large
-from binwright.protocol.columns import Columns
+from binwright.tables.columns import Columns
 
 _RECORD, _FIELD, _NAME_CHAR = 240, 60, 4  # bytes of memory, as it is read and as columns take it
 _LIST, _ITEM, _MAP, _ENTRY, _BRANCH = 120, 30, 350, 300, 10

@@ -48,8 +48,8 @@ from binwright.consumer.decoding.one_by_one import (
 )
 from binwright.consumer.decoding.portions import MOST_BYTES
 from binwright.consumer.decoding.registry_schemas import HEADER
-from binwright.protocol.columns import Array, Columns, ColumnType, Decimal, Map, Simple, Struct
-from binwright.protocol.schemas import IS_PRESENT, SchemaRefused
+from binwright.tables.columns import Array, Columns, ColumnType, Decimal, Map, Simple, Struct
+from binwright.tables.schemas import IS_PRESENT, SchemaRefused
 
 Reader = Callable[[bytes, int], tuple[Any, int]]
 Passing = Callable[[bytes, int], int]

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from binwright.protocol.columns import (
+from binwright.tables.columns import (
     DEEPEST,
     MOST_DIGITS,
     Array,
@@ -27,7 +27,7 @@ from binwright.protocol.columns import (
     Struct,
     in_table,
 )
-from binwright.protocol.schemas import IS_PRESENT, SchemaRefused
+from binwright.tables.schemas import IS_PRESENT, SchemaRefused
 
 SIMPLE = {
     "boolean": "boolean",

@@ -21,8 +21,8 @@ from binwright.consumer.decoding.registry_schemas import (
     without_header,
 )
 from binwright.consumer.decoding.value_memory import content, row_bytes
-from binwright.protocol.columns import Columns
-from binwright.protocol.schemas import SchemaRefused
+from binwright.tables.columns import Columns
+from binwright.tables.schemas import SchemaRefused
 
 Schemas = Mapping[int, AvroSchema | Bad]
 """Schemas by id; why values are bad that name one which cannot be used."""

@@ -17,9 +17,9 @@ from binwright.consumer.decoding.new_fields import MOST_NAMES, OTHER_NAMES
 from binwright.consumer.decoding.one_by_one import REASON_LENGTH
 from binwright.consumer.decoding.record_decoder import OF_KEY
 from binwright.consumer.decoding.schema_names import Part
-from binwright.protocol.columns import Columns
-from binwright.protocol.ports.lake import ValueDecoder
 from binwright.runtime.settings import Target
+from binwright.tables.columns import Columns
+from binwright.tables.ports import ValueDecoder
 
 log = structlog.get_logger()
 

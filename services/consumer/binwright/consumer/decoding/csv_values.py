@@ -23,7 +23,7 @@ from binwright.consumer.decoding.one_by_one import (
 )
 from binwright.consumer.decoding.portions import MOST_BYTES
 from binwright.consumer.decoding.value_memory import content, row_bytes, too_large
-from binwright.protocol.columns import Columns, ColumnType, Decimal, Simple
+from binwright.tables.columns import Columns, ColumnType, Decimal, Simple
 
 csv.field_size_limit(1 << 30)  # of the process; a value is bounded by what Kafka takes
 

@@ -15,12 +15,12 @@ import structlog
 
 from binwright.consumer.decide.new_columns import filled
 from binwright.consumer.decoding.portions import MOST_BYTES
-from binwright.protocol.columns import KAFKA_KEY, Columns
 from binwright.protocol.errors import SchemaAtFault
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
-from binwright.protocol.ports.lake import ValueDecoder
 from binwright.runtime.settings import DecodingSettings, Settings, TableSettings, Target
+from binwright.tables.columns import KAFKA_KEY, Columns
+from binwright.tables.ports import ValueDecoder
 
 log = structlog.get_logger()
 

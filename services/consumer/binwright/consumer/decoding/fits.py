@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from binwright.consumer.decoding.one_by_one import INTEGER_BITS, Misfit
-from binwright.protocol.columns import OF_RECORD, Column, Columns, column_names, folded
+from binwright.tables.columns import OF_RECORD, Column, Columns, column_names, folded
 
 Fit = Callable[[Any], Any]
 """Makes a value that is not null one of a column; raises `Misfit`."""

@@ -22,7 +22,7 @@ import pyarrow.json as pj
 
 from binwright.consumer.decoding.arrow_types import arrow_type
 from binwright.consumer.decoding.json_records import MOST_NESTED, brackets
-from binwright.protocol.columns import (
+from binwright.tables.columns import (
     JSON,
     VARIANT,
     Array,

@@ -22,9 +22,9 @@ from binwright.consumer.decoding.registry_schemas import (
     schema_id,
     without_header,
 )
-from binwright.protocol.columns import Array, Columns, ColumnType, Map, Simple, Struct, folded
-from binwright.protocol.json_schemas import JsonSchema
-from binwright.protocol.schemas import SchemaRefused
+from binwright.tables.columns import Array, Columns, ColumnType, Map, Simple, Struct, folded
+from binwright.tables.json_schemas import JsonSchema
+from binwright.tables.schemas import SchemaRefused
 
 Schemas = Mapping[int, JsonSchema | Bad]
 """Schemas by id; why values are bad that name one which cannot be used."""

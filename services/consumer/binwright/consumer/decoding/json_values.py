@@ -19,7 +19,7 @@ from binwright.consumer.decoding.json_blocks import (
 from binwright.consumer.decoding.json_records import Beyond, RecordReader
 from binwright.consumer.decoding.one_by_one import Decoded, Fields, Misfit, decode_each
 from binwright.consumer.decoding.portions import MOST_BYTES
-from binwright.protocol.columns import Columns, Simple, stored
+from binwright.tables.columns import Columns, Simple, stored
 
 BLOCK_ROWS, BLOCK_BYTES = 16384, 16 << 20  # at most, unless a block has few rows
 FEW = 256  # rows of a refused block that are read one by one: as dear as to try again

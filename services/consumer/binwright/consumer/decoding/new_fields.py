@@ -13,7 +13,7 @@ from binwright.consumer.decide.new_columns import (
 )
 from binwright.consumer.decoding.json_records import as_written, json_text
 from binwright.consumer.decoding.one_by_one import Fields, Misfit
-from binwright.protocol.columns import REST, Array, Column, Columns, ColumnType, Map, Simple, Struct
+from binwright.tables.columns import REST, Array, Column, Columns, ColumnType, Map, Simple, Struct
 
 MOST_NAMES, LONGEST_NAME = 100, 128
 """Names that are counted apart, and their characters."""

@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeAlias
 import pyarrow as pa
 
 from binwright.consumer.decoding.arrow_types import BAD, row_type
-from binwright.protocol.columns import Decimal
-from binwright.protocol.ports.lake import ValueDecoder
+from binwright.tables.columns import Decimal
+from binwright.tables.ports import ValueDecoder
 
 INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 REASON_LENGTH, PATH_LENGTH, EXCERPT_LENGTH = 200, 100, 40  # characters, at most

@@ -6,7 +6,7 @@ from threading import Condition, Lock
 from typing import Any
 
 from binwright.protocol.errors import StagingUnavailable
-from binwright.protocol.ports.lake import ValueDecoder
+from binwright.tables.ports import ValueDecoder
 
 MOST_BYTES = 128 << 20  # of one value; see the setting `consumer.value_memory_bytes`
 PORTIONS = 6  # that may be decoded at a time

@@ -18,7 +18,7 @@ from threading import Lock
 
 from binwright.consumer.decoding import protoc_child
 from binwright.protocol.errors import RegistryUnavailable
-from binwright.protocol.schemas import SchemaRefused
+from binwright.tables.schemas import SchemaRefused
 
 WAIT_S = 15.0  # for a child, which has `protoc_child.CPU_S` of a core
 MOST_BYTES = 2 << 20  # of a schema and all that it imports

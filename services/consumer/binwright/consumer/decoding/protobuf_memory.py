@@ -13,7 +13,7 @@ from typing import Any
 from binwright.consumer.decoding.one_by_one import Bad
 from binwright.consumer.decoding.protobuf_schemas import Message, is_entry, messages_in
 from binwright.consumer.decoding.value_memory import item_bytes, row_bytes, too_large
-from binwright.protocol.columns import Columns
+from binwright.tables.columns import Columns
 
 _MESSAGE, _FIELD = 48 + 300, 16 + 110
 """Bytes, at most, of `upb`'s own and for each field: and those of Python's objects."""

@@ -36,8 +36,8 @@ from binwright.consumer.decoding.protobuf_schemas import (
     kind_of,
     messages_in,
 )
-from binwright.protocol.columns import Array, Columns, ColumnType, Decimal, Map, Simple, Struct
-from binwright.protocol.schemas import IS_PRESENT, SchemaRefused
+from binwright.tables.columns import Array, Columns, ColumnType, Decimal, Map, Simple, Struct
+from binwright.tables.schemas import IS_PRESENT, SchemaRefused
 
 NANOS = 1_000_000_000
 MOST_FIELDS, FIELDS_PER_BYTE = 100_000, 4

@@ -9,7 +9,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from google.protobuf.message import DecodeError
 
 from binwright.consumer.decoding.protobuf_compiler import Compiled
-from binwright.protocol.columns import (
+from binwright.tables.columns import (
     DEEPEST,
     Array,
     Column,
@@ -21,7 +21,7 @@ from binwright.protocol.columns import (
     Struct,
     in_table,
 )
-from binwright.protocol.schemas import IS_PRESENT, SchemaRefused
+from binwright.tables.schemas import IS_PRESENT, SchemaRefused
 
 Message = Any
 """The descriptor of a message's type, as `google.protobuf` has it."""

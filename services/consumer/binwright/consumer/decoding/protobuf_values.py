@@ -27,8 +27,8 @@ from binwright.consumer.decoding.registry_schemas import (
     without_header,
 )
 from binwright.consumer.decoding.value_memory import content, row_bytes
-from binwright.protocol.columns import DEEPEST, Columns
-from binwright.protocol.schemas import SchemaRefused
+from binwright.tables.columns import DEEPEST, Columns
+from binwright.tables.schemas import SchemaRefused
 
 Reader = Callable[[bytes], Fields | Bad]
 MOST_IN_VARINT = 5  # bytes: an index has 32 bits

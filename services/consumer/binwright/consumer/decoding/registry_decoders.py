@@ -18,13 +18,13 @@ from binwright.consumer.decoding.schema_names import (
     Part,
     schema_names,
 )
-from binwright.protocol.columns import Columns
 from binwright.protocol.errors import RegistryUnavailable, SchemaAtFault
 from binwright.protocol.ports.kafka import Records
-from binwright.protocol.ports.lake import ValueDecoder
-from binwright.protocol.schemas import SchemaRefused
 from binwright.runtime.clock import loop_s
 from binwright.runtime.run import ungrouped
+from binwright.tables.columns import Columns
+from binwright.tables.ports import ValueDecoder
+from binwright.tables.schemas import SchemaRefused
 
 log = structlog.get_logger()
 

@@ -38,9 +38,9 @@ from binwright.consumer.decoding.registry_schemas import (
     has_header,
     schema_id,
 )
-from binwright.protocol.columns import Columns
 from binwright.protocol.ports.kafka import Records
-from binwright.protocol.ports.lake import ValueDecoder
+from binwright.tables.columns import Columns
+from binwright.tables.ports import ValueDecoder
 
 Part = Literal["value", "key"]
 """Of a record."""

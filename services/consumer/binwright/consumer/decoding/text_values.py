@@ -7,7 +7,7 @@ import pyarrow as pa
 from binwright.consumer.decoding.arrow_types import BAD, row_type
 from binwright.consumer.decoding.one_by_one import Bad, Decoded, Fields, decode_each, not_text
 from binwright.consumer.decoding.value_memory import RECORD_BYTES, content
-from binwright.protocol.columns import Columns
+from binwright.tables.columns import Columns
 
 _BYTE = 8  # of memory, for a byte of a text that is read alone
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binwright.consumer.decoding.one_by_one import Bad
-from binwright.protocol.columns import Array, Columns, ColumnType, Decimal, Map, Simple
+from binwright.tables.columns import Array, Columns, ColumnType, Decimal, Map, Simple
 
 RECORD_BYTES = 700  # of any value besides its content: objects, and what says that it is bad
 _COUNTED = 1 << 16  # bytes that are counted at once: they stay in a processor's cache

@@ -17,7 +17,7 @@ from binwright.consumer.decoding.one_by_one import (
 from binwright.consumer.decoding.portions import MOST_BYTES
 from binwright.consumer.decoding.value_memory import JsonMemory
 from binwright.consumer.decoding.variant_limits import unfit_for_variant, with_signs
-from binwright.protocol.columns import Columns
+from binwright.tables.columns import Columns
 
 
 class VariantDecoder:

@@ -23,8 +23,8 @@ from binwright.consumer.lake.creation import STATISTICS, with_retries
 from binwright.consumer.lake.delta import set_properties, settings
 from binwright.consumer.lake.table_columns import layout_of
 from binwright.lake.lake_reader import properties, quoted
-from binwright.protocol.columns import parse_path
-from binwright.protocol.ports.lake import Compaction, Table
+from binwright.tables.columns import parse_path
+from binwright.tables.ports import Compaction, Table
 
 _CUBES = "spark.databricks.delta.optimize.clustering.mergeStrategy.minCubeSize"
 FULL_CUBE, NEW_CUBE = f"{_CUBES}.threshold", f"{_CUBES}.targetCubeSize"

@@ -19,7 +19,7 @@ from binwright.consumer.lake.faults import (
 from binwright.consumer.lake.staged_rows import literal_text
 from binwright.consumer.lake.table_columns import Layout
 from binwright.lake.lake_reader import quoted
-from binwright.protocol.columns import Columns, columns_text
+from binwright.tables.columns import Columns, columns_text
 
 log = structlog.get_logger()
 

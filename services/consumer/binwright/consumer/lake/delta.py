@@ -23,11 +23,12 @@ from binwright.consumer.lake.table_columns import (
     missing_columns,
 )
 from binwright.lake.lake_reader import is_of_columns, properties, quoted
-from binwright.protocol.columns import KAFKA, KAFKA_DATE, Column, Columns
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.keeping import SKIPPED, changed_keeping
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.lake import (
+from binwright.runtime.clock import wall_ms
+from binwright.tables.columns import KAFKA, KAFKA_DATE, Column, Columns
+from binwright.tables.ports import (
     ColumnsThere,
     Commit,
     History,
@@ -35,8 +36,7 @@ from binwright.protocol.ports.lake import (
     Table,
     TableFiles,
 )
-from binwright.protocol.stamp import FIRST_TOPIC
-from binwright.runtime.clock import wall_ms
+from binwright.tables.stamp import FIRST_TOPIC
 
 log = structlog.get_logger()
 

@@ -20,10 +20,14 @@ from binwright.consumer.lake.faults import LakeErrors
 from binwright.consumer.lake.log_trim import local_path, trim_log
 from binwright.consumer.lake.session import ReconnectingSession, Work
 from binwright.consumer.lake.table_columns import KAFKA_COLUMN, RAW, check_still_there
-from binwright.protocol.columns import Columns
 from binwright.protocol.errors import BinwrightError, WriteUnclear
 from binwright.protocol.names import BAD_SUFFIX
-from binwright.protocol.ports.lake import (
+from binwright.runtime.clock import wall_ms
+from binwright.runtime.settings import LakeSettings
+from binwright.runtime.settings.consumer import LONGEST_WORK_S, LONGEST_WRITE
+from binwright.runtime.spark_url import redacted_url
+from binwright.tables.columns import Columns
+from binwright.tables.ports import (
     Batch,
     ColumnsThere,
     Compaction,
@@ -32,10 +36,6 @@ from binwright.protocol.ports.lake import (
     Table,
     TableFiles,
 )
-from binwright.runtime.clock import wall_ms
-from binwright.runtime.settings import LakeSettings
-from binwright.runtime.settings.consumer import LONGEST_WORK_S, LONGEST_WRITE
-from binwright.runtime.spark_url import redacted_url
 
 log = structlog.get_logger()
 

@@ -15,7 +15,7 @@ from pyspark.sql.connect.session import SparkSession
 
 from binwright.consumer.lake.table_columns import PLACE, RECORD_COLUMNS
 from binwright.lake.lake_reader import quoted
-from binwright.protocol.columns import (
+from binwright.tables.columns import (
     KAFKA,
     KAFKA_DATE,
     Column,
@@ -26,8 +26,8 @@ from binwright.protocol.columns import (
     is_variant,
     parse_columns,
 )
-from binwright.protocol.columns import quoted as quoted_name
-from binwright.protocol.ports.lake import Batch, Ranges
+from binwright.tables.columns import quoted as quoted_name
+from binwright.tables.ports import Batch, Ranges
 
 Frame = Callable[[SparkSession], DataFrame]
 

@@ -7,7 +7,8 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructTy
 
 from binwright.consumer.decide.widening import type_there, widens
 from binwright.consumer.staging.parquet import COLUMNS
-from binwright.protocol.columns import (
+from binwright.protocol.errors import TableRefused
+from binwright.tables.columns import (
     KAFKA,
     KAFKA_DATE,
     MEASURED,
@@ -21,7 +22,6 @@ from binwright.protocol.columns import (
     parse_columns,
     quoted,
 )
-from binwright.protocol.errors import TableRefused
 
 RECORD_COLUMNS = parse_columns(", ".join(f"{name} {kind}" for name, kind in COLUMNS.items()))
 """A record as it is in Kafka, of a raw table."""

@@ -2,10 +2,10 @@
 
 from math import inf
 
-from binwright.protocol.columns import Columns, columns_text, parse_row
 from binwright.protocol.names import ADDED_COLUMNS
-from binwright.protocol.ports.lake import Staging
 from binwright.runtime.clock import loop_s
+from binwright.tables.columns import Columns, columns_text, parse_row
+from binwright.tables.ports import Staging
 
 LEARN_S = 10.0
 """After which they are read again."""

@@ -7,7 +7,7 @@ import structlog
 from binwright.consumer.decide.collection import TopicLog, may_be_collected
 from binwright.protocol.errors import BrokerUnavailable, StagingUnavailable, TopicMissing
 from binwright.protocol.ports.kafka import DataReader
-from binwright.protocol.ports.lake import Staging
+from binwright.tables.ports import Staging
 
 log = structlog.get_logger()
 

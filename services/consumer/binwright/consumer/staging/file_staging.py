@@ -17,7 +17,7 @@ from binwright.consumer.decoding.portions import DecodingMemory
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
-from binwright.protocol.ports.lake import Footer, ValueDecoder
+from binwright.tables.ports import Footer, ValueDecoder
 
 if TYPE_CHECKING:
     from binwright.consumer.staging.files import Files, Probe

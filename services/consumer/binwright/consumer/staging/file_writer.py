@@ -15,9 +15,9 @@ from binwright.consumer.timings import Timings
 from binwright.protocol.messages import OffsetRange, Staged
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import staged_by
-from binwright.protocol.ports.lake import Footer, Staging
 from binwright.runtime.clock import loop_s
 from binwright.runtime.settings import Target
+from binwright.tables.ports import Footer, Staging
 
 log = structlog.get_logger()
 

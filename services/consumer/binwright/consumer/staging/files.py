@@ -20,7 +20,7 @@ from binwright.consumer.staging import parquet
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import is_lease, is_mark, is_staged_file, is_topic_name
 from binwright.protocol.ports.kafka import Records
-from binwright.protocol.ports.lake import Footer
+from binwright.tables.ports import Footer
 
 UNFINISHED = ".unfinished-"  # prefix of a local file that is being written
 FEW = 5  # below it, objects are looked up one by one

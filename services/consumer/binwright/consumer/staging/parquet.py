@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 from binwright.consumer.decoding.arrow_types import BAD, row_type
 from binwright.consumer.decoding.one_by_one import decode_parts
 from binwright.consumer.decoding.portions import DecodingMemory
-from binwright.protocol.columns import Columns, columns_text, parse_row
 from binwright.protocol.fields import LATEST_MS, checked_offset
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
-from binwright.protocol.ports.lake import Footer, ValueDecoder
+from binwright.tables.columns import Columns, columns_text, parse_row
+from binwright.tables.ports import Footer, ValueDecoder
 
 _HEADER: list[tuple[str, pa.DataType]] = [("key", pa.string()), ("value", pa.binary())]
 _TYPES: dict[str, pa.DataType] = {

@@ -42,7 +42,6 @@ from binwright.consumer.decide.writer.states import (
 from binwright.consumer.staging.added_columns import publish_added
 from binwright.consumer.writer.context import WriterContext
 from binwright.consumer.writer.kafka_queries import KAFKA_TIMEOUT_S, KafkaQueries
-from binwright.protocol.columns import Column, Columns, columns_text
 from binwright.protocol.errors import (
     BrokerUnavailable,
     LakeUnavailable,
@@ -54,8 +53,9 @@ from binwright.protocol.errors import (
     WriteUnclear,
 )
 from binwright.protocol.model import TopicPartition, newest
-from binwright.protocol.ports.lake import Batch, FileSlice, Footer, Lake, PartitionOffsets
 from binwright.runtime.clock import loop_s, wall_ms
+from binwright.tables.columns import Column, Columns, columns_text
+from binwright.tables.ports import Batch, FileSlice, Footer, Lake, PartitionOffsets
 
 log = structlog.get_logger()
 

@@ -11,8 +11,8 @@ from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.maintenance import TableMaintenance
 from binwright.consumer.writer.orders import TableOrders
 from binwright.protocol.ports.kafka import ControlTopics, DataReader
-from binwright.protocol.ports.lake import Lake, Staging
 from binwright.runtime.settings import Target
+from binwright.tables.ports import Lake, Staging
 
 COMMITS_AT_ONCE = 2
 """Concurrent appends of one process on one Spark server: more would make each of them slower, and

@@ -25,7 +25,7 @@ from binwright.protocol.errors import BrokerUnavailable, StagingUnavailable, Top
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, GroupOffset
-from binwright.protocol.ports.lake import PartitionOffsets, Staging
+from binwright.tables.ports import PartitionOffsets, Staging
 
 log = structlog.get_logger()
 

@@ -15,7 +15,7 @@ from binwright.kafka.control_records import landing_partition
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import TopicState
-from binwright.protocol.ports.lake import PartitionOffsets
+from binwright.tables.ports import PartitionOffsets
 
 KAFKA_TIMEOUT_S = 10.0  # of a query about one table
 SHOWN = 10  # of topics in a message

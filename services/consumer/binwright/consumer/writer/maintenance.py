@@ -15,7 +15,7 @@ import structlog
 
 from binwright.consumer.decide.turns import until_turn_s
 from binwright.protocol.errors import ExternalError
-from binwright.protocol.ports.lake import Compaction, Lake, Table
+from binwright.tables.ports import Compaction, Lake, Table
 
 log = structlog.get_logger()
 

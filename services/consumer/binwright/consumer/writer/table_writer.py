@@ -46,12 +46,12 @@ from binwright.consumer.writer.effects import Effects, OffsetCommitters
 from binwright.consumer.writer.report import table_report
 from binwright.protocol.errors import LakeUnavailable, TableRefused
 from binwright.protocol.messages import TableReport
-from binwright.protocol.ports.lake import Lake
 from binwright.runtime.backoff import Backoff, until_set
 from binwright.runtime.clock import loop_s
 from binwright.runtime.metrics import topic_label
 from binwright.runtime.settings import Target, check_forms, forms_differ
 from binwright.runtime.spark_url import redacted_url
+from binwright.tables.ports import Lake
 
 log = structlog.get_logger()
 

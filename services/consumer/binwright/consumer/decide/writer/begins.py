@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from binwright.consumer.decide.writer.states import KafkaState
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.lake import PartitionOffsets
+from binwright.tables.ports import PartitionOffsets
 
 
 def begin_offsets(facts: KafkaState, written: Collection[str], *, latest: bool) -> PartitionOffsets:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import is_staged_file
-from binwright.protocol.ports.lake import Batch, CutFiles, FileSlice, PartitionOffsets, Ranges
+from binwright.tables.ports import Batch, CutFiles, FileSlice, PartitionOffsets, Ranges
 
 MOST_FILES = 1_000
 """Staged files in one commit: Spark plans and opens each of them."""

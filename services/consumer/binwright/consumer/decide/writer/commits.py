@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from binwright.consumer.decide.writer.chain import same_topic
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.lake import Commit, CutFiles, PartitionOffsets, Table
-from binwright.protocol.stamp import Stamp, later_kind, read_stamp
+from binwright.tables.ports import Commit, CutFiles, PartitionOffsets, Table
+from binwright.tables.stamp import Stamp, later_kind, read_stamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

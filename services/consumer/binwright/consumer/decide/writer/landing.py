@@ -31,9 +31,9 @@ from binwright.consumer.decide.writer.states import (
 from binwright.protocol.fields import LATEST_MS
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition, newest
-from binwright.protocol.ports.lake import Batch
-from binwright.protocol.stamp import Stamp
 from binwright.protocol.table_orders import TableOrder
+from binwright.tables.ports import Batch
+from binwright.tables.stamp import Stamp
 
 RETRY_S = 1.0  # until rows are sent again whose commit met a conflict
 BATCH_RETRY_S = 1.0  # until a batch is tried again after no range joined

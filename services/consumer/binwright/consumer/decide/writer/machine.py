@@ -51,9 +51,9 @@ from binwright.consumer.decide.writer.states import (
     by_name,
 )
 from binwright.protocol.messages import Staged
-from binwright.protocol.ports.lake import PartitionOffsets, Table
-from binwright.protocol.stamp import Stamp
 from binwright.protocol.table_orders import TableOrder
+from binwright.tables.ports import PartitionOffsets, Table
+from binwright.tables.stamp import Stamp
 
 Step = tuple[Writer, tuple[Effect, ...]]
 

@@ -6,12 +6,12 @@ from enum import Enum
 
 from binwright.consumer.decide.writer.chain import Chain
 from binwright.consumer.decide.writer.commits import Resolved
-from binwright.protocol.columns import Columns
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
-from binwright.protocol.ports.lake import Batch, Commit, PartitionOffsets, Table
-from binwright.protocol.stamp import Stamp
+from binwright.tables.columns import Columns
+from binwright.tables.ports import Batch, Commit, PartitionOffsets, Table
+from binwright.tables.stamp import Stamp
 
 FIRST_LOOK, LONGER = 128, 16
 """How many commits of the history are read at first; by how much that is multiplied each time."""

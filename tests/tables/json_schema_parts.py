@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from binwright.protocol.columns import columns_text
-from binwright.protocol.json_schemas import JsonSchema
+from binwright.tables.columns import columns_text
+from binwright.tables.json_schemas import JsonSchema
 
 TEXT, WHOLE, NULL = {"type": "string"}, {"type": "integer"}, {"type": "null"}
 AT = {"type": "string", "format": "date-time"}

@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from tests.protocol.json_schema_parts import AT, DECIMAL, NULL, POINT, TEXT, WHOLE, columns, objects
+from tests.tables.json_schema_parts import AT, DECIMAL, NULL, POINT, TEXT, WHOLE, columns, objects
 
-from binwright.protocol.columns import columns_text, stored
-from binwright.protocol.json_schemas import JsonSchema
+from binwright.tables.columns import columns_text, stored
+from binwright.tables.json_schemas import JsonSchema
 
 
 @pytest.mark.parametrize(

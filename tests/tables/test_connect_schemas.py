@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from binwright.protocol.connect_schemas import MOST_DEEP, MOST_PARTS, column_type, places
+from binwright.tables.connect_schemas import MOST_DEEP, MOST_PARTS, column_type, places
 
 
 def nested(depth: int) -> dict[str, Any]:

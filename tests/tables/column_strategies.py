@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from binwright.protocol.columns import (
+from binwright.tables.columns import (
     KAFKA,
     MOST_DIGITS,
     SIMPLE,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from binwright.protocol.columns import Array, Column, Columns, ColumnType, Map, Simple, Struct
+from binwright.tables.columns import Array, Column, Columns, ColumnType, Map, Simple, Struct
 
 IS_PRESENT = Column("_present", Simple("boolean"))
 """The field of what has no other, which is true: Delta has no struct without any.

@@ -4,10 +4,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from binwright.protocol.columns import Columns
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
+from binwright.tables.columns import Columns
 
 Ranges = Mapping[int, tuple[int, int]]
 """Number of a partition -> (first, next): all records with offsets in [first, next)."""

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import orjson
 
-from binwright.protocol.inferred_columns import Inferred, infer_columns
+from binwright.tables.inferred_columns import Inferred, infer_columns
 
 HEADER_BYTES = 5
 """In front of a value by Confluent's serializers: a byte 0, and the id of its schema."""

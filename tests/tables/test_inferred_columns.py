@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.protocol.columns import columns_text, in_values, parse_columns
-from binwright.protocol.inferred_columns import (
+from binwright.tables.columns import columns_text, in_values, parse_columns
+from binwright.tables.inferred_columns import (
     DEEPEST,
     MOST_FIELDS,
     OF_CONNECT,

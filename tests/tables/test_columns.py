@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.protocol.column_strategies import FIELD_TYPES, TYPES, columns_of, fields_of
+from tests.tables.column_strategies import FIELD_TYPES, TYPES, columns_of, fields_of
 
-from binwright.protocol.columns import (
+from binwright.tables.columns import (
     DEEPEST,
     OF_RECORD,
     VARIANT,

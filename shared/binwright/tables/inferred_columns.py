@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from binwright.protocol.columns import (
+from binwright.tables.columns import (
     OF_RECORD,
     Array,
     Column,
@@ -19,7 +19,7 @@ from binwright.protocol.columns import (
     Struct,
     folded,
 )
-from binwright.protocol.connect_schemas import SCHEMA, Node, are_envelopes, column_type, places
+from binwright.tables.connect_schemas import SCHEMA, Node, are_envelopes, column_type, places
 
 MOST_FIELDS = 200
 """Different names in the objects of one place: more are keys of a map, rather than fields."""

@@ -6,7 +6,7 @@ import pytest
 
 from binwright.protocol.messages import OffsetRange, Staged
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.ports.lake import Footer
+from binwright.tables.ports import Footer
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 FOOTER = Footer("id-1", 8, {0: (0, 10)}, skipped=2, topic="orders", cut=frozenset({0}))

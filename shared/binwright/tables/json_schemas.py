@@ -10,7 +10,7 @@ bounded.
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from binwright.protocol.columns import (
+from binwright.tables.columns import (
     DEEPEST,
     JSON,
     MOST_DIGITS,
@@ -24,9 +24,9 @@ from binwright.protocol.columns import (
     Struct,
     in_table,
 )
-from binwright.protocol.json_documents import Documents, Node, Resource
-from binwright.protocol.json_unions import all_of, either, one_of
-from binwright.protocol.schemas import NoColumn, SchemaRefused, SchemaTooLarge
+from binwright.tables.json_documents import Documents, Node, Resource
+from binwright.tables.json_unions import all_of, either, one_of
+from binwright.tables.schemas import NoColumn, SchemaRefused, SchemaTooLarge
 
 MOST_PARTS = 10_000  # schemas within one, each as often as it is referred to
 MOST_WORK = 100_000  # fields that come from several schemas, tens of items, thousands of characters

@@ -2,8 +2,8 @@
 
 import pytest
 
-from binwright.protocol.columns import columns_text
-from binwright.protocol.value_formats import MOST_SCHEMAS, Kind, guess_format
+from binwright.tables.columns import columns_text
+from binwright.tables.value_formats import MOST_SCHEMAS, Kind, guess_format
 
 HEADER = b"\x00\x00\x00\x00\x07"
 

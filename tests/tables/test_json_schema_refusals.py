@@ -4,12 +4,12 @@ import json
 from typing import Any
 
 import pytest
-from tests.protocol.json_schema_parts import DECIMAL, POINT, TEXT, WHOLE, columns, objects
+from tests.tables.json_schema_parts import DECIMAL, POINT, TEXT, WHOLE, columns, objects
 
-from binwright.protocol.columns import JSON, columns_text, parse_columns, stored
-from binwright.protocol.json_documents import LONGEST_ADDRESS, address_of
-from binwright.protocol.json_schemas import LONGEST_PATH, MOST_PARTS, JsonSchema
-from binwright.protocol.schemas import SchemaRefused, renamed
+from binwright.tables.columns import JSON, columns_text, parse_columns, stored
+from binwright.tables.json_documents import LONGEST_ADDRESS, address_of
+from binwright.tables.json_schemas import LONGEST_PATH, MOST_PARTS, JsonSchema
+from binwright.tables.schemas import SchemaRefused, renamed
 
 
 def nested(depth: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import orjson
 from binwright.protocol.fields import checked_offset
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import topic_name
-from binwright.protocol.ports.lake import CutFiles, PartitionOffsets, Table
+from binwright.tables.ports import CutFiles, PartitionOffsets, Table
 
 _NAME, _OLDER, _NEWEST = "binwright-stamp/", 3, 4
 _OF_ONE, _OF_SEVERAL = f"{_NAME}{_OLDER}", f"{_NAME}{_NEWEST}"

@@ -6,8 +6,8 @@ import orjson
 import pytest
 from tests.consumer.decide.writer.scene import TABLE, part, stamp
 
-from binwright.protocol.ports.lake import Table
-from binwright.protocol.stamp import later_kind, read_stamp
+from binwright.tables.ports import Table
+from binwright.tables.stamp import later_kind, read_stamp
 
 
 def test_a_stamp_reads_back() -> None:

@@ -7,7 +7,7 @@ from urllib.parse import unquote, urljoin
 
 import orjson
 
-from binwright.protocol.schemas import SchemaRefused
+from binwright.tables.schemas import SchemaRefused
 
 Node = Any
 """A part of a document, as JSON has it."""

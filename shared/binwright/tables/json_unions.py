@@ -5,7 +5,7 @@ A type is None where a schema allows no value but null, and `JSON` where it allo
 
 from collections.abc import Callable, Sequence
 
-from binwright.protocol.columns import JSON, Array, Column, ColumnType, Map, Simple, Struct
+from binwright.tables.columns import JSON, Array, Column, ColumnType, Map, Simple, Struct
 
 Kinds = Sequence[ColumnType]
 _TEXTS = frozenset(map(Simple, ("string", "timestamp", "date", "binary")))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from binwright.protocol.columns import Array, Column, ColumnType, Map, Simple, Struct
+from binwright.tables.columns import Array, Column, ColumnType, Map, Simple, Struct
 
 Node = Any
 """A part of such a schema, as JSON has it."""
