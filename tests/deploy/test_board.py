@@ -6,9 +6,9 @@ import pytest
 import yaml
 from tests.programs import ROOT
 from tools.board_image import expression, panels
+from tools.reference.metrics import declared
 
-from binwright.runtime.metrics import METRICS, series
-
+METRICS = declared()
 GRAFANA = ROOT / "deploy" / "grafana"
 
 
@@ -19,7 +19,7 @@ def queries() -> list[str]:
 
 
 def test_a_query_is_about_series_that_exist_by_labels_that_they_have() -> None:
-    metric_of = {each: METRICS[name] for name in METRICS for each in series(name)}
+    metric_of = {each: METRICS[name] for name in METRICS for each in METRICS[name].series}
     for query in queries():
         (name,) = re.findall(r"\bbinwright_\w+", query)
         by = {

@@ -8,15 +8,16 @@ import pytest
 import yaml
 from tests.deploy.alerts.faults import ALONE, TOGETHER
 from tests.docs.words import DOCS, ROOT, quoted, unknown
+from tools.reference.metrics import declared
 
 from binwright.cli.main import COMMANDS
 from binwright.inspect.decide.doctor.brokers import RENEWED_S
-from binwright.runtime.metrics import METRICS, series
 from binwright.runtime.settings import LakeSettings
 
+METRICS = declared()
 RUNBOOK = DOCS / "runbook.md"
 PAGES = pytest.mark.parametrize("page", [DOCS / "operations.md", RUNBOOK], ids=lambda p: p.stem)
-METRIC_OF = {each: name for name in METRICS for each in series(name)}
+METRIC_OF = {each: name for name in METRICS for each in METRICS[name].series}
 """A name in a query -> the metric."""
 ALERTS = ROOT / "deploy" / "alerts"
 OTHER_PROGRAMS = {"kubectl", "kafka-consumer-groups.sh"}

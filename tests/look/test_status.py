@@ -6,7 +6,7 @@ from dataclasses import replace
 from tests.builders import LIMIT
 
 from binwright.look.group_view import GroupView
-from binwright.look.page.server import group_samples
+from binwright.look.page.metrics import group_samples
 from binwright.look.status import (
     SILENT_MS,
     HotPartition,

@@ -7,10 +7,11 @@ import aiohttp
 import pytest
 from tests.exposition import value
 
+from binwright.fleets.metrics import SLOT_TROUBLE
 from binwright.local.server import reserve_port
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.health import Health, serve_health
-from binwright.runtime.metrics import CONTENT_TYPE, Sample
+from binwright.runtime.metrics import CONTENT_TYPE, UP, Sample
 from binwright.runtime.settings import HealthSettings
 
 
@@ -37,7 +38,7 @@ async def test_metrics_hold_those_of_every_service_and_its_own() -> None:
         free = port
     async with serve_health(HealthSettings(port=free)) as health:
         trouble = {"group": 'a "b"', "slot": "0", "reason": "back\\off\nagain"}
-        health.collectors.append(lambda: [Sample("binwright_slot_trouble", 1, trouble)])
+        health.collectors.append(lambda: [Sample(SLOT_TROUBLE, 1, trouble)])
         async with (
             aiohttp.ClientSession() as session,
             session.get(f"http://127.0.0.1:{free}/metrics") as answer,
@@ -50,7 +51,7 @@ async def test_metrics_hold_those_of_every_service_and_its_own() -> None:
 
 async def test_metrics_of_a_task_end_with_it() -> None:
     health = Health(120.0)
-    with health.collecting(lambda: [Sample("binwright_scaler_passes_total", 1)]):
+    with health.collecting(lambda: [Sample(UP, 1)]):
         assert len(list(health.samples())) == 3
     assert len(list(health.samples())) == 2
 

@@ -1,10 +1,13 @@
 """The page of all metrics."""
 
 from collections.abc import Mapping
+from importlib import import_module
+from pkgutil import walk_packages
 
 from tools.reference.markdown import code, table
 
-from binwright.runtime.metrics import METRICS, Metric, kind
+import binwright
+from binwright.runtime.metrics import METRICS, Metric
 
 HEAD = """\
 # Metrics
@@ -40,15 +43,26 @@ UNITS = {
 """By the end of the name; any other metric is a count."""
 
 
+def declared() -> Mapping[str, Metric]:
+    """Return the metrics of all programs, by name, in the order of the page."""
+    for module in walk_packages(binwright.__path__, "binwright."):
+        if module.name.endswith("metrics"):
+            import_module(module.name)
+    places = list(WHERE)
+    found = sorted(METRICS.values(), key=lambda each: (places.index(each.where), each.name))
+    return {each.name: each for each in found}
+
+
 def page() -> str:
     """Return the reference, in Markdown."""
-    rows = (_row(name, metric) for name, metric in METRICS.items())
+    rows = map(_row, declared().values())
     return f"{HEAD}\n{table(['metric', 'type', 'unit', 'labels', 'meaning', 'from'], rows)}"
 
 
-def _row(name: str, metric: Metric) -> tuple[str, ...]:
+def _row(metric: Metric) -> tuple[str, ...]:
     labels = ", ".join(map(code, metric.labels))
-    return code(name), kind(name), _unit(name), labels, metric.help, WHERE[metric.where]
+    name, place = code(metric.name), WHERE[metric.where]
+    return name, metric.kind, _unit(metric.name), labels, metric.help, place
 
 
 def _unit(name: str) -> str:

@@ -22,6 +22,7 @@ from binwright.balancer.decide.proposals import (
 )
 from binwright.balancer.decide.reassignment import ClusterObservation, CopyLimits, NextActions
 from binwright.balancer.executor import POLL_S, TAKE_BACK_S, Executor, check, take_back
+from binwright.balancer.metrics import BROKERS_LEFT_PARTITIONS, BROKERS_PROPOSED_BYTES
 from binwright.balancer.plan_topic import RETRY_S, PlanTopic, TopicLedger
 from binwright.balancer.ports import Brokers, Probe, Targets
 from binwright.balancer.watch import Look, PlanPace
@@ -101,9 +102,9 @@ class Acting:
     def samples(self) -> Iterator[Sample]:
         """See `Reaction`."""
         if (plan := self._plan()) is not None:
-            yield Sample("binwright_brokers_proposed_bytes", plan.proposed.bytes)
+            yield Sample(BROKERS_PROPOSED_BYTES, plan.proposed.bytes)
         if self._left is not None:
-            yield Sample("binwright_brokers_left_partitions", self._left)
+            yield Sample(BROKERS_LEFT_PARTITIONS, self._left)
 
     def _plan(self) -> BrokerPlan | None:
         return self._topic.proposals.by_group.get(self._group)

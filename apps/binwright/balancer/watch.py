@@ -26,6 +26,11 @@ from binwright.balancer.decide.thresholds import (
     imbalances,
 )
 from binwright.balancer.description import Description
+from binwright.balancer.metrics import (
+    BROKERS_DEAD_LOG_DIRECTORIES,
+    BROKERS_IMBALANCE_RATIO,
+    BROKERS_PROPOSED_BYTES,
+)
 from binwright.balancer.ports import ClusterState
 from binwright.protocol.errors import (
     BalanceError,
@@ -157,9 +162,9 @@ class BrokerWatch:
         """Yield the metrics of the last look."""
         for each in self._imbalance:
             labels = {"resource": each.resource}
-            yield Sample("binwright_brokers_imbalance_ratio", each.factor, labels)
+            yield Sample(BROKERS_IMBALANCE_RATIO, each.factor, labels)
         for broker, number in sorted(self._dead.items()):
-            yield Sample("binwright_brokers_dead_log_directories", number, {"broker": str(broker)})
+            yield Sample(BROKERS_DEAD_LOG_DIRECTORIES, number, {"broker": str(broker)})
         yield from self._reaction.samples()
 
 
@@ -215,4 +220,4 @@ class Observing:
     def samples(self) -> Iterator[Sample]:
         """See `Reaction`."""
         if self._bytes is not None:
-            yield Sample("binwright_brokers_proposed_bytes", self._bytes)
+            yield Sample(BROKERS_PROPOSED_BYTES, self._bytes)

@@ -13,6 +13,7 @@ from binwright.runtime.backoff import until_set
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.metrics import Sample
 from binwright.runtime.run import background_tasks, must_not_end
+from binwright.scaler import metrics
 from binwright.scaler.assigning import Assigner, Order
 from binwright.scaler.decide.assigning import with_assignment
 from binwright.scaler.decide.config import ScaledGroup
@@ -359,22 +360,22 @@ class Scaler:
 
     def samples(self) -> Iterator[Sample]:
         """Yield the metrics of the scaler and of its groups."""
-        yield Sample("binwright_scaler_pass_seconds", self.pass_s)
-        yield Sample("binwright_scaler_passes_total", self.passes)
+        yield Sample(metrics.SCALER_PASS_SECONDS, self.pass_s)
+        yield Sample(metrics.SCALER_PASSES_TOTAL, self.passes)
         for key, target in sorted(self.targets().items()):
             labels = {"target": key, "group": target.config.group}
-            yield Sample("binwright_scaled_group_fault", bool(target.problem), labels)
+            yield Sample(metrics.SCALED_GROUP_FAULT, bool(target.problem), labels)
             if (verdict := target.verdict) is None:
                 continue
             numbers = {
-                "replicas": verdict.current,
-                "wanted_replicas": verdict.wanted,
-                "lag_records": verdict.work.lag,
-                "lost_records": verdict.work.lost,
-                "records_per_second": verdict.work.rate,
-                "hot_partitions": len(verdict.hot),
-                "blocked": bool(verdict.blocked),
-                "proposal_waits": verdict.waits,
+                metrics.SCALED_GROUP_REPLICAS: verdict.current,
+                metrics.SCALED_GROUP_WANTED_REPLICAS: verdict.wanted,
+                metrics.SCALED_GROUP_LAG_RECORDS: verdict.work.lag,
+                metrics.SCALED_GROUP_LOST_RECORDS: verdict.work.lost,
+                metrics.SCALED_GROUP_RECORDS_PER_SECOND: verdict.work.rate,
+                metrics.SCALED_GROUP_HOT_PARTITIONS: len(verdict.hot),
+                metrics.SCALED_GROUP_BLOCKED: bool(verdict.blocked),
+                metrics.SCALED_GROUP_PROPOSAL_WAITS: verdict.waits,
             }
-            for name, value in numbers.items():
-                yield Sample(f"binwright_scaled_group_{name}", value, labels)
+            for metric, value in numbers.items():
+                yield Sample(metric, value, labels)

@@ -11,6 +11,7 @@ from binwright.protocol.model import Slot
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.metrics import Sample
+from binwright.scaler import metrics
 from binwright.scaler.decide.lags import Baseline, to_be_sized, work_of
 from binwright.scaler.decide.members import (
     COOPERATIVE,
@@ -68,17 +69,17 @@ class GroupMetrics:
     def samples(self) -> Iterator[Sample]:
         """Yield the metrics of the group."""
         numbers = {
-            "passes_total": self.passes,
-            "fault": bool(self.fault),
-            "members": self.members,
-            "imbalance": self.imbalance,
-            "plan_generation": self.generation,
-            "rebalances_total": self.rebalances,
-            "moved_partitions_total": self.moved,
+            metrics.STEERED_GROUP_PASSES_TOTAL: self.passes,
+            metrics.STEERED_GROUP_FAULT: bool(self.fault),
+            metrics.STEERED_GROUP_MEMBERS: self.members,
+            metrics.STEERED_GROUP_IMBALANCE: self.imbalance,
+            metrics.STEERED_GROUP_PLAN_GENERATION: self.generation,
+            metrics.STEERED_GROUP_REBALANCES_TOTAL: self.rebalances,
+            metrics.STEERED_GROUP_MOVED_PARTITIONS_TOTAL: self.moved,
         }
-        for name, value in numbers.items():
+        for metric, value in numbers.items():
             if value is not None:
-                yield Sample(f"binwright_steered_group_{name}", value, {"group": self.group})
+                yield Sample(metric, value, {"group": self.group})
 
 
 @dataclass

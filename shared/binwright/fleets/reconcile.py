@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import structlog
 
+from binwright.fleets.metrics import FLEET_REFUSALS, SLOT_DISRUPTION, SLOT_TROUBLE, SLOTS_WANTED
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Disruption
@@ -170,10 +171,10 @@ def samples(
 ) -> Iterator[Sample]:
     """Yield a fleet's metrics; `troubles`: why slots do not run, one word for each."""
     labels = {"group": group}
-    yield Sample("binwright_slots_wanted", wanted, labels)
-    yield Sample("binwright_fleet_refusals", refusals, labels)
+    yield Sample(SLOTS_WANTED, wanted, labels)
+    yield Sample(FLEET_REFUSALS, refusals, labels)
     for slot, reason in sorted(troubles.items()):
-        yield Sample("binwright_slot_trouble", 1, {**labels, "slot": str(slot), "reason": reason})
+        yield Sample(SLOT_TROUBLE, 1, {**labels, "slot": str(slot), "reason": reason})
     for slot, disruption in sorted(disruptions.items()):
         kind = {"slot": str(slot), "kind": disruption.kind}
-        yield Sample("binwright_slot_disruption", 1, {**labels, **kind})
+        yield Sample(SLOT_DISRUPTION, 1, {**labels, **kind})

@@ -11,7 +11,7 @@ from typing import Any, Self
 import structlog
 
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.metrics import Sample
+from binwright.runtime.metrics import CLIENT_CERTIFICATE_EXPIRES_SECONDS, Sample
 
 log = structlog.get_logger()
 
@@ -58,7 +58,7 @@ class RenewedContext(ssl.SSLContext):
 def certificate_samples(file: Path | None) -> Iterator[Sample]:
     """Yield how long the certificate in a file is still valid; nothing if there is no file."""
     if file is not None:
-        yield Sample("binwright_client_certificate_expires_seconds", valid_s(file))
+        yield Sample(CLIENT_CERTIFICATE_EXPIRES_SECONDS, valid_s(file))
 
 
 def valid_s(file: Path) -> float:

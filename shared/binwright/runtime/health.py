@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from binwright.runtime.certificates import certificate_samples
 from binwright.runtime.http import Listener, Response, serve_http
-from binwright.runtime.metrics import CONTENT_TYPE, Sample, Samples
+from binwright.runtime.metrics import CONTENT_TYPE, READY, UP, Sample, Samples
 from binwright.runtime.settings import HealthSettings
 
 log = structlog.get_logger()
@@ -86,8 +86,8 @@ class Health:
 
     def samples(self) -> Iterator[Sample]:
         """Yield all metrics of the service."""
-        yield Sample("binwright_up", 1)
-        yield Sample("binwright_ready", not self.unready())
+        yield Sample(UP, 1)
+        yield Sample(READY, not self.unready())
         yield from certificate_samples(self.certificate_file)
         for collect in self.collectors:
             yield from collect()

@@ -11,9 +11,9 @@ import pytest
 from tests.deploy.alerts.faults import ALONE, TOGETHER, Fault, all_shown
 from tests.deploy.alerts.live_system import CLICKS, GROUP, LiveSystem, seen
 from tools.board_image import expression, panels, write
+from tools.reference.metrics import declared
 
-from binwright.runtime.metrics import METRICS
-
+METRICS = declared()
 FIRES_S = 120.0
 DATA_S = 120.0
 

@@ -21,6 +21,7 @@ from tests.deploy.kubernetes.sandbox import (
 from tests.deploy.policies import objects
 
 from binwright.controller.fleets.kubernetes.fleet import KubernetesFleet
+from binwright.fleets.metrics import SLOT_DISRUPTION
 from binwright.kubernetes.objects import Obj
 from binwright.protocol.errors import ClusterRefused
 from binwright.protocol.model import Slot
@@ -112,7 +113,7 @@ async def test_a_cordon_is_reported_and_evictions_wait_until_the_slot_is_not_des
     cordon = {Slot(0): Disruption("node", f"node {node} is cordoned")}
     await until(lambda: fleet.disruptions() == cordon)
     labels = {"group": group, "slot": "0", "kind": "node"}
-    assert Sample("binwright_slot_disruption", 1, labels) in list(fleet.samples())
+    assert Sample(SLOT_DISRUPTION, 1, labels) in list(fleet.samples())
     with pytest.raises(ClusterRefused, match="disruption budget") as refused:
         await evict(sandbox, 0)
     assert refused.value.status == BUSY

@@ -10,6 +10,7 @@ from tests.deploy.kubernetes.sandbox import TEMPLATE, Sandbox, pid_of, template,
 
 from binwright.controller.fleets.kubernetes.deployment import STEADY_S, is_available
 from binwright.controller.fleets.kubernetes.template import Template, check_template
+from binwright.fleets.metrics import SLOT_TROUBLE
 from binwright.kubernetes.objects import Obj
 from binwright.protocol.errors import ClusterRefused, ExternalError, TemplateRefused
 from binwright.protocol.model import Slot
@@ -262,7 +263,7 @@ async def test_a_pod_that_cannot_run_is_reported_with_its_reason_and_others_go_o
     await until(reported)
     assert failing.troubles[Slot(3)].reason == reason
     labels = {"group": "failing", "slot": "3", "reason": reason}
-    assert Sample("binwright_slot_trouble", 1, labels) in list(failing.samples())
+    assert Sample(SLOT_TROUBLE, 1, labels) in list(failing.samples())
     assert await sandbox.running() == {0}
     assert not healthy.troubles
     failing._template = partial(cluster.template, sandbox.namespace)

@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+from tools.reference.metrics import declared
+
 from binwright.consumer.decoding.decoders import DecodingTotals
 from binwright.consumer.report_metrics import consumer_samples
 from binwright.controller.group_objects.admission import NamespaceLimits
 from binwright.controller.settings import ControllerProgramSettings
 from binwright.fleets.reconcile import samples
-from binwright.look.page.server import group_samples
+from binwright.look.page.metrics import group_samples
 from binwright.look.status import ConsumerStatus, Status
 from binwright.look.table_status import TableStatus
 from binwright.protocol.messages import MeasuredCapacity, Report, TableReport
@@ -15,7 +17,7 @@ from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.ports.fleet import Disruption
 from binwright.protocol.savings import Savings, SimulatedCost
 from binwright.runtime.health import Health
-from binwright.runtime.metrics import METRICS, Sample
+from binwright.runtime.metrics import Sample
 from binwright.runtime.settings import Target
 
 P = TopicPartition("orders", 0)
@@ -92,6 +94,6 @@ def test_every_reported_metric_has_the_labels_and_the_source_of_its_entry() -> N
     for source, found in reported().items():
         assert {(sample.name, tuple(sample.labels)) for sample in found} == {
             (name, metric.labels)
-            for name, metric in METRICS.items()
+            for name, metric in declared().items()
             if source in metric.where.split(", ") and not metric.bounds
         }, source

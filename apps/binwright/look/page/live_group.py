@@ -9,10 +9,10 @@ from prometheus_client import CollectorRegistry, Histogram
 
 from binwright.look.follower import Connect, GroupFollower
 from binwright.look.group_view import GroupView
+from binwright.look.page.metrics import MOVE_PAUSE_SECONDS
 from binwright.protocol.errors import BrokerUnavailable, ExternalError, TopicMissing
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.ports.kafka import ControlTopics
-from binwright.runtime.metrics import histogram
 from binwright.runtime.run import root_cause
 from binwright.runtime.settings import Settings
 
@@ -64,7 +64,7 @@ class LiveGroup:
     _up_to_date: bool = False  # what is being followed was read to its end once
 
     def __post_init__(self) -> None:
-        pauses = histogram("binwright_move_pause_seconds", self.registry)
+        pauses = MOVE_PAUSE_SECONDS.histogram(self.registry)
         self.pauses = pauses.labels(self.settings.group)
 
     async def run(self, connect: Connect) -> None:

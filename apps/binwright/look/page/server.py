@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
@@ -17,19 +17,16 @@ from binwright.look.explain.answers import Group
 from binwright.look.explain.questions import answer, rules_of
 from binwright.look.follower import Connect
 from binwright.look.page.live_group import LiveGroup, ignore
+from binwright.look.page.metrics import group_samples
 from binwright.look.page.order_desk import OrderDesk
 from binwright.look.page.snapshot import snapshot
-from binwright.look.status import ConsumerStatus, Status, status
-from binwright.look.table_status import TableStatus
+from binwright.look.status import Status, status
 from binwright.protocol.errors import UserError
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.http import Listener, Paths, Response, json_response, serve_http
 from binwright.runtime.metrics import (
     CONTENT_TYPE,
-    Sample,
     Samples,
-    table_lands,
-    topic_label,
 )
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import Settings
@@ -263,62 +260,3 @@ def _error(text: str, status: HTTPStatus) -> Response:
 
 def _give(response: Response) -> Response:
     return response
-
-
-def group_samples(status: Status) -> Iterator[Sample]:
-    """Yield the metrics of a group, its consumers and its tables, for Prometheus."""
-    labels = {"group": status.group}
-    living = sum(each.state != "silent" for each in status.consumers)
-    yield Sample("binwright_group_consumers", living, labels)
-    yield Sample("binwright_group_partitions", status.partitions, labels)
-    yield Sample("binwright_group_unread_partitions", len(status.unread), labels)
-    yield Sample("binwright_group_hot_partitions", len(status.hot), labels)
-    yield Sample("binwright_group_split_partitions", len(status.splits), labels)
-    yield Sample("binwright_group_moves_in_flight", len(status.moves), labels)
-    yield Sample("binwright_group_orders", len(status.orders), labels)
-    yield Sample("binwright_group_held", len(status.held), labels)
-    yield Sample("binwright_group_lost_offsets_total", status.lost_offsets, labels)
-    if status.savings:
-        for cost in (status.savings.own, *status.savings.others):
-            by_rule = {**labels, "rule": cost.rule}
-            yield Sample(
-                "binwright_group_simulated_consumer_seconds", 60 * cost.replica_minutes, by_rule
-            )
-    for consumer in status.consumers:
-        yield from _consumer(status.group, consumer)
-    for table in status.tables:
-        yield from _table(status.group, table)
-
-
-def _consumer(group: str, consumer: ConsumerStatus) -> Iterator[Sample]:
-    labels = {"group": group, "slot": str(consumer.slot)}
-    yield Sample("binwright_consumer_ready", consumer.state in {"ready", "leaving"}, labels)
-    yield Sample("binwright_consumer_partitions", len(consumer.partitions), labels)
-    yield Sample("binwright_consumer_load_bytes_per_second", consumer.load, labels)
-    crossing = consumer.crossing
-    yield Sample("binwright_consumer_zone_crossing_bytes_per_second", crossing, labels)
-    yield Sample("binwright_consumer_staging_bytes_per_second", consumer.staging, labels)
-    yield Sample("binwright_consumer_staged_bytes", consumer.staged_bytes, labels)
-    yield Sample("binwright_consumer_busy_ratio", consumer.busy, labels)
-    if consumer.capacity is not None:
-        capacity = consumer.capacity.bytes_per_s
-        yield Sample("binwright_consumer_capacity_bytes_per_second", capacity, labels)
-    yield Sample("binwright_consumer_lost_offsets_total", consumer.lost_offsets, labels)
-
-
-def _table(group: str, table: TableStatus) -> Iterator[Sample]:
-    labels = {"group": group, "topic": topic_label(table.topics), "table": table.name}
-    yield Sample("binwright_table_age_seconds", table.age_s, labels)
-    if table.freshness_s is not None:
-        yield Sample("binwright_table_freshness_seconds", table.freshness_s, labels)
-    yield Sample("binwright_table_pending_bytes", table.pending_bytes, labels)
-    for topic in table.topics:
-        lag = sum(each.lag for each in table.partitions if each.topic == topic)
-        yield Sample("binwright_table_lag_records", lag, {**labels, "topic": topic})
-    yield Sample("binwright_table_rows_total", table.rows, labels)
-    yield Sample("binwright_table_bad_records_total", table.bad, labels)
-    yield Sample("binwright_table_skipped_records_total", table.skipped, labels)
-    yield Sample("binwright_table_commits_total", table.commits, labels)
-    yield Sample("binwright_table_landing", table_lands(table.state, table.fault), labels)
-    yield Sample("binwright_table_refused", table.state == "refused", labels)
-    yield Sample("binwright_table_paused", table.state == "paused", labels)

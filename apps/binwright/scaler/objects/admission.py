@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from binwright.kubernetes.limits import Limited, LimitSettings, over_limit
+from binwright.kubernetes.metrics import BEYOND_LIMIT
 from binwright.runtime.metrics import Sample
 from binwright.scaler.decide.sizing import Verdict
 
@@ -58,4 +59,4 @@ class Admission:
         """Yield how much namespaces would have beyond their limits; 0 where they have an object."""
         for (namespace, limit), number in self._over.items():
             labels = {"namespace": namespace, "limit": limit}
-            yield Sample("binwright_over_limit", number, labels)
+            yield Sample(BEYOND_LIMIT, number, labels)

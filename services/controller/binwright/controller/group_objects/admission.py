@@ -13,6 +13,7 @@ from binwright.controller.group_objects.allowed import may_name
 from binwright.controller.group_objects.spec import group_name
 from binwright.controller.settings import ControllerProgramSettings
 from binwright.kubernetes.limits import OVER_LIMIT, Limited, over_limit
+from binwright.kubernetes.metrics import BEYOND_LIMIT
 from binwright.kubernetes.objects import Obj, age_of, key_of
 from binwright.kubernetes.settings import namespace_refusal
 from binwright.kubernetes.status import Condition
@@ -153,7 +154,7 @@ class NamespaceLimits:
             over[namespace, "partitions"] += sum(refused.values())
         for (namespace, limit), number in over.items():
             labels = {"namespace": namespace, "limit": limit}
-            yield Sample("binwright_over_limit", number, labels)
+            yield Sample(BEYOND_LIMIT, number, labels)
 
 
 def _taken(group: str, owner: Key) -> Refused:

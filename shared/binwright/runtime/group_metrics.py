@@ -1,0 +1,97 @@
+"""Metrics of consumers and of tables: a consumer has its own, the page those of a group."""
+
+from binwright.runtime.metrics import SLOT, TABLE, Metric
+
+CONSUMER_READY = Metric(
+    "binwright_consumer_ready",
+    "1 while the consumer can stage, so that it may get partitions.",
+    SLOT,
+    "consumer, group",
+)
+CONSUMER_PARTITIONS = Metric(
+    "binwright_consumer_partitions", "Partitions that the consumer reads.", SLOT, "consumer, group"
+)
+CONSUMER_STAGING_BYTES_PER_SECOND = Metric(
+    "binwright_consumer_staging_bytes_per_second",
+    "Bytes/s that the consumer stages.",
+    SLOT,
+    "consumer, group",
+)
+CONSUMER_STAGED_BYTES = Metric(
+    "binwright_consumer_staged_bytes",
+    "Bytes in the consumer's staged files that wait to land.",
+    SLOT,
+    "consumer, group",
+)
+CONSUMER_BUSY_RATIO = Metric(
+    "binwright_consumer_busy_ratio",
+    "Share of the time in which fetching waited for staging.",
+    SLOT,
+    "consumer, group",
+)
+CONSUMER_CAPACITY_BYTES_PER_SECOND = Metric(
+    "binwright_consumer_capacity_bytes_per_second",
+    "Bytes/s, as stored, that the consumer could read, as it has measured.",
+    SLOT,
+    "consumer, group",
+)
+CONSUMER_LOST_OFFSETS_TOTAL = Metric(
+    "binwright_consumer_lost_offsets_total",
+    "Offsets that retention took unread, or that could not be decoded.",
+    SLOT,
+    "consumer, group",
+)
+TABLE_AGE_SECONDS = Metric(
+    "binwright_table_age_seconds",
+    "Age of the oldest staged row that has not landed; 0: none.",
+    TABLE,
+    "consumer, group",
+)
+TABLE_FRESHNESS_SECONDS = Metric(
+    "binwright_table_freshness_seconds",
+    "Age of the newest record that has landed, now; none before the first.",
+    TABLE,
+    "consumer, group",
+)
+TABLE_PENDING_BYTES = Metric(
+    "binwright_table_pending_bytes",
+    "Bytes in staged files of the table that wait to land.",
+    TABLE,
+    "consumer, group",
+)
+TABLE_ROWS_TOTAL = Metric(
+    "binwright_table_rows_total",
+    "Rows landed by the table's writer, about.",
+    TABLE,
+    "consumer, group",
+)
+TABLE_BAD_RECORDS_TOTAL = Metric(
+    "binwright_table_bad_records_total",
+    "Of these rows: records that could not be decoded, in the table of bad records.",
+    TABLE,
+    "consumer, group",
+)
+TABLE_SKIPPED_RECORDS_TOTAL = Metric(
+    "binwright_table_skipped_records_total",
+    'Records that are in no table, as `tombstones = "skip"` wants.',
+    TABLE,
+    "consumer, group",
+)
+TABLE_COMMITS_TOTAL = Metric(
+    "binwright_table_commits_total", "Commits made by the table's writer.", TABLE, "consumer, group"
+)
+TABLE_LANDING = Metric(
+    "binwright_table_landing",
+    "1 while the table's writer lands what is staged; 0 also while Spark is away.",
+    TABLE,
+    "consumer, group",
+)
+TABLE_REFUSED = Metric(
+    "binwright_table_refused",
+    "1 while the table refuses writes (column, constraint, right).",
+    TABLE,
+    "consumer, group",
+)
+TABLE_PAUSED = Metric(
+    "binwright_table_paused", "1 while a person has paused the table.", TABLE, "consumer, group"
+)
