@@ -8,7 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
-from tools.locks import EXTRAS, HEADER, REQUIREMENTS, ROOT, parse_lock, requirements_of
+from tools.locks import EXTRAS, HEADER, REQUIREMENTS, ROOT, parse_lock, project, requirements_of
 
 FILES = (*EXTRAS, "build")
 ENTRY = f"aiokafka==0.14.0 \\\n    --hash=sha256:{'0' * 64}\n"
@@ -61,15 +61,26 @@ def test_every_file_there_is_one_that_is_written() -> None:
     assert {path.stem for path in REQUIREMENTS.iterdir()} == set(FILES)
 
 
-@pytest.mark.parametrize(
-    ("dockerfile", "file"),
-    [
-        ("services/monitor/Dockerfile", "monitor"),
-        ("services/controller/Dockerfile", "controller"),
-        ("services/consumer/Dockerfile", "consumer"),
-        ("deploy/tools/Dockerfile", "tools"),
-    ],
-)
+IMAGES = {
+    "services/monitor/Dockerfile": "monitor",
+    "services/controller/Dockerfile": "controller",
+    "services/consumer/Dockerfile": "consumer",
+    "deploy/tools/Dockerfile": "tools",
+}
+"""A Dockerfile -> its lock."""
+
+
+@pytest.mark.parametrize("dockerfile", IMAGES)
+def test_an_image_is_built_from_each_source_root(dockerfile: str) -> None:
+    roots = {
+        each.partition("/")[0]
+        for each in project()["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
+    }
+    copied = re.findall(r"^COPY (\w+) \1$", (ROOT / dockerfile).read_text(), re.MULTILINE)
+    assert set(copied) == {"requirements", *roots}
+
+
+@pytest.mark.parametrize(("dockerfile", "file"), IMAGES.items())
 def test_an_image_takes_only_what_its_lock_and_the_build_s_have(dockerfile: str, file: str) -> None:
     text = (ROOT / dockerfile).read_text().replace("\\\n", " ")
     for fetching in re.findall(r"pip (?:install|wheel) [^&\n]+", text):
