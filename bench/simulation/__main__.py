@@ -25,7 +25,6 @@ from bench.simulation.differences import RunHistory, by_cause, differences
 from bench.simulation.live import LiveRun, run_live
 from bench.simulation.week import week
 from binwright.cli.console import to_stderr
-from binwright.controller.group_context import controller_config
 from binwright.lab.simulation import sources
 from binwright.lab.simulation.outcome import Outcome, equal_seconds
 from binwright.lab.simulation.run import PRODUCT, Run, run
@@ -33,6 +32,7 @@ from binwright.lab.simulation.scenario import TICK_S, Scenario, Timing, warm_up_
 from binwright.lab.simulation.sources import Source
 from binwright.local.demo import DemoOptions
 from binwright.protocol.model import BytesPerSecond
+from binwright.runtime.settings.group_config import group_config
 from binwright.streams.generated import demo_stream
 from binwright.streams.streams import Stream
 
@@ -40,7 +40,7 @@ from binwright.streams.streams import Stream
 def simulated(live: LiveRun, source: Source, zero_s: float, *, idle_before: bool) -> Outcome:
     """Simulate a load under the live run's settings; it begins at `zero_s`, s since 1970."""
     settings = live.settings
-    found = replace(controller_config(settings), topics=None)
+    found = replace(group_config(settings), topics=None)
     timing = Timing(
         start_up_s=_start_up_s(live),
         hand_over_s=median(live.pauses() or [0.1]),

@@ -8,7 +8,6 @@ from tests.builders import LIMIT
 from binwright.look.group_view import GroupView
 from binwright.look.page.metrics import group_samples
 from binwright.look.status import (
-    SILENT_MS,
     HotPartition,
     OrderStatus,
     OwnerChange,
@@ -37,7 +36,7 @@ from binwright.protocol.selection import Selection
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 A, B = Slot(0), Slot(1)
-NOW = 5_000
+NOW, SILENT_MS = 5_000, 10_000
 
 
 def report(slot: Slot, **more: object) -> Report:
@@ -317,6 +316,6 @@ def test_what_crosses_zones_is_known_where_both_zones_are() -> None:
     assert values == [(100.0, "0"), (0.0, "1")]
 
     view.apply_measurement(replace(measured(), number=3, count=1, partitions=()))
-    assert view.readable_in == {P: frozenset("ab")}
+    assert view.zones().of_partition[P] == frozenset("ab")
     view.apply_measurement(replace(measured(), number=4))
-    assert view.readable_in == {P: frozenset(), Q: frozenset()}
+    assert view.zones().of_partition == {P: frozenset(), Q: frozenset()}

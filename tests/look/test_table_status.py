@@ -2,11 +2,22 @@
 
 from dataclasses import replace
 
-from tests.look.test_status import NOW, A, B, P, Q, measured, now, report, two_consumers, writes
+from tests.look.test_status import (
+    NOW,
+    SILENT_MS,
+    A,
+    B,
+    P,
+    Q,
+    measured,
+    now,
+    report,
+    two_consumers,
+    writes,
+)
 
 from binwright.look.group_view import GroupView
 from binwright.look.status import (
-    SILENT_MS,
     status,
 )
 from binwright.look.table_status import topics_text

@@ -124,7 +124,7 @@ FIELDS: dict[str, some.SearchStrategy[Any]] = {
     "ranges": some_map(RANGES),
     "cut": some_tuple(PARTITIONS),
     "reasons": some_tuple(TEXT),
-    "rates": some_map(AMOUNTS),
+    **dict.fromkeys(["rates", "needs"], some_map(AMOUNTS)),
     **dict.fromkeys(["generation", "valid_ms"], NUMBERS),
     **dict.fromkeys(["before", "after"], some_map(some_tuple(NUMBERS))),
     "done": some.booleans(),

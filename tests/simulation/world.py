@@ -10,6 +10,7 @@ from math import inf
 from typing import Any, TypeVar
 from uuid import NAMESPACE_OID, uuid5
 
+from tests.look.agreement import differences
 from tests.simulation.gate import Gate, gated
 
 from binwright.consumer.decide.buffer import BatchConfig
@@ -21,13 +22,16 @@ from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.writer.orders import TableOrders
 from binwright.consumer.writer.writers import Writers
+from binwright.controller.decide.events import Event, Tick
 from binwright.controller.decide.states import Sentinel
 from binwright.controller.group_context import GroupContext
 from binwright.controller.leadership import Leadership
+from binwright.group.fold import Measured, RecordRead
 from binwright.group.group import ControllerConfig, Group
 from binwright.group.ownership import Owned
 from binwright.kafka.election import LeadershipLost
 from binwright.kafka.metrics_topic import Measurements
+from binwright.look.group_view import GroupView
 from binwright.monitor.group_needs import GroupNeeds
 from binwright.monitor.passes import Monitor
 from binwright.packing.catalogue import algorithm
@@ -97,6 +101,28 @@ class MortalControlTopics:
 
 class ControllerDied(Exception):
     """The controller was killed between two records."""
+
+
+class WatchedLeadership(Leadership):
+    """A leadership whose records and measurements a view reads, which decides by the same."""
+
+    def __init__(self, bus: ControlTopics, *args: Any, **more: Any) -> None:
+        super().__init__(bus, *args, **more)
+        self.view = GroupView.of(self.state.group.config)
+
+    def _feed(self, event: Event) -> None:
+        match event:
+            case RecordRead(offset=offset, message=message):
+                self.view.apply(offset, loop_ms(), message)
+            case Measured(measurement=measurement):
+                self.view.apply_measurement(measurement)
+        super()._feed(event)
+        group = self.state.group
+        known = group.config.limits == self.view.group.config.limits
+        known = known and group.known_catch_up == self.view.group.known_catch_up
+        if isinstance(event, Tick) and known:  # else what it has published is still on its way
+            found = differences(self.state, self.view, group.wall_ms)
+            assert not found, found
 
 
 class Process:
@@ -203,7 +229,7 @@ class World:
             self.bus if dies_after is None else MortalControlTopics(self.bus, dies_after)
         )
         measurements = Measurements(bus, METRICS)
-        controller = Leadership(bus, self.fleet, group_context, measurements, now_ms=loop_ms)
+        controller = WatchedLeadership(bus, self.fleet, group_context, measurements, now_ms=loop_ms)
         self.controllers.append(controller)
         self.tasks.append(asyncio.create_task(self._lead(controller, measurements)))
         return self.tasks[-1]

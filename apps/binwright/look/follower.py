@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import structlog
 
+from binwright.group.group import ControllerConfig
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, Decoder
 from binwright.look.group_view import GroupView
 from binwright.protocol import wire
@@ -270,13 +271,22 @@ async def read_group(
     *,
     until_ms: int | None = None,
     measurements: int = RECENT,
+    config: ControllerConfig | None = None,
 ) -> GroupView:
     """Return a group as its topics have it by now, or by `until_ms` (see `GroupFollower`).
+
+    Args:
+        bus: Of its topics.
+        group: Its name.
+        metrics_topic: Of the rates; None: they are not needed.
+        until_ms: Wall clock.
+        measurements: Read from the end of the metrics topic.
+        config: By its settings; None: they are not known.
 
     Raises:
         ExternalError: Kafka does not answer in `CATCH_UP_S`, or there is no such group.
     """
-    view = GroupView()
+    view = GroupView() if config is None else GroupView.of(config)
     try:
         async with (
             asyncio.timeout(CATCH_UP_S),

@@ -1,4 +1,4 @@
-"""A group seen from outside, folded from its metadata, orders and metrics topics, for display.
+"""A group for display: what its topics say it is (`group.observer`), and what happened in it.
 
 It takes no part in the protocol: every process that can read the topics gets the same view.
 """
@@ -9,7 +9,23 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from operator import itemgetter
 
+from immutables import Map
+
 from binwright.cli.terminal import data_size
+from binwright.group.fold import (
+    Change,
+    ConsumerArrived,
+    ConsumerDied,
+    ConsumerLeft,
+    ConsumerReady,
+    Measured,
+    RecordRead,
+)
+from binwright.group.group import ControllerConfig, Group, Proposal
+from binwright.group.observer import observe_measurement, observe_record
+from binwright.group.orders import at_time
+from binwright.group.rates import MeasuredRates
+from binwright.group.zones import known_zones
 from binwright.look.plan_history import PlanHistory
 from binwright.look.table_view import TableViews
 from binwright.packing.zones import Zones
@@ -18,8 +34,6 @@ from binwright.protocol.group_orders import (
     AdoptOrder,
     CordonOrder,
     FreezeOrder,
-    GroupOrder,
-    Held,
     PinOrder,
     ScaleOrder,
     StandingOrders,
@@ -30,10 +44,8 @@ from binwright.protocol.messages import (
     Accepted,
     Approved,
     Claim,
-    Dead,
     Gap,
     Goodbye,
-    Hello,
     LimitsMeasured,
     Planned,
     Proposed,
@@ -44,9 +56,9 @@ from binwright.protocol.messages import (
     Withdrawn,
 )
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
-from binwright.protocol.monitors import Monitors, accept_measurement
 from binwright.protocol.savings import Savings
 from binwright.protocol.splits import StagedShare
+from binwright.runtime.settings.group_config import unknown_config
 
 MAX_EVENTS = 200  # that are kept
 
@@ -68,47 +80,35 @@ class LastClaim:
     term: int
     controller: str
     at_ms: int
-    limits: PerSlot  # what its consumers sustain
-    measured: bool = False  # the limits
-
-
-@dataclass(frozen=True, slots=True)
-class ProposedPlan:
-    """A plan that is only shown, or that waits for its approval."""
-
-    number: int
-    plan: Proposed
-    at_ms: int
-    approved: bool = False
 
 
 @dataclass(slots=True)
 class GroupView:
-    """The group as last reported."""
+    """The group as last reported, as far as its own records tell.
 
+    Attributes:
+        group: What it is, by the configuration that its controller has, as far as that is known.
+        on_move: Called with each further move.
+    """
+
+    group: Group = field(default_factory=lambda: Group(config=unknown_config(), controller=""))
     reports: dict[Slot, Report] = field(default_factory=dict)  # of live consumers
     seen_ms: dict[Slot, int] = field(default_factory=dict)  # last message of each live consumer
     leadership: LastClaim | None = None
     planned_ms: int | None = None  # wall clock of the last plan
+    proposed_ms: int = 0  # of the last proposed one
     measured_ms: dict[str, int] = field(default_factory=dict)  # topic -> its last measurement
-    proposal: ProposedPlan | None = None
-    rates: dict[TopicPartition, BytesPerSecond] = field(default_factory=dict)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     starts: dict[TopicPartition, int] = field(default_factory=dict)  # first offset kept
     record_bytes: dict[TopicPartition, float] = field(default_factory=dict)
-    readable_in: dict[TopicPartition, frozenset[str]] = field(default_factory=dict)
-    """The zones in which partitions can be read; empty: not known."""
     tables: TableViews = field(default_factory=TableViews)
-    orders: StandingOrders = field(default_factory=StandingOrders)
-    held: tuple[str, ...] = ()  # what the controller does not do, and why
-    monitors: Monitors = field(default_factory=Monitors)
     plan: Planned | None = None  # the last one
     history: PlanHistory = field(default_factory=PlanHistory)
     savings: Savings | None = None  # the last ones
     savings_number: int = 0  # the offset of their record
     rscores: list[float] = field(default_factory=list)  # of each plan
     moves: list[Move] = field(default_factory=list)
-    on_move: Callable[[Move], None] | None = None  # called with each further one
+    on_move: Callable[[Move], None] | None = None
     deaths: int = 0
     rescued: int = 0  # times a partition was taken over from a dead consumer
     gaps: int = 0  # partitions that were read again because staged files were missing
@@ -118,111 +118,105 @@ class GroupView:
     recent_events: deque[tuple[int, str]] = field(
         default_factory=lambda: deque(maxlen=MAX_EVENTS)
     )  # wall clock in ms, text
-    _epochs: dict[Slot, int] = field(default_factory=dict)
     _owners: dict[TopicPartition, tuple[Slot, int]] = field(default_factory=dict)
     _stopped: dict[TopicPartition, Stopped] = field(default_factory=dict)
-    _measured_limits: PerSlot | None = None
-    _approved: int | None = None  # the last approved plan, which may not be read yet
+
+    @classmethod
+    def of(cls, config: ControllerConfig) -> "GroupView":
+        """Return the view of a group whose settings are known."""
+        return cls(Group(config=config, controller=""))
 
     def apply_measurement(self, measurement: Measurement) -> None:
         """Apply rates of a topic, all or some of them; remove partitions that no longer exist."""
-        self.monitors, counts, _ = accept_measurement(
-            self.monitors, measurement.at_ms / 1000, measurement
+        topic, before = measurement.topic, self.group.rates.count(measurement.topic)
+        self.group, counts = observe_measurement(
+            self.group, Measured(measurement.at_ms / 1000, measurement)
         )
         if not counts:
             return
-        self.measured_ms[measurement.topic] = measurement.at_ms
-        self._remove_partitions(measurement.topic, measurement.count)
-        self.rates.update(measurement.rates())
-        if measurement.zones or self.readable_in:
-            for number, near in measurement.readable_in().items():
-                self.readable_in[TopicPartition(measurement.topic, number)] = near
+        self.measured_ms[topic] = measurement.at_ms
+        if before is not None and measurement.count < before:
+            for known in (self.ends, self.starts, self.record_bytes):
+                for number in range(measurement.count, before):
+                    known.pop(TopicPartition(topic, number), None)
+            self.tables.remove_partitions(topic, measurement.count)
         for rate in measurement.partitions:
-            partition = TopicPartition(measurement.topic, rate.partition)
+            partition = TopicPartition(topic, rate.partition)
             self.ends[partition], self.starts[partition] = rate.end, rate.start
             if rate.bytes_per_record is not None:
                 self.record_bytes[partition] = rate.bytes_per_record
 
-    def _remove_partitions(self, topic: str, count: int) -> None:
-        removed = {p for p in self.ends if p.topic == topic and p.partition >= count}
-        every = (self.rates, self.ends, self.starts, self.record_bytes, self.readable_in)
-        for known in every:
-            for partition in removed & known.keys():
-                del known[partition]
-        self.tables.remove_partitions(topic, count)
-
     def apply(self, offset: int, at_ms: int, message: StateRecord) -> None:
         """Apply a record of metadata partition 0 or of the orders topic; `at_ms`: wall clock."""
+        self.group, changes = observe_record(self.group, RecordRead(at_ms / 1000, offset, message))
+        for change in changes:
+            self._changed(at_ms, change)
         match message:
-            case Hello() | Report() | Dead() | Goodbye():
-                self._apply_consumer(offset, at_ms, message)
-            case Gap():
-                self._gap(at_ms, message)
-            case Stopped():
-                self._stopped_reading(message)
-            case Started():
-                self._started(at_ms, message)
+            case Report() | Stopped() | Started() | Gap() | Goodbye():
+                self._apply_consumer(at_ms, message)
             case Planned() | Proposed() | Approved() | Accepted() | Withdrawn():
                 self._apply_plan(offset, at_ms, message)
             case Claim():
                 self.terms += 1
-                measured = self._measured_limits if message.measured else None
-                limits = measured or _limits(message)
-                self.leadership = LastClaim(
-                    offset, message.controller, at_ms, limits, message.measured
-                )
+                self.leadership = LastClaim(offset, message.controller, at_ms)
                 self._log_event(at_ms, "a controller took the lead")
-            case LimitsMeasured():
-                self._apply_limits(at_ms, message)
+            case LimitsMeasured() if self.limits_measured:
+                text = f"the limit of a consumer is {data_size(message.limit)}/s, as measured"
+                self._log_event(at_ms, text)
             case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder() | AdoptOrder():
-                self._apply_order(at_ms, message)
-            case Held() | Savings():
-                self._apply_note(offset, message)
+                why = f": {message.reason}" if message.reason else ""
+                self._log_event(at_ms, f"{describe(message)}, by {message.by}{why}")
+            case Savings():
+                self.savings, self.savings_number = message, offset
 
-    def _apply_note(self, offset: int, message: Held | Savings) -> None:
-        if isinstance(message, Held):
-            self.held = message.reasons[:MAX_SHOWN]
-        else:
-            self.savings, self.savings_number = message, offset
-
-    def _apply_order(self, at_ms: int, order: GroupOrder) -> None:
-        self.orders = self.orders.apply(order)
-        why = f": {order.reason}" if order.reason else ""
-        self._log_event(at_ms, f"{describe(order)}, by {order.by}{why}")
-
-    def _apply_limits(self, at_ms: int, message: LimitsMeasured) -> None:
-        self._measured_limits = limits = _limits(message)
-        if self.leadership is not None and self.leadership.measured:
-            self.leadership = replace(self.leadership, limits=limits)
-            self._log_event(
-                at_ms, f"the limit of a consumer is {data_size(limits.default)}/s, as measured"
-            )
-
-    def _apply_consumer(
-        self, offset: int, at_ms: int, message: Hello | Report | Dead | Goodbye
-    ) -> None:
-        slot = message.slot
-        if isinstance(message, Hello):
-            self._remove_consumer(slot)
-            self._epochs[slot], self.seen_ms[slot] = offset, at_ms
-            self._log_event(at_ms, f"consumer {slot} started")
-            return
-        if message.epoch != self._epochs.get(slot):
-            return  # from a superseded process
-        match message:
-            case Report():
-                self._report(at_ms, message)
-            case Dead():
+    def _changed(self, at_ms: int, change: Change) -> None:
+        match change:
+            case ConsumerArrived(slot=slot):
+                self._remove_consumer(slot)
+                self.seen_ms[slot] = at_ms
+                self._log_event(at_ms, f"consumer {slot} started")
+            case ConsumerReady(slot=slot):
+                self._log_event(at_ms, f"consumer {slot} is ready")
+            case ConsumerDied(slot=slot):
                 self.deaths += 1
                 self._remove_consumer(slot)
                 self._log_event(at_ms, f"consumer {slot} is declared dead")
-            case Goodbye():
-                for partition in message.next:
-                    self._owners.pop(
-                        partition, None
-                    )  # handed back: not rescued from a dead consumer
+            case ConsumerLeft(slot=slot):
                 self._remove_consumer(slot)
                 self._log_event(at_ms, f"consumer {slot} ended")
+
+    def _remove_consumer(self, slot: Slot) -> None:
+        self.tables.remove_consumer(slot)
+        self.reports.pop(slot, None)
+        self.seen_ms.pop(slot, None)
+
+    def _apply_consumer(
+        self, at_ms: int, message: Report | Stopped | Started | Gap | Goodbye
+    ) -> None:
+        match message:
+            case Goodbye():
+                for partition in message.next:
+                    self._owners.pop(partition, None)  # handed back: not of a dead consumer
+            case Gap():
+                self.gaps += len(message.committed)
+                again = ", ".join(f"{p} from {at}" for p, at in sorted(message.committed.items()))
+                self._log_event(at_ms, f"consumer {message.slot} needs again: {again}")
+            case Report() if message.epoch == self.group.member(message.slot).epoch:
+                self._report(at_ms, message)
+            case Stopped():
+                gone = (p for p, at in message.next.items() if at is not None)
+                self._stopped |= dict.fromkeys(gone, message)
+                self._update_reading(message)
+            case Started():
+                self._update_reading(message)
+                self._started(at_ms, message)
+
+    def _update_reading(self, message: Stopped | Started) -> None:
+        """Update the report of the same process, which a move makes old before the next one."""
+        report = self.reports.get(message.slot)
+        if report is not None and report.epoch == message.epoch:
+            reading = self.group.member(message.slot).reading
+            self.reports[message.slot] = replace(report, reading=reading)
 
     def _apply_plan(
         self,
@@ -232,50 +226,22 @@ class GroupView:
     ) -> None:
         match message:
             case Planned():
-                self._planned(offset, at_ms, message)
+                self.plan, self.planned_ms = message, at_ms
+                self.history.apply(offset, at_ms, message)
+                self.rscores.append(message.rscore)
+                text = f"plan: {'; '.join(message.reasons)}"
             case Proposed():
-                approved = message.waits and offset == self._approved
-                self.proposal = ProposedPlan(offset, message, at_ms, approved)
-                self._log_event(at_ms, f"plan {offset} is proposed: {'; '.join(message.reasons)}")
+                self.proposed_ms = at_ms
+                text = f"plan {offset} is proposed: {'; '.join(message.reasons)}"
             case Approved(plan=number, by=by):
-                self._approved = number
-                if self.proposal and self.proposal.number == number and self.proposal.plan.waits:
-                    self.proposal = replace(self.proposal, approved=True)
-                self._log_event(at_ms, f"plan {number} is approved by {by}")
+                text = f"plan {number} is approved by {by}"
             case Accepted(plan=number):
-                self._close_proposal(number)
-                self._log_event(at_ms, f"plan {number} goes ahead")
+                text = f"plan {number} goes ahead"
             case Withdrawn(plan=number, reason=reason):
-                self._close_proposal(number)
-                self._log_event(at_ms, f"plan {number} is out of date: {reason}")
-
-    def _planned(self, offset: int, at_ms: int, plan: Planned) -> None:
-        self.plan = plan
-        self.history.apply(offset, at_ms, plan)
-        self.rscores.append(plan.rscore)
-        self.planned_ms = at_ms
-        self._log_event(at_ms, f"plan: {'; '.join(plan.reasons)}")
-        if plan.keeps is None and self.proposal and self.proposal.plan.term <= plan.term:
-            self.proposal = None  # this controller needs no approval
-
-    def _close_proposal(self, number: int) -> None:
-        if self.proposal and self.proposal.number <= number:
-            self.proposal = None
-
-    def _remove_consumer(self, slot: Slot) -> None:
-        self.tables.remove_consumer(slot)
-        for known in (self.reports, self.seen_ms, self._epochs):
-            known.pop(slot, None)
-
-    def _gap(self, at_ms: int, message: Gap) -> None:
-        self.gaps += len(message.committed)
-        again = ", ".join(f"{p} from {at}" for p, at in sorted(message.committed.items()))
-        self._log_event(at_ms, f"consumer {message.slot} needs again: {again}")
+                text = f"plan {number} is out of date: {reason}"
+        self._log_event(at_ms, text)
 
     def _report(self, at_ms: int, report: Report) -> None:
-        before = self.reports.get(report.slot)
-        if report.ready and not (before and before.ready):
-            self._log_event(at_ms, f"consumer {report.slot} is ready")
         self.reports[report.slot] = report
         self.seen_ms[report.slot] = at_ms
         self.staged_rows[report.slot, report.epoch] = report.staged_rows
@@ -290,22 +256,7 @@ class GroupView:
             self._log_event(at_ms, f"consumer {report.slot} lost {more:,} offsets")
         self.lost_offsets[process] = report.lost_offsets
 
-    def _stopped_reading(self, message: Stopped) -> None:
-        gone = {p for p, at in message.next.items() if at is not None}
-        self._stopped |= dict.fromkeys(gone, message)
-        if report := self._last_report(message):
-            left = {p: at for p, at in report.reading.items() if p not in gone}
-            self.reports[message.slot] = replace(report, reading=left)
-
-    def _last_report(self, message: Stopped | Started) -> Report | None:
-        """Return the report of the same process, which a move makes old before the next one."""
-        report = self.reports.get(message.slot)
-        return report if report and report.epoch == message.epoch else None
-
     def _started(self, at_ms: int, message: Started) -> None:
-        if report := self._last_report(message):
-            reading = {**report.reading, **message.offsets}
-            self.reports[message.slot] = replace(report, reading=reading)
         for partition in sorted(message.offsets):
             stopped = self._stopped.pop(partition, None)
             before = self._owners.get(partition)
@@ -330,6 +281,40 @@ class GroupView:
         events.append((at_ms, text))
         if len(events) > 1 and at_ms < events[-2][0]:  # of another topic, which is read by itself
             self.recent_events = deque(sorted(events, key=itemgetter(0)), MAX_EVENTS)
+
+    def at(self, now_ms: int) -> Group:
+        """Return the group at this time, by the wall clock: some orders have ended by then."""
+        return at_time(self.group, now_ms)
+
+    @property
+    def orders(self) -> StandingOrders:
+        """What people have ordered."""
+        return self.group.orders
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """What the controller does not do, and why."""
+        return self.group.held[:MAX_SHOWN]
+
+    @property
+    def proposal(self) -> Proposal | None:
+        """The plan that is only shown, or that waits for its approval."""
+        return self.group.proposal
+
+    @property
+    def rates(self) -> MeasuredRates:
+        """The last known rate of each partition that was measured, bytes/s."""
+        return self.group.rates
+
+    @property
+    def limits(self) -> PerSlot | None:
+        """What consumers sustain, as the last controller has it; None: none ever led."""
+        return None if self.leadership is None else self.group.config.limits
+
+    @property
+    def limits_measured(self) -> bool:
+        """Whether consumers measure the limits; else they are given."""
+        return self.leadership is not None and self.group.config.start_limits is not None
 
     @property
     def landed(self) -> dict[TopicPartition, int]:
@@ -362,20 +347,15 @@ class GroupView:
 
     def zones(self, price: float = 0.0) -> Zones:
         """Return where consumers run, and where partitions can be read; see `Zones.price`."""
-        of_slot = {s: r.zone for s, r in self.reports.items() if r.zone is not None}
-        return Zones(of_slot, self.readable_in, price)
+        return replace(known_zones(self.group), price=price)
 
-    def load(self, slot: Slot) -> BytesPerSecond:
-        """Return the write rate of the partitions that a consumer reads, bytes/s.
+    def written(self) -> dict[Slot, BytesPerSecond]:
+        """Return the write rate of what each consumer reads, bytes/s.
 
-        Of a split partition each of its consumers has an equal share.
+        Of a split partition each of its consumers has an equal share. What backlogs count for is
+        not in it: see `Group.loads`.
         """
-        report, splits = self.reports.get(slot), self.splits
-        reading = set(report.reading) if report else set()
-        reading |= {p for p, shares in splits.items() if any(s.slot == slot for s in shares)}
-        return BytesPerSecond(
-            sum(self.rates.get(p, 0.0) / max(1, len(splits.get(p, ()))) for p in sorted(reading))
-        )
+        return replace(self.group, catch_up=Map()).loads()
 
     @property
     def splits(self) -> dict[TopicPartition, tuple[StagedShare, ...]]:
@@ -386,10 +366,6 @@ class GroupView:
             for p, shares in report.splits.items()
             if p in report.reading and shares and shares[0].slot == slot
         }
-
-
-def _limits(message: Claim | LimitsMeasured) -> PerSlot:
-    return PerSlot(message.limit, dict(message.slot_limits))
 
 
 def percentile(values: list[float], share: float) -> float | None:

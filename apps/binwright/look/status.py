@@ -14,8 +14,6 @@ from binwright.protocol.savings import Savings
 from binwright.protocol.selection import Selection
 from binwright.protocol.splits import StagedShare
 
-SILENT_MS = 10_000  # after which a controller declares a consumer dead, by default
-
 State = Literal["empty", "silent", "unread", "refused", "unwritten", "moving", "steady"]
 """empty: nothing was ever reported. silent: no consumer has reported lately. unread: a partition
 has no reader. refused: a table takes no rows. unwritten: a table has no writer. moving: the last
@@ -45,6 +43,7 @@ class ConsumerStatus:
     lost_offsets: int = 0  # that retention removed unread, or that it could not decode
     zone: str | None = None  # where it runs; None: not known
     crossing: float = 0.0  # bytes/s that it reads from another zone
+    need: float = 0.0  # bytes/s that plans count for it: its load, and what backlogs need
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +176,11 @@ def status(group: str, view: GroupView, now_ms: int, topics: Selection | None = 
     """
     parts = _partitions(view, topics)
     zones = view.zones()
-    consumers = tuple(_consumer(view, zones, slot, now_ms) for slot in sorted(view.seen_ms))
+    written, needs = view.written(), view.group.loads()
+    consumers = tuple(
+        _consumer(view, zones, slot, now_ms, (written.get(slot, 0.0), needs.get(slot, 0.0)))
+        for slot in sorted(view.seen_ms)
+    )
     live = {each.slot for each in consumers if each.state != "silent"}
     read = {p for slot, r in view.reports.items() if slot in live for p in r.reading}
     targets = view.plan.targets if view.plan else {}
@@ -202,10 +205,10 @@ def status(group: str, view: GroupView, now_ms: int, topics: Selection | None = 
         proposal=_proposal(view, now_ms),
         tables=tables,
         lost_offsets=view.lost_offsets.total(),
-        limits=leader.limits if leader else None,
-        limits_measured=leader.measured if leader else False,
+        limits=view.limits,
+        limits_measured=view.limits_measured,
         crossing=sum(each.crossing for each in consumers),
-        hot=_hot(view, parts, leader.limits if leader else None),
+        hot=_hot(view, parts),
         splits=tuple(
             SplitPartition(p, view.rates.get(p, 0.0), shares)
             for p, shares in sorted(view.splits.items())
@@ -250,10 +253,12 @@ def _partitions(view: GroupView, topics: Selection | None) -> set[TopicPartition
     return named | {p for p in view.ends if p.topic in own}
 
 
-def _consumer(view: GroupView, zones: Zones, slot: Slot, now_ms: int) -> ConsumerStatus:
+def _consumer(
+    view: GroupView, zones: Zones, slot: Slot, now_ms: int, loads: tuple[float, float]
+) -> ConsumerStatus:
     report = view.reports.get(slot)
     silent_ms = max(0, now_ms - view.seen_ms[slot])
-    if silent_ms > SILENT_MS:
+    if silent_ms > 1000 * view.group.config.consumer_timeout_s:
         state: Literal["starting", "ready", "leaving", "silent"] = "silent"
     elif report is None or not report.ready:
         state = "starting"
@@ -265,7 +270,8 @@ def _consumer(view: GroupView, zones: Zones, slot: Slot, now_ms: int) -> Consume
         slot=slot,
         state=state,
         partitions=tuple(sorted(report.reading)),
-        load=view.load(slot),
+        load=loads[0],
+        need=loads[1],
         staging=report.rate if state != "silent" else 0.0,
         lag=sum(map(view.partition_lag, report.reading)),
         silent_s=silent_ms / 1000,
@@ -279,10 +285,8 @@ def _consumer(view: GroupView, zones: Zones, slot: Slot, now_ms: int) -> Consume
     )
 
 
-def _hot(
-    view: GroupView, partitions: set[TopicPartition], limits: PerSlot | None
-) -> tuple[HotPartition, ...]:
-    if limits is None:
+def _hot(view: GroupView, partitions: set[TopicPartition]) -> tuple[HotPartition, ...]:
+    if (limits := view.limits) is None:
         return ()
     readers = {p: slot for slot, report in view.reports.items() for p in report.reading}
     found, splits = [], view.splits
@@ -342,12 +346,12 @@ def _plan(view: GroupView, now_ms: int) -> PlanStatus | None:
 
 
 def _proposal(view: GroupView, now_ms: int) -> ProposalStatus | None:
-    if (waiting := view.proposal) is None:
+    if (waiting := view.proposal) is None or waiting.number is None:
         return None
     plan = waiting.plan
     return ProposalStatus(
         plan=waiting.number,
-        age_s=max(0, now_ms - waiting.at_ms) / 1000,
+        age_s=max(0, now_ms - view.proposed_ms) / 1000,
         reasons=tuple(plan.reasons),
         consumers=plan.consumers,
         changes=tuple(

@@ -7,7 +7,8 @@ who look at a group fold the same (see `observer`). What follows from a change i
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from binwright.group.catch_up import with_backlogs
+from immutables import Map
+
 from binwright.group.group import Group, Member, add_partitions
 from binwright.group.limits import adopt_limits
 from binwright.group.orders import with_order
@@ -33,6 +34,7 @@ from binwright.protocol.measurements import Measurement
 from binwright.protocol.messages import (
     Accepted,
     Approved,
+    CatchingUp,
     Claim,
     Dead,
     Gap,
@@ -47,7 +49,7 @@ from binwright.protocol.messages import (
     Stopped,
     Withdrawn,
 )
-from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.monitors import accept_measurement
 from binwright.protocol.savings import Savings
 from binwright.protocol.table_orders import TableOrder
@@ -148,16 +150,26 @@ def fold_record(group: Group, event: RecordRead) -> Folded:
             return _dead(group, message)
         case Claim() | Savings() | FormerOrders() | TableOrder():
             return group, ()
-        case LimitsMeasured() as message:
-            return (adopt_limits(group, message) if group.term is None else group), ()
+        case LimitsMeasured() | CatchingUp() | Held() as message:
+            return (_of_an_earlier_leader(group, message) if group.term is None else group), ()
         case Planned() | Proposed() | Approved() | Accepted() | Withdrawn() as message:
             return fold_plan(group, message, event.offset)
         case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder() | AdoptOrder() as message:
             return with_order(group, message), ()
-        case Held() as message:
-            return (replace(group, held=message.reasons) if group.term is None else group), ()
         case message:
             return _from_consumer(group, message, event)
+
+
+def _of_an_earlier_leader(group: Group, message: LimitsMeasured | CatchingUp | Held) -> Group:
+    match message:
+        case LimitsMeasured():
+            return adopt_limits(group, message)
+        case Held():
+            return replace(group, held=message.reasons)
+        case _:
+            known = Map(message.needs.items())
+            counted = known if group.config.catch_up_s else Map[TopicPartition, BytesPerSecond]()
+            return replace(group, known_catch_up=known, catch_up=counted)
 
 
 # --- begin and end of a process ----------------------------------------------------------------
@@ -314,7 +326,7 @@ def fold_measurement(group: Group, event: Measured) -> tuple[Group, bool]:
     group = replace(
         group, monitors=monitors, rates=rates, measured_at=event.now, volatility=volatility
     )
-    group = with_zones(with_backlogs(group, measurement, event.now), measurement)
+    group = with_zones(group, measurement)
     if count_changed:
         group = add_partitions(group, (TopicPartition(topic, number) for number in range(count)))
     return group, True

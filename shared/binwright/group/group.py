@@ -18,7 +18,14 @@ from binwright.packing.inputs import Capacity, SlotCapacities, slot_capacities
 from binwright.packing.placement import room
 from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.group_orders import PinOrder, StandingOrders
-from binwright.protocol.messages import Accepted, Approved, MeasuredCapacity, Proposed, TableReport
+from binwright.protocol.messages import (
+    Accepted,
+    Approved,
+    LimitsMeasured,
+    MeasuredCapacity,
+    Proposed,
+    TableReport,
+)
 from binwright.protocol.model import Assignment, BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.protocol.monitors import Monitors
 from binwright.protocol.ports.fleet import Disruption
@@ -162,6 +169,8 @@ class Group:
     )  # with the number of each topic's partitions
     monitors: Monitors = field(default_factory=Monitors)
     catch_up: Map[TopicPartition, BytesPerSecond] = field(default_factory=Map)  # beside rates
+    known_catch_up: Map[TopicPartition, BytesPerSecond] = field(default_factory=Map)
+    """As last published."""
     on_time: Map[str, float] = field(default_factory=Map)
     """Topic -> since when rows of one of its tables or more land in time."""
     splits: Map[TopicPartition, tuple[Slot, ...]] = field(default_factory=Map)
@@ -169,6 +178,7 @@ class Group:
     split_commands: Map[Slot, SplitCommand] = field(default_factory=Map)  # the last to each
     readable_in: Map[str, Mapping[int, frozenset[str]]] = field(default_factory=Map)
     """Topic -> partition -> the zones in which it can be read; empty while that costs nothing."""
+    limits_measured: LimitsMeasured | None = None  # the last; only observers keep it
     volatility: RateVolatility = field(default_factory=RateVolatility)
     last_plan: Assignment = field(
         default_factory=dict

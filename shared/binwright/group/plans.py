@@ -301,7 +301,7 @@ def reader_triggers(group: Group) -> tuple[str, ...]:
         limit, own = group.config.limits.for_slot(slot), group.partitions.owned_by(slot)
         if load > limit and len(own) > 1 and any(rules.pin(p) != slot for p in own):
             reason = f"consumer {slot} carries {load / limit:.1%} of its limit"
-            reasons.append(reason + _backlog(group, slot))
+            reasons.append(reason + backlog(group, slot))
     if rules.consumers is None:
         wanted = min(group.config.min_slots, len(group.partitions))
         if rules:
@@ -336,7 +336,8 @@ def _most_consumers(group: Group) -> int:
     return most_consumers(readers, group.controls.rules, group.config.max_slots)
 
 
-def _backlog(group: Group, slot: Slot) -> str:
+def backlog(group: Group, slot: Slot) -> str:
+    """Return what a consumer has to catch up with, as the end of a sentence; empty: nothing."""
     own = group.partitions.owned_by(slot) if group.catch_up else ()
     behind = sum(p in group.catch_up for p in own)
     if not behind:

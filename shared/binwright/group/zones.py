@@ -11,8 +11,13 @@ from binwright.protocol.model import Slot, TopicPartition
 
 def with_zones(group: Group, measurement: Measurement) -> Group:
     """Return the group with the zones of the measured partitions, if they matter to it."""
+    return with_known_zones(group, measurement) if group.config.zone_price else group
+
+
+def with_known_zones(group: Group, measurement: Measurement) -> Group:
+    """Return the group with the zones of the measured partitions, whether or not they matter."""
     topic, before = measurement.topic, group.readable_in.get(measurement.topic)
-    if not group.config.zone_price or not (measurement.zones or before):
+    if not (measurement.zones or before):
         return group
     known: Mapping[int, frozenset[str]] = before or {}
     measured = measurement.readable_in()  # of a large topic a part
@@ -32,9 +37,12 @@ def near_moves(
 
 
 def zones(group: Group) -> Zones:
+    """Return the zones of living consumers and of partitions, if they matter to the group."""
+    return known_zones(group) if group.config.zone_price else NO_ZONES
+
+
+def known_zones(group: Group) -> Zones:
     """Return what is known about the zones of living consumers and of partitions."""
-    if not group.config.zone_price:
-        return NO_ZONES
     return Zones(
         {
             slot: member.zone

@@ -58,6 +58,15 @@ class LimitsMeasured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CatchingUp:
+    """What backlogs count for: it holds until the next one, for the next leader too."""
+
+    term: Term
+    needs: Mapping[Partition, Rate]  # bytes/s beside the rate; of others no backlog counts
+    kind: Literal["catching-up/1"] = "catching-up/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dead:
     """A consumer process is declared dead: its `Hello` counts no more."""
 
@@ -373,6 +382,7 @@ class Staged:
 Inbound = (
     Claim
     | LimitsMeasured
+    | CatchingUp
     | Hello
     | Report
     | Stopped

@@ -12,7 +12,6 @@ from binwright.cli.runner import ProgressConsole
 from binwright.cli.terminal import Console, print_page
 from binwright.look.commands import live_page, status_page
 from binwright.look.explain.answers import Group as SeenGroup
-from binwright.look.explain.answers import Rules
 from binwright.look.explain.questions import answer
 from binwright.look.group_view import GroupView
 from binwright.look.order_text import order_text
@@ -68,7 +67,7 @@ def seen() -> SeenGroup:
         view.apply(offset, NOW_MS, wire.decode_inbound(wire.encode(message)))
     order = FreezeOrder(frozen=True, by=HOSTILE, reason=HOSTILE, at_ms=NOW_MS)
     view.apply(6, NOW_MS, wire.decode_order(wire.encode(order)))
-    return SeenGroup(view, status(HOSTILE, view, NOW_MS, None), Rules(), NOW_MS)
+    return SeenGroup(view, status(HOSTILE, view, NOW_MS, None), NOW_MS)
 
 
 def pages(seen: SeenGroup) -> Iterator[str]:

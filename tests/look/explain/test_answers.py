@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from binwright.look.explain.answers import Explanation, Group, Rules
+from binwright.look.explain.answers import Explanation, Freshness, Group
 from binwright.look.explain.questions import answer
 from binwright.look.group_view import GroupView
 from binwright.look.status import status
@@ -91,10 +92,9 @@ def two_consumers(rates: list[float] | None = None, landed_s: float = 3.0) -> Gr
     return view
 
 
-def ask(view: GroupView, what: str = "", **rules: object) -> Explanation:
-    now = status("eu", view, NOW)
-    chosen = replace(Rules(freshness_s=10.0), **rules)  # type: ignore[arg-type]
-    return answer(Group(view, now, chosen, NOW), what)
+def ask(view: GroupView, what: str = "", **config: Any) -> Explanation:
+    view.group = replace(view.group, config=replace(view.group.config, **config))
+    return answer(Group(view, status("eu", view, NOW), NOW, Freshness(10.0)), what)
 
 
 def lines(found: Explanation, kind: str) -> str:
@@ -125,7 +125,8 @@ def test_a_consumer_that_the_load_could_spare() -> None:
     otherwise = lines(found, "otherwise")
     assert "the load alone would fit 1 consumer at best" in otherwise
     assert (
-        "packed now (sticky), 1 consumer would do, and 25.0% of the bytes would move" in otherwise
+        "packed now (sticky), 1 consumer would do: 2 consumers -> 1; moves 1 of 4 partitions, "
+        "25.0% of the bytes" in otherwise
     )
     assert "about 0.4 s (median of 1 move)" in otherwise
     spared = lines(ask(two_consumers([100.0] * 4), "1"), "otherwise")
@@ -281,13 +282,13 @@ def test_a_table_that_lands_in_time() -> None:
 def test_an_open_transaction_that_holds_a_partition_back() -> None:
     """Its records have not landed, and the newest that did is young: yet the table waits."""
     view = two_consumers()
-    seen = Group(view, status("g", view, NOW, None), Rules(freshness_s=10.0), NOW, {P[1]: 80})
+    seen = Group(view, status("g", view, NOW, None), NOW, Freshness(10.0), {P[1]: 80})
     why = lines(answer(seen, "orders"), "why")
     assert "open transaction holds back orders-1: it began at offset 80" in why
     assert "none of the 20 records" in why
     landed = dict.fromkeys(P, 100) | {P[1]: 80}
     view.apply(99, NOW, report(A, P[:2], writing=table(committed=landed)))
-    alone = Group(view, status("g", view, NOW, None), Rules(freshness_s=10.0), NOW, {P[1]: 80})
+    alone = Group(view, status("g", view, NOW, None), NOW, Freshness(10.0), {P[1]: 80})
     assert "late" not in lines(answer(alone, "orders"), "why")
 
 

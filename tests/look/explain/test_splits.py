@@ -41,7 +41,7 @@ def test_who_stages_a_split_partition_and_how_much() -> None:
 
 def test_each_consumer_has_its_share_of_the_load() -> None:
     view = split()
-    assert (view.load(A), view.load(B)) == (1_650.0, 750.0)
+    assert view.written() == {A: 1_650.0, B: 750.0}
 
 
 def test_it_is_hot_while_all_that_stage_it_sustain_less() -> None:

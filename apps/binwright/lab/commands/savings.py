@@ -100,8 +100,7 @@ class PastLoad:
 
     def _limits(self, view: GroupView) -> PerSlot | None:
         """Return what the controller takes consumers to sustain, unless the settings give it."""
-        leader = view.leadership
-        return leader.limits if leader and (leader.measured or not self._is_own) else None
+        return view.limits if view.limits_measured or not self._is_own else None
 
     def _topics(self, view: GroupView) -> Selection:
         """Return the topics by the settings, or those of the last plan of another group."""

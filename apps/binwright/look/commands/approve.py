@@ -12,9 +12,10 @@ import typer
 from binwright.cli.options import CONTROLLER_S, Bootstrap, ControllerSeconds, settings_at
 from binwright.cli.runner import run
 from binwright.cli.terminal import Console
+from binwright.group.group import Proposal
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.look.follower import Connect, GroupFollower, group_topic
-from binwright.look.group_view import GroupView, ProposedPlan
+from binwright.look.group_view import GroupView
 from binwright.look.orders_topic import publish_order
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.messages import Accepted, Approved, StateRecord, Withdrawn
@@ -75,7 +76,7 @@ def user_name() -> str:
     return f"{os.environ.get('USER') or os.getuid()}@{socket.gethostname()}"
 
 
-def _check(group: str, number: int, waiting: ProposedPlan | None) -> None:
+def _check(group: str, number: int, waiting: Proposal | None) -> None:
     if waiting is None:
         raise UserError(f"no plan of group {group} waits")
     if waiting.number != number:

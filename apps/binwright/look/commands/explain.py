@@ -15,15 +15,16 @@ from binwright.cli.runner import run
 from binwright.cli.terminal import Console
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.stable_ends import stable_ends
-from binwright.look.explain.answers import Explanation, Rules, clock
+from binwright.look.explain.answers import Explanation, Freshness, clock
 from binwright.look.explain.answers import Group as SeenGroup
-from binwright.look.explain.questions import answer, rules_of
+from binwright.look.explain.questions import answer
 from binwright.look.follower import RECENT, read_group
 from binwright.look.status import status
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group_config import group_config
 
 PAST_MEASUREMENTS = 20_000
 """Read for a moment in the past: hours of a few topics."""
@@ -107,6 +108,7 @@ async def _seen(settings: Settings, name: str, at_ms: int | None) -> SeenGroup:
             settings.monitor.topic,
             until_ms=at_ms,
             measurements=RECENT if at_ms is None else PAST_MEASUREMENTS,
+            config=group_config(settings) if own else None,
         )
     now_ms = wall_ms() if at_ms is None else at_ms
     shown = status(name, view, now_ms, settings.landed_topics if own else None)
@@ -118,7 +120,8 @@ async def _seen(settings: Settings, name: str, at_ms: int | None) -> SeenGroup:
         if part.lag and at_ms is None and committed_only
     }
     stable = await stable_ends(settings.kafka, behind)
-    return SeenGroup(view, shown, rules_of(settings) if own else Rules(), now_ms, stable)
+    freshness = Freshness.of(settings) if own else Freshness()
+    return SeenGroup(view, shown, now_ms, freshness, stable)
 
 
 def _print(found: Explanation) -> None:

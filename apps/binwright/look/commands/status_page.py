@@ -21,6 +21,7 @@ from binwright.protocol.messages import MeasuredCapacity
 from binwright.protocol.selection import METADATA_SUFFIX
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group_config import group_config
 from binwright.runtime.settings.programs import LATE_S
 
 READ_S, REFRESH_S, CATCH_UP_S = 0.2, 1.0, 30.0
@@ -68,7 +69,12 @@ async def show_groups(
             async with asyncio.timeout(CATCH_UP_S):
                 named_topics = [await group_topic(bus, group) for group in sorted(named)]
                 topics = named_topics or await _metadata_topics(settings)
-                views = {topic: GroupView() for topic in topics}
+                views = {
+                    topic: GroupView.of(group_config(settings))
+                    if topic == settings.metadata_topic
+                    else GroupView()
+                    for topic in topics
+                }
                 follower = await stack.enter_async_context(
                     GroupFollower(bus, views, settings.monitor.topic)
                 )

@@ -1,8 +1,9 @@
 """What every answer has: the group at one moment, and sentences."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import fsum
 from statistics import median
 from types import MappingProxyType
 from typing import Any, Literal
@@ -11,6 +12,7 @@ from binwright.cli.terminal import count
 from binwright.look.group_view import GroupView
 from binwright.look.plan_history import PastPlan
 from binwright.look.status import ConsumerStatus, Status
+from binwright.packing.inputs import slot_capacities
 from binwright.packing.score import lower_bound
 from binwright.protocol.group_orders import (
     AdoptOrder,
@@ -20,16 +22,15 @@ from binwright.protocol.group_orders import (
     ScaleOrder,
     signed,
 )
-from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition, newest
-from binwright.runtime.settings import ControllerSettings, MonitorSettings
-from binwright.runtime.settings.programs import LATE_S, STALE_WINDOWS
+from binwright.protocol.model import PerSlot, Slot, TopicPartition, newest
+from binwright.runtime.settings import Settings
+from binwright.runtime.settings.programs import LATE_S
 
 Kind = Literal["is", "why", "otherwise", "held", "change"]
 """What a line says: how it is, why, what it would cost to do otherwise, what holds that back, and
 what would change it.
 """
 MOST_NAMED = 10
-_CONTROLLER, _MONITOR = ControllerSettings(), MonitorSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,60 +55,58 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """What of the settings decides; their defaults for a group whose settings are not known.
+class Freshness:
+    """When the rows of a group's tables are late.
 
     Attributes:
-        packing: Its name.
-        zone_price: What bytes that cross zones cost it.
-        share: Of its limit that a plan gives a consumer.
-        min_slots: Fewest consumers.
-        max_slots: Most consumers.
-        freshness_s: Age of rows when they are to land; None: not known.
+        target_s: Age of rows when they are to land; None: not known.
         late_s: See `Settings.late_s`.
-        stale_s: See `Settings.stale_s`.
     """
 
-    packing: str = _CONTROLLER.packing
-    zone_price: float = _CONTROLLER.zone_price
-    share: float = _CONTROLLER.capacity / _CONTROLLER.limit
-    min_slots: int = _CONTROLLER.min_slots
-    max_slots: int = _CONTROLLER.max_slots
-    freshness_s: float | None = None
+    target_s: float | None = None
     late_s: float = LATE_S
-    stale_s: float = STALE_WINDOWS * _MONITOR.window_s
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Freshness":
+        """Return what the settings of the group itself say."""
+        return cls(settings.lake.freshness_s, settings.late_s)
 
 
 class Group:
-    """A group at one moment, as explanations need it."""
+    """A group at one moment, as explanations need it.
+
+    Loads, limits, needs and plans are those of `binwright.group`: what its controller decides by.
+    """
 
     def __init__(
         self,
         view: GroupView,
         status: Status,
-        rules: Rules,
         now_ms: int,
+        freshness: Freshness = Freshness(),
         stable: Mapping[TopicPartition, int] = MappingProxyType({}),
     ) -> None:
-        """Take the view, its status and the rules, all of the same moment (wall clock).
+        """Take the view and its status, of the same moment (wall clock).
 
         Args:
             view: Of the group.
             status: Derived from it.
-            rules: By which it is led.
             now_ms: Wall clock.
+            freshness: Of its tables.
             stable: Partition -> where its first open transaction begins, or its end: consumers that
                 read committed records get no further. Partitions of which it is not known lack.
         """
-        self.stable = stable
         self.view, self.status, self.now_ms = view, status, now_ms
+        self.freshness, self.stable = freshness, stable
+        self.state = view.at(now_ms)
+        self.config = self.state.config
         orders = view.orders.in_force(now_ms)
         self.adopted = [order for order in orders if isinstance(order, AdoptOrder)]
-        self.rules = _with_adopted(rules, self.adopted)
         self.live = [each for each in status.consumers if each.state != "silent"]
         self.readers = {p: each for each in self.live for p in each.partitions}
-        self.rates = {p: BytesPerSecond(view.rates.get(p, 0.0)) for p in self.readers}
-        self.zones = view.zones(rules.zone_price)
+        self.needs = self.state.needs(self.readers)
+        self.zones = view.zones(self.config.zone_price)
+        self._capacities = slot_capacities(self.state.capacities)
 
     @property
     def limits(self) -> PerSlot | None:
@@ -118,39 +117,32 @@ class Group:
         """Return what a consumer sustains, bytes/s."""
         return 0.0 if self.limits is None else self.limits.for_slot(slot)
 
+    @property
+    def capacity(self) -> float:
+        """What a plan gives a consumer, bytes/s."""
+        return self.config.capacity
+
     def room(self, consumer: ConsumerStatus) -> float:
         """Return how much more a plan would give a consumer, bytes/s."""
-        return max(0.0, self.limit(consumer.slot) * self.rules.share - consumer.load)
-
-    @property
-    def capacities(self) -> PerSlot:
-        """What a plan gives consumers, bytes/s."""
-        limits = self.limits or PerSlot(BytesPerSecond(1.0))
-        share = self.rules.share
-        named = {slot: BytesPerSecond(limit * share) for slot, limit in limits.named.items()}
-        return PerSlot(BytesPerSecond(limits.default * share), named)
+        if self.limits is None:
+            return 0.0
+        own = fsum(map(self.state.need, self.state.partitions.owned_by(consumer.slot)))
+        return max(0.0, self._capacities.for_slot(consumer.slot) - own)
 
     @property
     def reading(self) -> int:
         """How many consumers read partitions."""
         return sum(bool(each.partitions) for each in self.live)
 
-    def fewest(self, rates: Iterable[float]) -> int:
-        """Return a number of consumers below which these rates cannot be read."""
-        largest = max(self.capacities.default, *self.capacities.named.values(), 1.0)
-        return lower_bound(sorted(rate / largest for rate in rates))
+    def fewest(self) -> int:
+        """Return a number of consumers below which what is needed cannot be read."""
+        capacities = slot_capacities(self.config.capacities)
+        largest = max(capacities.default, *capacities.named.values(), 1.0)
+        return lower_bound(sorted(need / largest for need in self.needs.values()))
 
     def since(self, at_ms: int) -> str:
         """Return how long ago a moment is."""
         return f"{duration((self.now_ms - at_ms) / 1000)} ago"
-
-
-def _with_adopted(rules: Rules, orders: Iterable[AdoptOrder]) -> Rules:
-    """Return the rules with the packing that people have adopted in place of this one."""
-    for order in orders:
-        if order.setting == "packing" and order.value and order.replaces == rules.packing:
-            return replace(rules, packing=order.value)
-    return rules
 
 
 def duration(seconds: float) -> str:
@@ -181,7 +173,7 @@ def pause(group: Group) -> str:
 
 def held(group: Group) -> list[Line]:
     """Return what holds plans back."""
-    status, rules = group.status, group.rules
+    status, config = group.status, group.config
     found = [*status.held]
     orders = group.view.orders.in_force(group.now_ms)
     found += [signed(order) for order in orders if isinstance(order, FreezeOrder | ScaleOrder)]
@@ -201,12 +193,12 @@ def held(group: Group) -> list[Line]:
     measured = newest(*map(group.view.measured_ms.get, topics))
     if measured is None:
         found.append("nothing was measured: does a monitor run?")
-    elif group.now_ms - measured > 1000 * rules.stale_s:
+    elif group.now_ms - measured > 1000 * config.stale_s:
         found.append(f"the last measurement was {group.since(measured)}: does a monitor run?")
-    if group.reading >= rules.max_slots:
-        found.append(f"controller.max_slots is {rules.max_slots}")
-    if 1 < rules.min_slots >= group.reading:
-        found.append(f"controller.min_slots is {rules.min_slots}")
+    if group.reading >= config.max_slots:
+        found.append(f"controller.max_slots is {config.max_slots}")
+    if 1 < config.min_slots >= group.reading:
+        found.append(f"controller.min_slots is {config.min_slots}")
     return [Line("held", text) for text in found] or [Line("held", "nothing holds a plan back")]
 
 

@@ -1,6 +1,7 @@
 """Why there are so many consumers, and why this one."""
 
 from binwright.cli.terminal import count, data_size
+from binwright.group.plans import Rejected, backlog, packing_request, plan, triggers
 from binwright.look.explain.answers import (
     Explanation,
     Group,
@@ -16,8 +17,6 @@ from binwright.look.explain.zones import consumer_zone, group_crossing, packed_c
 from binwright.look.savings_text import savings_text
 from binwright.look.status import ConsumerStatus
 from binwright.packing.catalogue import algorithm
-from binwright.packing.inputs import Load
-from binwright.packing.score import moved_partitions
 from binwright.protocol.errors import PackingError
 from binwright.protocol.group_orders import signed
 from binwright.protocol.model import Slot
@@ -32,7 +31,7 @@ def explain_group(group: Group) -> Explanation:
         lines.append(Line("is", f"without a reader: {some(map(str, status.unread))}"))
     lines += [Line("why", text) for text in _last_plan(group)]
     lines += [Line("why", signed(order)) for order in group.adopted]
-    if group.limits is not None and group.rates:
+    if group.limits is not None and group.needs:
         lines += [Line("otherwise", text) for text in _other_sizes(group)]
     if group.view.savings:
         found = savings_text(group.view.savings, group.now_ms, status.adoptable)
@@ -50,10 +49,12 @@ def _size(group: Group) -> str:
     )
     if group.limits is None:
         return f"{text}; no controller has said what a consumer sustains"
+    if (needed := sum(group.needs.values())) > status.load:
+        text += f"; with what backlogs count for {data_size(needed)}/s"
     how = "as measured" if status.limits_measured else "as set"
     return (
         f"{text}; a consumer sustains {data_size(group.limits.default)}/s ({how}), and a plan "
-        f"gives it up to {data_size(group.capacities.default)}/s"
+        f"gives it up to {data_size(group.capacity)}/s"
     )
 
 
@@ -65,47 +66,52 @@ def _last_plan(group: Group) -> list[str]:
 
 
 def _other_sizes(group: Group) -> list[str]:
-    needed = group.fewest(group.rates.values())
+    needed = group.fewest()
     if needed < group.reading:
         found = [f"the load alone would fit {count(needed, 'consumer')} at best"]
     else:
         found = [f"the load needs {count(needed, 'consumer')} at least: one less cannot read it"]
-    current = {p: each.slot for p, each in group.readers.items()}
+    return [*found, _packed_now(group)]
+
+
+def _packed_now(group: Group) -> str:
+    """Say what the controller would make of a packing now: the planner is asked."""
+    request = packing_request(group.state)
+    name = request.packing or group.config.packing
     try:
-        pack = algorithm(group.rules.packing)
-        target = pack(Load(group.rates, group.capacities, current, zones=group.zones))
+        target = algorithm(name)(request.load)
     except PackingError as exc:
-        return [*found, f"the packing {group.rules.packing} cannot be asked: {exc}"]
-    moved = sum(group.rates[p] for p in moved_partitions(current, target))
-    total = sum(group.rates.values())
-    if target == current:
-        return [*found, f"packed now ({group.rules.packing}), all would stay where it is"]
-    after = len(set(target.values()))
-    share = moved / total if total else 0.0
-    packed = (
-        f"packed now ({group.rules.packing}), {count(after, 'consumer')} would do, and "
-        f"{share:.1%} of the bytes would move, each partition with a pause of {pause(group)}; "
-        "without a trigger a plan must save at least half as large a share of the consumers"
-        f"{packed_crossing(group, target)}"
+        return f"the packing {name} cannot be asked: {exc}"
+    planned = plan(group.state, target, triggers(group.state))
+    if isinstance(planned, Rejected):
+        return f"packed now ({name}), all would stay where it is: {planned.reason}"
+    after = len(set(planned.target.values()))
+    pauses = f"; each move with a pause of {pause(group)}" if planned.changes.moves else ""
+    crossing = packed_crossing(group, planned.target)
+    return (
+        f"packed now ({name}), {count(after, 'consumer')} would do: "
+        f"{'; '.join(planned.reasons)}{crossing}{pauses}"
     )
-    return [*found, packed]
 
 
 def _next_change(group: Group) -> list[str]:
+    if group.limits is None:
+        return []
+    found = [f"a plan is due: {reason}" for reason in triggers(group.state)]
+    loads = group.state.loads()
     loaded = [each for each in group.live if len(each.partitions) > 1 and group.limit(each.slot)]
     if not loaded:
-        return []
-    nearest = max(loaded, key=lambda each: each.load / group.limit(each.slot))
-    limit = group.limit(nearest.slot)
-    found = [
-        (
-            f"more consumers come when one gets more than it sustains: nearest is consumer "
-            f"{nearest.slot}, {data_size(nearest.load)}/s of {data_size(limit)}/s "
-            f"({nearest.load / limit:.0%})"
-        )
-    ]
-    if group.reading > max(1, group.rules.min_slots):
-        room = (group.reading - 1) * group.capacities.default
+        return found
+    shares = {each.slot: loads.get(each.slot, 0.0) / group.limit(each.slot) for each in loaded}
+    slot = max(shares, key=lambda slot: shares[slot])
+    load, limit = loads.get(slot, 0.0), group.limit(slot)
+    found.append(
+        f"more consumers come when one gets more than it sustains: nearest is consumer {slot}, "
+        f"{data_size(load)}/s of {data_size(limit)}/s ({load / limit:.0%})"
+        f"{backlog(group.state, slot)}"
+    )
+    if group.reading > max(1, group.config.min_slots):
+        room = (group.reading - 1) * group.capacity
         found.append(f"one goes at the earliest when the load is below {data_size(room)}/s")
     return found
 
@@ -117,7 +123,7 @@ def explain_consumer(group: Group, slot: Slot) -> Explanation:
     if found is None:
         return Explanation(about, (Line("is", "no such consumer reports"),))
     limit = group.limit(slot)
-    share = f" ({found.load / limit:.0%} of what it sustains)" if limit else ""
+    share = f" ({found.need / limit:.0%} of what it sustains)" if limit else ""
     tables = f"; it writes the tables {some(found.tables)}" if found.tables else ""
     lines = [
         Line(
@@ -146,17 +152,17 @@ def _without(group: Group, consumer: ConsumerStatus) -> list[str]:
     if group.limits is None or not consumer.partitions:
         return []
     room = sum(group.room(each) for each in group.live if each.slot != consumer.slot)
-    needed = group.fewest(group.rates.values())
-    load = data_size(consumer.load)
-    if room < consumer.load or needed >= group.reading:
+    needed = group.fewest()
+    load = data_size(consumer.need)
+    if room < consumer.need or needed >= group.reading:
         spared = (
             f"it cannot be spared: it gets {load}/s, the others have room for "
             f"{data_size(room)}/s by a plan's measure, and the load needs "
             f"{count(needed, 'consumer')} at least"
         )
         return [spared]
-    total = sum(group.rates.values())
-    share = consumer.load / total if total else 0.0
+    total = sum(group.needs.values())
+    share = consumer.need / total if total else 0.0
     spared = (
         f"the others have room for {data_size(room)}/s by a plan's measure: without it "
         f"{share:.1%} of the bytes would move at least, to save one of {group.reading} consumers"

@@ -70,7 +70,7 @@ def _above_limit(group: Group, partition: TopicPartition, rate: float, limit: fl
 
 
 def _next_move(group: Group, reader: ConsumerStatus) -> str:
-    left = group.limit(reader.slot) - reader.load
+    left = group.limit(reader.slot) - reader.need
     if left < 0:
         return f"it may move with the next plan: consumer {reader.slot} gets more than it sustains"
     return (
@@ -99,16 +99,16 @@ def _where_from(group: Group, past: PastPlan | None, partition: TopicPartition) 
 
 
 def _elsewhere(group: Group, partition: TopicPartition, reader: ConsumerStatus) -> list[str]:
-    rate = group.view.rates.get(partition, 0.0)
+    need = group.needs[partition]
     others = [each for each in group.live if each.slot != reader.slot and each.state == "ready"]
-    fitting = [each for each in others if group.room(each) >= rate]
+    fitting = [each for each in others if group.room(each) >= need]
     if fitting:
         most = sorted(fitting, key=group.room, reverse=True)
         named = some(f"{each.slot} ({data_size(group.room(each))}/s)" for each in most)
         found = [f"by a plan's measure these consumers have room for it: {named}"]
     else:
         found = ["no other consumer has room for it by a plan's measure: one more would start"]
-    total = sum(group.rates.values())
-    share = rate / total if total else 0.0
+    total = sum(group.needs.values())
+    share = need / total if total else 0.0
     cost = f"a move is {share:.1%} of the group's bytes, with a pause of {pause(group)}"
     return [*found, cost]

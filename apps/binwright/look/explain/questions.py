@@ -3,29 +3,13 @@
 import re
 from contextlib import suppress
 
-from binwright.look.explain.answers import Explanation, Group, Rules
+from binwright.look.explain.answers import Explanation, Group
 from binwright.look.explain.consumers import explain_consumer, explain_group
 from binwright.look.explain.partitions import explain_partition
 from binwright.look.explain.plans import explain_plan
 from binwright.look.explain.tables import explain_table
 from binwright.protocol.errors import UserError
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.runtime.settings import Settings
-
-
-def rules_of(settings: Settings) -> Rules:
-    """Return what the settings of the group itself say."""
-    controller = settings.controller
-    return Rules(
-        packing=controller.packing,
-        zone_price=controller.zone_price,
-        share=controller.capacity / controller.limit,
-        min_slots=controller.min_slots,
-        max_slots=controller.max_slots,
-        freshness_s=settings.lake.freshness_s,
-        late_s=settings.late_s,
-        stale_s=settings.stale_s,
-    )
 
 
 def answer(group: Group, what: str) -> Explanation:

@@ -25,7 +25,7 @@ def explain_table(group: Group, name: str) -> Explanation:
             "`kafka-transactions.sh find-hanging` finds one that hangs, and `abort` ends it"
         )
         lines.append(Line("change", remedy))
-    target_s = group.rules.freshness_s
+    target_s = group.freshness.target_s
     if table.state == "landing" and held and _all_else_landed(group, table):
         return Explanation(about, tuple(lines))
     if table.state == "landing" and _is_in_time(group, table):
@@ -60,7 +60,7 @@ def _is_in_time(group: Group, table: TableStatus) -> bool:
         return False
     if not table.lag:
         return True  # all that there is has landed
-    target_s = group.rules.freshness_s
+    target_s = group.freshness.target_s
     return target_s is not None and (table.freshness_s or 0.0) <= 2 * target_s
 
 
@@ -123,7 +123,7 @@ def _slow_part(group: Group, table: TableStatus) -> list[str]:
             "have not landed"
         )
     ]
-    if table.age_s > group.rules.late_s:
+    if table.age_s > group.freshness.late_s:
         found.append(
             f"the sink is the limit: a staged row has waited for {table.age_s:.0f} s; more "
             "consumers land no more"
@@ -131,9 +131,9 @@ def _slow_part(group: Group, table: TableStatus) -> list[str]:
     own = {each.reader for each in table.partitions}
     for each in group.live:
         limit = group.limit(each.slot)
-        if each.slot in own and limit and each.load > limit:
+        if each.slot in own and limit and each.need > limit:
             found.append(
-                f"consumer {each.slot} gets more than it sustains: {data_size(each.load)}/s of "
+                f"consumer {each.slot} gets more than it sustains: {data_size(each.need)}/s of "
                 f"{data_size(limit)}/s"
             )
         elif each.slot in own and each.busy > BUSY:

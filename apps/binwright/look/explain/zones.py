@@ -17,12 +17,10 @@ def group_crossing(group: Group) -> list[str]:
 
 def packed_crossing(group: Group, target: Assignment) -> str:
     """Return how much would cross zones after another packing, as the end of a sentence."""
-    if not group.rules.zone_price:
+    if not group.config.zone_price:
         return ""
-    return (
-        f"; {data_size(group.zones.crossing(group.rates, target))}/s would cross zones, and what "
-        "no longer crosses pays for moves, too"
-    )
+    crossing = data_size(group.zones.crossing(group.view.rates, target))
+    return f"; {crossing}/s would cross zones, and what no longer crosses pays for moves, too"
 
 
 def consumer_zone(consumer: ConsumerStatus) -> list[str]:
@@ -36,7 +34,7 @@ def partition_zones(
     group: Group, partition: TopicPartition, reader: ConsumerStatus | None
 ) -> list[str]:
     """Return where a partition can be read, if that is known, and whether its bytes cross zones."""
-    if not (near := group.view.readable_in.get(partition)):
+    if not (near := group.zones.of_partition.get(partition)):
         return []
     found = f"it can be read in zone {' and '.join(sorted(near))}"
     if reader is None or reader.zone is None:
@@ -50,9 +48,9 @@ def nearer(group: Group, partition: TopicPartition, reader: ConsumerStatus) -> l
     """Return which consumers could read a partition without crossing zones, and at what price."""
     if not group.zones.crosses(partition, reader.slot):
         return []
-    rate, zones = group.rates[partition], group.zones.of_partition[partition]
+    need, zones = group.needs[partition], group.zones.of_partition[partition]
     near = [each for each in group.live if each.zone in zones and each.state == "ready"]
-    fitting = sorted((each for each in near if group.room(each) >= rate), key=group.room)
+    fitting = sorted((each for each in near if group.room(each) >= need), key=group.room)
     if fitting:
         named = some(f"{each.slot} ({data_size(group.room(each))}/s)" for each in fitting[::-1])
         where = f"consumers of its zones have room for it: {named}"
@@ -64,7 +62,7 @@ def nearer(group: Group, partition: TopicPartition, reader: ConsumerStatus) -> l
 
 
 def _price(group: Group) -> str:
-    price = group.rules.zone_price
+    price = group.config.zone_price
     if not price:
         return "plans do not regard that: controller.zone_price is 0"
     if price <= 1:

@@ -15,6 +15,7 @@ from binwright.protocol.measurements import Measurement
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.run import root_cause
 from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group_config import group_config
 
 RETRY_S = 1.0
 STALE_S, STALE_PASSES = 10.0, 3  # rates are old after both
@@ -96,7 +97,7 @@ class LiveGroup:
         return age_s > max(STALE_S, STALE_PASSES * self.measured.interval_s)
 
     async def _follow(self, bus: ControlTopics) -> None:
-        topic, view = self.settings.metadata_topic, GroupView()
+        topic, view = self.settings.metadata_topic, GroupView.of(group_config(self.settings))
         self._up_to_date = False
 
         async def outage(topic: str, exc: BrokerUnavailable) -> None:

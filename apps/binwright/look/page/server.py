@@ -13,8 +13,8 @@ from typing import Any, Generic, TypeVar
 import orjson
 from prometheus_client import CollectorRegistry, generate_latest
 
-from binwright.look.explain.answers import Group
-from binwright.look.explain.questions import answer, rules_of
+from binwright.look.explain.answers import Freshness, Group
+from binwright.look.explain.questions import answer
 from binwright.look.follower import Connect
 from binwright.look.page.live_group import LiveGroup, ignore
 from binwright.look.page.metrics import group_samples
@@ -229,8 +229,8 @@ class Page:
         return answers[what]
 
     def _make_group(self) -> tuple[Group, dict[str, Response]]:
-        now_ms, rules = self.now_ms(), rules_of(self.settings)
-        return Group(self.live.view, self._status(now_ms), rules, now_ms), {}
+        now_ms = self.now_ms()
+        return Group(self.live.view, self._status(now_ms), now_ms, Freshness.of(self.settings)), {}
 
     def metrics(self) -> Response:
         """Return the group's numbers, for Prometheus."""

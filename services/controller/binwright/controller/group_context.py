@@ -1,18 +1,13 @@
 """What a controller needs to lead a group, from the group's settings."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 from binwright.group.group import ControllerConfig
 from binwright.packing.catalogue import Packing, algorithm
-from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.errors import PackingError, SettingsError
-from binwright.protocol.group_orders import PinOrder
-from binwright.protocol.model import Slot
 from binwright.protocol.selection import METADATA_SUFFIX
-from binwright.runtime.settings import Settings, TableNames, Targets
-from binwright.runtime.settings.controller import Pin
+from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group_config import group_config
 from binwright.runtime.traces import Trace, untraced
 
 
@@ -58,34 +53,7 @@ def group_context(
         landing_topic=settings.landing_topic,
         orders_topic=settings.orders_topic,
         needs_topic=settings.needs_topic,
-        config=controller_config(settings, given),
+        config=group_config(settings, given),
         packing=packing,
         trace=trace,
     )
-
-
-def controller_config(settings: Settings, given: frozenset[str] = frozenset()) -> ControllerConfig:
-    """Return the machine's configuration: the fields of the section `controller`, and some more."""
-    derived: dict[str, Any] = {
-        "stale_s": settings.stale_s,
-        "on_time_s": settings.on_time_s,
-        "topics": settings.landed_topics,
-        "tables_of": TableNames(Targets(settings.tables)) if settings.tables else None,
-        "pins": tuple(_pins(settings.controller.pins)),
-        "given": given,
-        "frozen_hours": tuple(map(DailyWindow.parse, settings.controller.frozen_hours)),
-    }
-    same = {
-        field.name: getattr(settings.controller, field.name)
-        for field in fields(ControllerConfig)
-        if field.name not in derived
-    }
-    return ControllerConfig(**same, **derived)
-
-
-def _pins(pins: Iterable[Pin]) -> Iterator[PinOrder]:
-    for pin in pins:
-        for number in (None,) if pin.partitions is None else pin.partitions:
-            yield PinOrder(
-                topic=pin.topic, partition=number, slot=Slot(pin.slot), by="controller.pins"
-            )

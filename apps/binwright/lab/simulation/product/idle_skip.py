@@ -8,8 +8,8 @@ decisions with those of a controller that ticks every second.
 
 from math import floor
 
+from binwright.controller.decide.catch_up import SLACK_S
 from binwright.controller.decide.states import Manage, Sentinel, State
-from binwright.group.catch_up import SLACK_S
 from binwright.group.group import Group
 from binwright.group.ownership import PendingCommand
 from binwright.lab.simulation.fluid.arrivals import FluidLoad

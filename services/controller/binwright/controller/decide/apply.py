@@ -8,6 +8,7 @@ ahead of the reports that follow.
 from collections.abc import Iterator
 from dataclasses import replace
 
+from binwright.controller.decide.catch_up import with_backlogs
 from binwright.controller.decide.events import Action, Destroy, Log, Send, Update
 from binwright.controller.decide.moves import start_reading, stop_unexpected
 from binwright.group.fold import (
@@ -25,7 +26,7 @@ from binwright.group.fold import (
 )
 from binwright.group.group import Group
 from binwright.group.ownership import Owned, Released, State
-from binwright.group.proposals import ApprovalRefused, PlanApproved
+from binwright.group.proposals import PlanApproved
 from binwright.protocol.group_orders import (
     AdoptOrder,
     CordonOrder,
@@ -96,8 +97,9 @@ def _follows(term: int, event: RecordRead, change: Change) -> Iterator[Action]:
                 yield Send(slot, Leave(term=term, epoch=epoch))
         case PlanApproved(plan=number, by=by):
             yield Log("plan.approved", {"plan": number, "by": by})
-        case ApprovalRefused(plan=number, by=by, reason=reason):
-            yield Log("approval.refused", {"plan": number, "by": by, "reason": reason})
+        case _:
+            facts = {"plan": change.plan, "by": change.by, "reason": change.reason}
+            yield Log("approval.refused", facts)
 
 
 # --- measurements -------------------------------------------------------------------------------
@@ -107,7 +109,9 @@ def apply_measurement(group: Group, event: Measured) -> Update:
     """Apply one measurement; what follows from it is decided at the next tick."""
     monitor = event.measurement.monitor
     new = monitor not in group.monitors.seen
-    group, _ = fold_measurement(group, event)
+    group, counts = fold_measurement(group, event)
+    if counts:
+        group = with_backlogs(group, event.measurement, event.now)
     return group, (Log("monitor.discovered", {"monitor": monitor}),) if new else ()
 
 

@@ -25,6 +25,7 @@ from binwright.controller.decide.approval import (
     withdraw_proposal,
 )
 from binwright.controller.decide.carry_out import give_up, reject, start_plan
+from binwright.controller.decide.catch_up import publish_backlogs
 from binwright.controller.decide.deaths import declare_dead, process_ended
 from binwright.controller.decide.drain import (
     drain_plan,
@@ -139,8 +140,9 @@ def _run_timers(group: Group, now: float) -> Update:
     group, commands = resend(group, now)
     group, logs = drop_silent_monitors(group, now)
     group, splits = refresh_splits(group, now)
+    group, needs = publish_backlogs(group)
     group, held = publish_held(group)
-    return group, (*deaths, *commands, *keep_alive(group), *logs, *splits, *held)
+    return group, (*deaths, *commands, *keep_alive(group), *logs, *splits, *needs, *held)
 
 
 def _assign_writers(group: Group, now: float) -> Update:

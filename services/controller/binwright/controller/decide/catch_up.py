@@ -4,8 +4,10 @@ from dataclasses import replace
 
 from immutables import Map
 
+from binwright.controller.decide.events import Publish, Update
 from binwright.group.group import Group
 from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.messages import CatchingUp
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 
 SLACK_S = 30.0
@@ -40,6 +42,15 @@ def with_backlogs(group: Group, measurement: Measurement, now: float) -> Group:
         elif need is not None and before:
             catch_up = catch_up.delete(partition)
     return replace(group, catch_up=catch_up, on_time=on_time)
+
+
+def publish_backlogs(group: Group) -> Update:
+    """Publish what backlogs count for, where that has changed: for views, and the next leader."""
+    needs = group.catch_up
+    if needs is group.known_catch_up or needs == group.known_catch_up:
+        return group, ()
+    message = CatchingUp(term=group.term or 0, needs=dict(needs))
+    return replace(group, known_catch_up=needs), (Publish(message),)
 
 
 def _need(group: Group, partition: TopicPartition, measured: PartitionRate) -> float | None:

@@ -5,16 +5,23 @@ from dataclasses import replace
 from typing import Literal
 
 import pytest
-from tests.builders import C, alive, group, measurement, owned
-from tests.controller.decide.driver import CONFIG, A, P, Q, assigned
+from immutables import Map
+from tests.builders import TERM, C, alive, group, measurement, owned, record_read
+from tests.controller.decide.driver import CONFIG, A, P, Q, assigned, published
 
-from binwright.group.catch_up import PROVEN, SLACK_S, with_backlogs
+from binwright.controller.decide.apply import apply_record
+from binwright.controller.decide.catch_up import (
+    PROVEN,
+    SLACK_S,
+    publish_backlogs,
+    with_backlogs,
+)
 from binwright.group.fold import Measured
 from binwright.group.group import Group
 from binwright.group.ownership import Released, State
 from binwright.group.plans import Pack, packing_request, triggers
 from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import TableReport
+from binwright.protocol.messages import CatchingUp, TableReport
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 
 CATCHING_UP = replace(CONFIG, catch_up_s=100.0)  # packed to 100 bytes/s; a limit of 120
@@ -205,3 +212,25 @@ def test_consumers_come_for_a_backlog() -> None:
     driver.feed(Measured(driver.now, measured({P: SLACK + 9_000, Q: SLACK + 9_000})))
     (request,) = [a for a in driver.tick() if isinstance(a, Pack)]
     assert request.load.rates == {P: 100.0, Q: 100.0}
+
+
+def test_what_backlogs_count_for_is_published_once_and_the_next_leader_goes_on_from_it() -> None:
+    known = reading({P: 0})
+    assert not publish_backlogs(known)[1]
+    counting = with_backlogs(known, measured({P: SLACK + 500}), 0.0)
+    after, actions = publish_backlogs(counting)
+    (message,) = published(actions)
+    assert message == CatchingUp(term=TERM, needs={P: BytesPerSecond(50.0)})
+    assert isinstance(message, CatchingUp)
+    again = replace(after, catch_up=Map(message.needs))
+    assert publish_backlogs(again) == (again, ())
+
+    history = replace(known, term=None)
+    successor, _ = apply_record(history, record_read(message))
+    assert successor.catch_up == counting.catch_up
+    assert not publish_backlogs(successor)[1]
+    without = replace(history, config=replace(CATCHING_UP, catch_up_s=0.0))
+    none, _ = apply_record(without, record_read(message))
+    assert published(publish_backlogs(none)[1]) == [CatchingUp(term=0, needs={})]
+    leading, _ = apply_record(known, record_read(message))
+    assert not leading.catch_up, "of another leader, which has stepped down"

@@ -1,0 +1,135 @@
+"""A group as those see it who send it no commands: a controller that never claims.
+
+They fold the same records and measurements, and take the owners from what consumers report.
+Commands are in another topic: while one is under way, the group here is as its consumers last said.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+from immutables import Map
+
+from binwright.group.fold import Folded, Measured, RecordRead, fold_measurement, fold_record
+from binwright.group.group import Group, add_partitions, forget_gone
+from binwright.group.limits import adopt_limits
+from binwright.group.ownership import K, Owned, Ownership, Released, State
+from binwright.group.zones import with_known_zones
+from binwright.protocol.messages import Claim, LimitsMeasured, Report, Started, Stopped
+from binwright.protocol.model import PerSlot, Slot, TopicPartition
+
+Splits = Map[TopicPartition, tuple[Slot, ...]]
+
+
+def observe_record(group: Group, event: RecordRead) -> Folded:
+    """Return the group after one record, and what has changed."""
+    before = group.partitions
+    group, changes = fold_record(group, event)
+    match event.message:
+        case Claim() as claim:
+            group = _led(group, claim)
+        case LimitsMeasured() as measured:
+            group = replace(group, limits_measured=measured)
+        case Report() | Stopped() | Started() as message:
+            if message.epoch == group.member(message.slot).epoch:
+                group = _as_reported(group, message)
+    if group.partitions is not before and group.config.topics is not None:
+        group = _without_deselected(group)
+    return group, changes
+
+
+def observe_measurement(group: Group, event: Measured) -> tuple[Group, bool]:
+    """Return the group after one measurement, and whether that counts.
+
+    The metrics topic may have other groups' topics, too. Where it is not known which ones a group
+    reads, those count of which it has partitions.
+    """
+    topics, topic = group.config.topics, event.measurement.topic
+    if topics is not None and not topics.includes(topic):
+        return group, False
+    group, counts = fold_measurement(group, event)
+    if not counts:
+        return group, False
+    group = with_known_zones(group, event.measurement)
+    if topics is not None or topic in group.partitions.topics:
+        numbers = range(event.measurement.count)
+        group = add_partitions(group, (TopicPartition(topic, number) for number in numbers))
+    return forget_gone(group), True
+
+
+def _without_deselected(group: Group) -> Group:
+    """Drop what nobody reads any more of topics that are not selected."""
+    others = {topic for topic in group.partitions.topics if not group.config.includes(topic)}
+    if not others:
+        return group
+    dropped = [p for p in group.partitions.released if p.topic in others]
+    return replace(group, partitions=group.partitions.without(dropped))
+
+
+def _led(group: Group, claim: Claim) -> Group:
+    """Return the group with what its new controller takes for the limits."""
+    limits = PerSlot(claim.limit, dict(claim.slot_limits))
+    config = group.config.with_limits(limits)
+    group = replace(group, config=replace(config, start_limits=limits if claim.measured else None))
+    known = group.limits_measured
+    return group if known is None else adopt_limits(group, known)
+
+
+def _as_reported(group: Group, message: Report | Stopped | Started) -> Group:
+    """Return the group with the owners that a living process's record says."""
+    slot, member = message.slot, group.member(message.slot)
+    partitions, writers, splits = group.partitions, group.writers, group.splits
+    match message:
+        case Report():
+            reading = message.reading.keys()
+            partitions = partitions.changed(_owning(partitions, slot, message.epoch, reading))
+            written = message.written_topics
+            writers = writers.changed(_owning(writers, slot, message.epoch, written))
+            splits = _split(group, slot, partitions.owned_by(slot))
+        case Started():
+            at = Owned(slot, message.epoch)
+            partitions = partitions.changed(dict.fromkeys(message.offsets, at))
+            writers = writers.changed(dict.fromkeys(message.tables, at))
+            member = replace(member, reading={**member.reading, **message.offsets})
+        case _:
+            left = {p: offset for p, offset in message.next.items() if offset is not None}
+            partitions = partitions.changed(_released(partitions, slot, left))
+            writers = writers.changed(_released(writers, slot, message.tables))
+            rest = {p: offset for p, offset in member.reading.items() if p not in left}
+            member = replace(member, reading=rest)
+    same = partitions is group.partitions and writers is group.writers and splits is group.splits
+    if isinstance(message, Report) and same:
+        return group  # as most reports say
+    members = group.members.set(slot, member)
+    group = replace(group, members=members, partitions=partitions, writers=writers, splits=splits)
+    return forget_gone(group)
+
+
+def _split(group: Group, slot: Slot, owned: Collection[TopicPartition]) -> Splits:
+    """Return the split partitions after their owner, this slot, has said which it has."""
+    reported = group.member(slot).splits
+    if not reported and not group.splits:
+        return group.splits
+    own = {p: slots[1:] for p, slots in reported.items() if slots[:1] == (slot,)}
+    before = {p: helpers for p, helpers in group.splits.items() if p in owned}
+    if own == before:
+        return group.splits
+    others = ((p, helpers) for p, helpers in group.splits.items() if p not in before)
+    return Map([*others, *own.items()])
+
+
+def _owning(known: Ownership[K], slot: Slot, epoch: int, keys: Collection[K]) -> Mapping[K, State]:
+    """Return the states that change when a consumer says all that it owns.
+
+    What another one owns stays with that one.
+    """
+    before = known.owned_by(slot)
+    if before == keys:
+        return {}
+    new = [key for key in keys if key not in before and known.get(key, Released()).slot is None]
+    owned: dict[K, State] = dict.fromkeys(new, Owned(slot, epoch))
+    return owned | dict.fromkeys(before.difference(keys), Released())
+
+
+def _released(known: Ownership[K], slot: Slot, keys: Iterable[K]) -> dict[K, State]:
+    own = known.owned_by(slot)
+    return {key: Released() for key in keys if key in own}
