@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
@@ -290,3 +291,18 @@ async def test_a_client_that_does_not_read_what_it_asked_for_keeps_no_descriptor
         assert await reader.read(1) == b"H"
         await until(lambda: psutil.Process().num_fds() == before + 1)  # the client's end
         writer.close()
+
+
+@on_uvloop
+async def test_without_a_descriptor_to_spare_a_connection_ends_and_the_next_is_served() -> None:
+    def refuse(descriptor: int) -> int:
+        raise OSError(errno.EMFILE, "Too many open files", str(descriptor))
+
+    async with serving() as port:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("binwright.runtime.http.os.dup", refuse)
+            reader, writer = await asyncio.open_connection(HOST, port)
+            async with asyncio.timeout(20):
+                assert await reader.read() == b""
+        writer.close()
+        assert await status(port) == 200
