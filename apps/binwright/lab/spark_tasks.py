@@ -1,20 +1,17 @@
 """A function over many values, as a Spark job: a task for each."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pyspark.errors import PySparkException
 from pyspark.sql.connect.functions import udf
-from pyspark.sql.connect.session import SparkSession
 from pyspark.sql.types import StringType
 
 from binwright.lab.processes import OnProgress
-from binwright.lake.lake_reader import check_reachable, reason
-from binwright.protocol.errors import LakeUnavailable
-from binwright.runtime.spark_channel import SparkChannel
-from binwright.runtime.spark_url import redacted_url
+from binwright.lake.lake_reader import lake_reader
+
+T = TypeVar("T")
 
 
 def run_on_spark(
@@ -36,39 +33,38 @@ def run_on_spark(
     Raises:
         LakeUnavailable: Spark failed.
     """
-    with spark_session(url, "run experiments") as spark:
+
+    def run(spark: Any) -> list[str]:
         for file in files:
             spark.addArtifact(str(file), file=True)
         rows = list(enumerate(values))
         frame = spark.createDataFrame(rows, "number int, value string")
         frame = frame.repartitionByRange(len(rows), "number")
         # useArrow is given: without it Spark warns that `str` is not the type of a column.
-        run = udf(function, StringType(), useArrow=False)
-        done = frame.select("number", run("value").alias("result"))
+        each = udf(function, StringType(), useArrow=False)
         results: dict[int, str] = {}
-        for row in done.toLocalIterator():
+        for row in frame.select("number", each("value").alias("result")).toLocalIterator():
             results[row["number"]] = row["result"]
             on_progress(1)
         return [results[number] for number in range(len(values))]
 
+    return on_spark(url, "run experiments", run)
 
-@contextmanager
-def spark_session(url: str, task: str) -> Iterator[Any]:
-    """Yield a session of a Spark Connect server; raise `LakeUnavailable` if Spark fails.
+
+def on_spark(url: str, doing: str, query: Callable[[Any], T]) -> T:
+    """Return what a query returns on a session of its own, however long it takes; blocks.
 
     Args:
         url: sc://HOST:PORT.
-        task: What the session is for, in the words of an error.
+        doing: What the query does, for errors.
+        query: Is given the session.
+
+    Raises:
+        LakeUnavailable: Spark failed.
     """
-    check_reachable(url)
-    spark: Any = None
-    try:
-        spark = SparkSession.builder.channelBuilder(SparkChannel(url)).create()
-        # Without this the client retries silently for ten minutes.
-        spark.client.set_retry_policies([])
-        yield spark
-    except PySparkException as exc:
-        raise LakeUnavailable(f"{task}: {reason(exc)} (Spark at {redacted_url(url)})") from exc
-    finally:
-        if spark is not None:
-            spark.stop()
+
+    async def run() -> T:
+        async with lake_reader(url, query_s=None) as reader:
+            return await reader.run(doing, query)
+
+    return asyncio.run(run())

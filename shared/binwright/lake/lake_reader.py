@@ -53,7 +53,7 @@ T = TypeVar("T")
 class LakeReader:
     """A Spark session that runs one query at a time. See `lake_reader`."""
 
-    def __init__(self, url: str, query_s: float) -> None:
+    def __init__(self, url: str, query_s: float | None) -> None:
         self._url, self._query_s = url, query_s
         # Without this the client retries silently for ten minutes.
         self._spark = SparkSession.builder.channelBuilder(SparkChannel(url)).create()
@@ -107,12 +107,12 @@ class LakeReader:
 
 
 @asynccontextmanager
-async def lake_reader(url: str, *, query_s: float = QUERY_S) -> AsyncIterator[LakeReader]:
+async def lake_reader(url: str, *, query_s: float | None = QUERY_S) -> AsyncIterator[LakeReader]:
     """Open a session for reading, and close it at the end.
 
     Args:
         url: `sc://HOST:PORT`, as in the settings.
-        query_s: How long one query may take, seconds.
+        query_s: How long one query may take, seconds; None: however long it takes.
 
     Raises:
         LakeUnavailable: Nothing listens there, or it does not answer; says what to check.

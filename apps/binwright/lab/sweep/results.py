@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
-from binwright.lab.spark_tasks import spark_session
+from binwright.lab.spark_tasks import on_spark
 from binwright.lab.sweep.points import PointResult
 from binwright.packing.score import pareto_front
 
@@ -115,6 +115,9 @@ def write_table(results: Sequence[PointResult], url: str, path: str) -> None:
     """
     columns = [name.split()[0] for name in SCHEMA.split(", ")]
     values = [tuple(row[column] for column in columns) for row in rows(results)]
-    with spark_session(url, f"write the results to {path}") as spark:
+
+    def write(spark: Any) -> None:
         frame = spark.createDataFrame(values, SCHEMA).coalesce(1)
         frame.write.format("delta").mode("error").save(path)
+
+    on_spark(url, f"write the results to {path}", write)
