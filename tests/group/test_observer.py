@@ -140,6 +140,8 @@ def test_a_topic_that_is_not_selected_is_gone_once_it_has_no_reader() -> None:
     left = stopped(S0, 1, {C: 5, P: 5})
     assert seen(*reads, left, config=SELECTING).partitions.keys() == {P}
     assert seen(*reads, left).partitions.keys() == {C, P}
+    selected = seen(hello(S0), built(S0, 1, reading=[P]), left, config=SELECTING)
+    assert selected.partitions.keys() == {P}
 
 
 def test_what_a_consumer_hands_back_has_no_reader() -> None:

@@ -1,6 +1,6 @@
 """Plans: what triggers one, what becomes of a packing, and why it is rejected."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from binwright.group.budgets import affordable, count_moves, moves_left
@@ -292,16 +292,29 @@ def triggers(group: Group) -> tuple[str, ...]:
     return tuple(reasons)
 
 
+def overloaded(group: Group) -> Iterator[tuple[Slot, float]]:
+    """Yield the consumers above their limits, and how many times that they carry, sorted.
+
+    A single partition above the limit cannot be placed better.
+    """
+    for slot, load in sorted(group.loads().items()):
+        limit = group.config.limits.for_slot(slot)
+        if load > limit and len(group.partitions.owned_by(slot)) > 1:
+            yield slot, load / limit
+
+
+def overload(slot: Slot, share: float) -> str:
+    """Return that a consumer carries so many times its limit, as text."""
+    return f"consumer {slot} carries {share:.1%} of its limit"
+
+
 def reader_triggers(group: Group) -> tuple[str, ...]:
     """Return what makes other readers necessary for partitions that have one, as text."""
     reasons = []
     rules = group.controls.rules
-    for slot, load in sorted(group.loads().items()):
-        # A single partition above the limit cannot be placed better, nor can pinned ones.
-        limit, own = group.config.limits.for_slot(slot), group.partitions.owned_by(slot)
-        if load > limit and len(own) > 1 and any(rules.pin(p) != slot for p in own):
-            reason = f"consumer {slot} carries {load / limit:.1%} of its limit"
-            reasons.append(reason + backlog(group, slot))
+    for slot, share in overloaded(group):
+        if any(rules.pin(p) != slot for p in group.partitions.owned_by(slot)):
+            reasons.append(f"{overload(slot, share)}{backlog(group, slot)}")
     if rules.consumers is None:
         wanted = min(group.config.min_slots, len(group.partitions))
         if rules:

@@ -15,6 +15,7 @@ from binwright.controller.decide.orders import (
 )
 from binwright.group.group import Group
 from binwright.group.orders import with_order
+from binwright.group.plans import reader_triggers
 from binwright.protocol.group_orders import (
     MAX_SHOWN,
     MAX_TEXT,
@@ -78,6 +79,7 @@ def test_an_overload_by_orders_is_named() -> None:
     pin = PinOrder(topic="orders", partition=None, slot=A, by="alice")
     pinned = with_order(both, pin)
     assert held_reasons(pinned) == (f"{overload}all of it is pinned there",)
+    assert reader_triggers(pinned) == (), "no plan would help"
     half = with_order(both, replace(pin, partition=0))
     assert held_reasons(half) == ()
 

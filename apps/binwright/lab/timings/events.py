@@ -5,13 +5,18 @@ a topic has its time of append. Clocks of several machines differ; on one machin
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import merge
-from math import fsum
 
+from binwright.group.fold import Measured, RecordRead
+from binwright.group.group import Group
+from binwright.group.observer import observe_measurement, observe_record
+from binwright.group.plans import overloaded
+from binwright.group.rates import MeasuredRates
 from binwright.lab.timings.steps import Pass
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.messages import (
+    CatchingUp,
     Claim,
     Dead,
     Goodbye,
@@ -22,43 +27,8 @@ from binwright.protocol.messages import (
     Started,
     Stopped,
 )
-from binwright.protocol.model import PerSlot, Slot, TopicPartition
-from binwright.protocol.monitors import Monitors, accept_measurement
-
-
-@dataclass(slots=True)
-class Owners:
-    """The living process of each slot, and the slot that confirmed each partition."""
-
-    epochs: dict[Slot, int] = field(default_factory=dict)  # of living processes
-    by_partition: dict[TopicPartition, Slot] = field(default_factory=dict)
-    _ended: set[int] = field(default_factory=set)  # epochs that a Dead or a Goodbye named
-
-    def apply(self, offset: int, message: Inbound) -> None:
-        """Apply a record; those of a process that was replaced change nothing."""
-        match message:
-            case Hello(slot=slot):
-                self._end(slot)
-                self.epochs[slot] = offset
-            case Report(slot=slot, epoch=epoch) if self._is_unknown(slot, epoch):
-                self.epochs[slot] = epoch
-                self.by_partition |= dict.fromkeys(message.reading, slot)
-            case Started(slot=slot, epoch=epoch) if self.epochs.get(slot) == epoch:
-                self.by_partition |= dict.fromkeys(message.offsets, slot)
-            case Goodbye(slot=slot, epoch=epoch) | Dead(slot=slot, epoch=epoch):
-                self._ended.add(epoch)
-                if self.epochs.get(slot) == epoch:
-                    self._end(slot)
-            case _:
-                pass
-
-    def _is_unknown(self, slot: Slot, epoch: int) -> bool:
-        """Whether it is a living process whose Hello is older than the first record read."""
-        return slot not in self.epochs and epoch not in self._ended
-
-    def _end(self, slot: Slot) -> None:
-        self.epochs.pop(slot, None)
-        self.by_partition = {p: owner for p, owner in self.by_partition.items() if owner != slot}
+from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
+from binwright.runtime.settings.group_config import unknown_config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,15 +100,18 @@ class GroupTimings:
     untriggered: int = 0
     unfinished: int = 0
     plans: int = 0
-    _owners: Owners = field(default_factory=Owners)
-    _monitors: Monitors = field(default_factory=Monitors)
-    _rates: dict[TopicPartition, float] = field(default_factory=dict)
+    _group: Group = field(init=False)
+    _ended: set[int] = field(default_factory=set)  # epochs that a Dead or a Goodbye named
     _overloaded_s: float | None = None  # since when, with no change under way
     _pending: _Pending | None = None
     _planned_s: float | None = None  # time of the last plan
     _ordered_s: dict[Slot, float] = field(default_factory=dict)  # slots that are not ready yet
     _hello_s: dict[Slot, float] = field(default_factory=dict)
     _ready: set[Slot] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """Begin with the limits as the controller has them."""
+        self._group = Group(config=unknown_config().with_limits(self.limits), controller="")
 
     @property
     def changing(self) -> bool:
@@ -153,14 +126,16 @@ class GroupTimings:
 
     def apply_measurement(self, at_s: float, measurement: Measurement) -> None:
         """Apply a record of the metrics topic."""
-        self._monitors, accepted, _ = accept_measurement(self._monitors, at_s, measurement)
+        self._group, accepted = observe_measurement(self._group, Measured(at_s, measurement))
         if accepted:
-            self._rates |= measurement.rates()
             self._look_for_overload(at_s)
 
     def apply(self, at_s: float, offset: int, message: Inbound) -> None:
         """Apply a record of metadata partition 0."""
-        self._owners.apply(offset, message)
+        if isinstance(message, Report) and self._is_unknown(message):
+            hello = Hello(slot=message.slot, process="", version="")
+            self._observe(at_s, message.epoch, hello)
+        self._observe(at_s, offset, message)
         match message:
             case Planned():
                 self._plan(at_s, message)
@@ -173,28 +148,41 @@ class GroupTimings:
                 self._confirm(at_s, slot, message)
             case Stopped() if message.tables:
                 self._stop_writer(at_s, message)
+            case Dead(epoch=epoch) | Goodbye(epoch=epoch):
+                self._ended.add(epoch)
+            case CatchingUp():
+                self._look_for_overload(at_s)
             case Claim():
                 self._abandon()
                 self._overloaded_s = self._planned_s = None
             case _:
                 pass
-        self._ready &= self._owners.epochs.keys()
+        self._ready &= self._group.living()
+
+    def _is_unknown(self, report: Report) -> bool:
+        """Whether it is of a living process whose Hello is older than the first record read."""
+        return self._group.member(report.slot).epoch is None and report.epoch not in self._ended
+
+    def _observe(self, at_s: float, offset: int, message: Inbound) -> None:
+        self._group, _ = observe_record(self._group, RecordRead(at_s, offset, message))
 
     def _look_for_overload(self, at_s: float) -> None:
         if self._pending is not None:
             return  # the controller compares again once the change is complete
-        if not self.overloads(self._rates):
+        if not any(overloaded(self._group)):
             self._overloaded_s = None
         elif self._overloaded_s is None:
             self._overloaded_s = at_s
 
     def overloads(self, rates: Mapping[TopicPartition, float]) -> bool:
         """Whether a consumer would carry more than its limit at these rates, bytes/s."""
-        loads: dict[Slot, list[float]] = {}
-        for partition, slot in self._owners.by_partition.items():
-            loads.setdefault(slot, []).append(rates.get(partition, 0.0))
-        # As the controller: a single partition above the limit cannot be placed better.
-        return any(len(r) > 1 and fsum(r) > self.limits.for_slot(s) for s, r in loads.items())
+        topics: dict[str, dict[int, BytesPerSecond]] = {}
+        for partition, rate in rates.items():
+            topics.setdefault(partition.topic, {})[partition.partition] = BytesPerSecond(rate)
+        measured = MeasuredRates()
+        for topic, numbers in topics.items():
+            measured = measured.with_topic(topic, max(numbers) + 1, numbers)
+        return any(overloaded(replace(self._group, rates=measured)))
 
     def _plan(self, at_s: float, plan: Planned) -> None:
         self.plans += 1
@@ -205,9 +193,9 @@ class GroupTimings:
         else:
             self.triggers.append(PlanTrigger(at_s=at_s, seconds=at_s - self._overloaded_s))
         self._overloaded_s = None
-        owned = self._owners.by_partition
+        owned = self._group.assignment()
         left = {p: slot for p, slot in plan.targets.items() if owned.get(p) != slot}
-        for slot in sorted(set(left.values()) - self._owners.epochs.keys()):
+        for slot in sorted(set(left.values()) - self._group.living()):
             self._ordered_s.setdefault(slot, at_s)
         if left:
             starting = set(left.values()) - self._ready
@@ -231,8 +219,8 @@ class GroupTimings:
         if pending is None:
             return
         for partition in message.offsets:
-            owner = self._owners.by_partition.get(partition)  # None: of a process that was replaced
-            if pending.left.get(partition) == slot == owner:
+            at = self._group.partitions.get(partition)  # of a process that was replaced: another
+            if at is not None and pending.left.get(partition) == slot == at.slot:
                 del pending.left[partition]
         if pending.left:
             return

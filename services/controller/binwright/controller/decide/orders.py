@@ -8,7 +8,7 @@ from binwright.controller.decide.replacements import roll_held
 from binwright.group.budgets import affords
 from binwright.group.group import Group
 from binwright.group.orders import at_time
-from binwright.group.plans import order_triggers, reader_triggers
+from binwright.group.plans import order_triggers, overload, overloaded, reader_triggers
 from binwright.protocol.group_orders import (
     MAX_SHOWN,
     MAX_TEXT,
@@ -65,16 +65,12 @@ def _overloads(group: Group) -> list[str]:
     rules, found = group.controls.rules, list[str]()
     if rules.consumers is None and not rules.pins:
         return found
-    for slot, load in sorted(group.loads().items()):
-        limit = group.config.limits.for_slot(slot)
-        own = group.partitions.owned_by(slot)
-        if load <= limit or len(own) == 1:
-            continue
-        overload = f"consumer {slot} carries {load / limit:.1%} of its limit"
+    for slot, share in overloaded(group):
+        own, text = group.partitions.owned_by(slot), overload(slot, share)
         if all(rules.pin(p) == slot for p in own):
-            found.append(f"{overload}: all of it is pinned there")
+            found.append(f"{text}: all of it is pinned there")
         elif rules.consumers is not None:
-            found.append(f"{overload}: {group.controls.scale}")
+            found.append(f"{text}: {group.controls.scale}")
     return found
 
 
