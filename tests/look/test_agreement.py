@@ -11,6 +11,7 @@ from tests.look.agreement import differences, settled
 from tests.look.histories import TOPIC, History
 
 from binwright.group.plans import triggers
+from binwright.look.commands.status_page import rates
 from binwright.look.explain.answers import Explanation
 from binwright.look.explain.answers import Group as SeenGroup
 from binwright.look.explain.questions import answer
@@ -197,3 +198,4 @@ def test_under_a_backlog_explain_has_what_the_controller_decides_by() -> None:
     assert packed.startswith("packed now (sticky), 2 consumers would do: consumer 0 carries 116.")
     (consumer,) = status("eu", history.view, history.now_ms).consumers
     assert (consumer.load, round(consumer.need)) == (40.0, 140)
+    assert "backlogs count for 100 B/s" in rates(status("eu", history.view, history.now_ms))

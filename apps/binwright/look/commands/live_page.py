@@ -117,7 +117,7 @@ def _consumers(current: Status, view: GroupView, width: int) -> Table:
         rows.append(
             (
                 str(each.slot),
-                _bar(each.load, current.limit(each.slot), bar),
+                _bar(each.need, current.limit(each.slot), bar),
                 f"{data_size(each.staging)}/s",
                 own or state,
             )

@@ -153,8 +153,10 @@ def faults(status: Status) -> list[Text]:
 
 
 def rates(status: Status) -> str:
-    """Return what is written and staged, as text."""
-    return f"written {data_size(status.load)}/s, staging {data_size(status.staging)}/s"
+    """Return what is written and staged, and what backlogs count for beside it, as text."""
+    text = f"written {data_size(status.load)}/s, staging {data_size(status.staging)}/s"
+    behind = sum(each.need - each.load for each in status.consumers)
+    return f"{text}, backlogs count for {data_size(behind)}/s" if behind >= 1 else text
 
 
 def lag(status: Status) -> str:
