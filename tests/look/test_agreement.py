@@ -149,6 +149,13 @@ def test_a_view_counts_as_its_controller_decides(
             history.seconds(1)
             group = history.state.group
             assert not differences(history.state, history.view, history.now_ms), group
+        due = [f"a plan is due: {reason}" for reason in triggers(history.view.at(history.now_ms))]
+        assert would_change(history)[: len(due)] == due
+
+
+def would_change(history: History) -> list[str]:
+    """Return what `explain` names as what would change the group."""
+    return [line.text for line in explained(history).lines if line.kind == "change"]
 
 
 def test_the_histories_reach_what_they_are_about() -> None:
@@ -191,7 +198,7 @@ def test_under_a_backlog_explain_has_what_the_controller_decides_by() -> None:
     assert due.startswith("consumer 0 carries 116.")
     assert due.endswith("with 2 partitions to catch up in 100 s")
     found = explained(history).lines
-    change = [line.text for line in found if line.kind == "change"]
+    change = would_change(history)
     assert change[0] == f"a plan is due: {due}"
     assert "nearest is consumer 0, 140 B/s of 120 B/s (117%), with 2 partitions" in change[1]
     packed = [line.text for line in found if line.kind == "otherwise"][-1]
