@@ -1,6 +1,7 @@
 """A view is folded from the whole history of a group, and from the last measurements alone."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from tests.look.page.group import METADATA, METRICS, ORDERS, TOPICS, Group
@@ -72,6 +73,40 @@ async def test_groups_are_read_up_to_now_with_their_rates() -> None:
         await group.consumer(3, {})
         await follower.read(1.0)
         assert list(view.reports) == [3]
+
+
+class LateReader:
+    """A reader to which records come late."""
+
+    def __init__(self, reader: Any) -> None:
+        self.reader = reader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.reader, name)
+
+    async def read(self, timeout_s: float) -> Any:
+        await asyncio.sleep(0.5)
+        return await self.reader.read(timeout_s)
+
+
+class LateMetadata(FakeControlTopics):
+    """Brokers that take longer for a group's records than for measurements."""
+
+    async def reader(self, topic: str, partition: int, offset: int) -> Any:
+        reader = await super().reader(topic, partition, offset)
+        return LateReader(reader) if topic == METADATA else reader
+
+
+async def test_what_a_group_reads_is_read_before_what_is_measured() -> None:
+    """Else a partition of its topics without a reader would not count until the next pass."""
+    group = Group(LateMetadata(TOPICS))
+    await group.claim("c1")
+    await group.consumer(3, {P: 1})
+    await group.measure([5.0, 6.0])
+    view = GroupView()
+    async with GroupFollower(group.bus, {METADATA: view}, METRICS) as follower:
+        await follower.catch_up()
+    assert view.group.unread() == [TopicPartition("orders", 1)]
 
 
 async def test_a_missing_metrics_topic_is_no_fault() -> None:

@@ -210,7 +210,9 @@ class GroupFollower:
     async def catch_up(self) -> None:
         """Read all topics up to their ends as of their opening."""
         await asyncio.gather(*(topic.open_if_there() for topic in self._others))
-        await asyncio.gather(*(topic.catch_up() for topic in self._topics()))
+        # First what a group reads: of the measurements some are of other groups' topics.
+        await asyncio.gather(*(topic.catch_up() for topic in self._groups))
+        await asyncio.gather(*(topic.catch_up() for topic in self._others))
 
     async def read(self, timeout_s: float) -> None:
         """Read what is new in all topics, within `timeout_s`."""
