@@ -9,11 +9,13 @@ Values = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
 
 def values(text: str) -> Values:
     """Return each series, by its name and its labels, and its value."""
-    return {
-        (sample.name, frozenset(sample.labels.items())): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
+    found: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            series = sample.name, frozenset(sample.labels.items())
+            assert series not in found, f"{series} is there twice: Prometheus takes one of them"
+            found[series] = sample.value
+    return found
 
 
 def value(text: str, name: str, **labels: str) -> float | None:

@@ -113,7 +113,7 @@ async def _scale(
         config = settings.scaler
         timeout_s = config.broker_timeout_s
         groups = ConsumerGroups(cluster, timeout_s=timeout_s)
-        made = Scaler(
+        return Scaler(
             lambda: Sources.merged(source()),
             groups,
             TopicEnds(cluster, measured, timeout_s=timeout_s, window_s=config.rate_window_s),
@@ -124,11 +124,11 @@ async def _scale(
             Assigner(plans, groups) if loop == "scaling" else None,
             partial(look_closely, cluster),
         )
-        health.collectors.append(made.samples)
-        return made
 
     leader = scaler(lambda: sources.leader, "scaling")
     keda = scaler(lambda: sources.keda, "answering")
+    # The passes are the leader's: one process has one number of them.
+    health.collectors += [leader.samples, keda.group_samples]
 
     async def lead() -> None:
         async with background_tasks(*(must_not_end(work()) for work in sources.work)):

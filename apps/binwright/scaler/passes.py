@@ -362,6 +362,10 @@ class Scaler:
         """Yield the metrics of the scaler and of its groups."""
         yield Sample(metrics.SCALER_PASS_SECONDS, self.pass_s)
         yield Sample(metrics.SCALER_PASSES_TOTAL, self.passes)
+        yield from self.group_samples()
+
+    def group_samples(self) -> Iterator[Sample]:
+        """Yield the metrics of its groups."""
         for key, target in sorted(self.targets().items()):
             labels = {"target": key, "group": target.config.group}
             yield Sample(metrics.SCALED_GROUP_FAULT, bool(target.problem), labels)
