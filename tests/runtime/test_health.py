@@ -10,8 +10,9 @@ from tests.exposition import value
 from binwright.fleets.metrics import SLOT_TROUBLE
 from binwright.local.server import reserve_port
 from binwright.protocol.errors import SettingsError
+from binwright.runtime.exposition import CONTENT_TYPE
 from binwright.runtime.health import Health, serve_health
-from binwright.runtime.metrics import CONTENT_TYPE, UP, Sample
+from binwright.runtime.metrics import UP, Sample
 from binwright.runtime.settings import HealthSettings
 
 

@@ -6,8 +6,9 @@ from tests.exposition import value
 from tools.reference.metrics import declared
 
 from binwright.consumer.metrics import COMMIT_SECONDS, STAGING_SECONDS
+from binwright.runtime.exposition import Samples, histogram
 from binwright.runtime.group_metrics import TABLE_ROWS_TOTAL
-from binwright.runtime.metrics import UP, Metric, Sample, Samples
+from binwright.runtime.metrics import UP, Metric, Sample
 
 LABELS = {"group": "eu", "topic": "orders", "table": "orders"}
 
@@ -15,7 +16,7 @@ LABELS = {"group": "eu", "topic": "orders", "table": "orders"}
 def test_a_histogram_without_values_is_all_zero_and_has_no_series_of_its_creation() -> None:
     """So that the first value is an increase to Prometheus."""
     registry = CollectorRegistry()
-    COMMIT_SECONDS.histogram(registry).labels(**LABELS)
+    histogram(COMMIT_SECONDS, registry).labels(**LABELS)
     text = generate_latest(registry).decode()
     for bound in ("0.1", "5.0", "300.0", "+Inf"):
         assert value(text, "commit_seconds_bucket", **LABELS, le=bound) == 0

@@ -15,8 +15,9 @@ import structlog
 from prometheus_client import CollectorRegistry, generate_latest
 
 from binwright.runtime.certificates import certificate_samples
+from binwright.runtime.exposition import CONTENT_TYPE, Samples
 from binwright.runtime.http import Listener, Response, serve_http
-from binwright.runtime.metrics import CONTENT_TYPE, READY, UP, Sample, Samples
+from binwright.runtime.metrics import READY, UP, Sample
 from binwright.runtime.settings import HealthSettings
 
 log = structlog.get_logger()

@@ -1,20 +1,11 @@
-"""What a metric is, how Prometheus gets its values, and the metrics of every service.
+"""What a metric is, and the metrics of every service; `exposition` gives Prometheus their values.
 
 Each program declares its own in a module `metrics` of its own.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
-
-from prometheus_client import CollectorRegistry, Histogram, disable_created_metrics
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.registry import Collector
-
-CONTENT_TYPE = "text/plain; version=0.0.4"  # the server adds the charset
-
-# A series more for each histogram and its labels, which no rule reads.
-disable_created_metrics()  # type: ignore[no-untyped-call]
 
 METRICS: dict[str, "Metric"] = {}
 """Those of the programs that are imported, by name."""
@@ -52,11 +43,6 @@ class Metric:
         if self.bounds:
             return tuple(f"{self.name}_{part}" for part in ("bucket", "sum", "count"))
         return (self.name,)
-
-    def histogram(self, registry: CollectorRegistry) -> Histogram:
-        """Return a histogram without values, which a registry's exposition has."""
-        bounds = self.bounds
-        return Histogram(self.name, self.help, self.labels, buckets=bounds, registry=registry)
 
 
 GROUP, SLOT, TABLE = ("group",), ("group", "slot"), ("group", "topic", "table")
@@ -96,26 +82,3 @@ def topic_label(topics: Collection[str]) -> str:
 def table_lands(state: str, fault: str) -> bool:
     """Return whether a table takes rows: while Spark is away it is `landing`, and has a fault."""
     return state == "landing" and not fault
-
-
-@dataclass(frozen=True, slots=True)
-class Samples(Collector):
-    """Gives Prometheus samples of the moment at which it asks, of each metric together.
-
-    Attributes:
-        make: Makes them.
-    """
-
-    make: Callable[[], Iterable[Sample]]
-
-    def collect(self) -> Iterable[GaugeMetricFamily | CounterMetricFamily]:
-        """Return each metric with its values."""
-        families: dict[str, GaugeMetricFamily | CounterMetricFamily] = {}
-        for sample in self.make():
-            metric = sample.metric
-            family = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
-            if metric.name not in families:
-                families[metric.name] = family(metric.name, metric.help, labels=metric.labels)
-            labels = [sample.labels[each] for each in metric.labels]
-            families[metric.name].add_metric(labels, sample.value)
-        return families.values()

@@ -9,6 +9,7 @@ from tests.prometheus_programs import check
 from tools.reference.metrics import declared
 
 from binwright.local.server import reserve_port
+from binwright.runtime.exposition import histogram
 from binwright.runtime.health import serve_health
 from binwright.runtime.metrics import READY, UP, Metric, Sample
 from binwright.runtime.settings import HealthSettings
@@ -27,7 +28,7 @@ async def scraped(metrics: Collection[Metric], label: str = "") -> tuple[str, st
     async with serve_health(HealthSettings(port=free)) as health, aiohttp.ClientSession() as client:
         health.collectors.append(lambda: samples)
         for metric in (each for each in metrics if each.bounds):
-            observed = metric.histogram(health.registry).labels(**labels[metric.name])
+            observed = histogram(metric, health.registry).labels(**labels[metric.name])
             for seconds in (0.01, 7.0, 1000.0):
                 observed.observe(seconds)
         async with client.get(f"http://127.0.0.1:{free}/metrics") as answer:

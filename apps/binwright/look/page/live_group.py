@@ -13,6 +13,7 @@ from binwright.look.page.metrics import MOVE_PAUSE_SECONDS
 from binwright.protocol.errors import BrokerUnavailable, ExternalError, TopicMissing
 from binwright.protocol.measurements import Measurement
 from binwright.protocol.ports.kafka import ControlTopics
+from binwright.runtime.exposition import histogram
 from binwright.runtime.run import root_cause
 from binwright.runtime.settings import Settings
 from binwright.runtime.settings.group_config import group_config
@@ -65,7 +66,7 @@ class LiveGroup:
     _up_to_date: bool = False  # what is being followed was read to its end once
 
     def __post_init__(self) -> None:
-        pauses = MOVE_PAUSE_SECONDS.histogram(self.registry)
+        pauses = histogram(MOVE_PAUSE_SECONDS, self.registry)
         self.pauses = pauses.labels(self.settings.group)
 
     async def run(self, connect: Connect) -> None:

@@ -23,11 +23,8 @@ from binwright.look.page.snapshot import snapshot
 from binwright.look.status import Status, status
 from binwright.protocol.errors import UserError
 from binwright.runtime.clock import wall_ms
+from binwright.runtime.exposition import CONTENT_TYPE, Samples
 from binwright.runtime.http import Listener, Paths, Response, json_response, serve_http
-from binwright.runtime.metrics import (
-    CONTENT_TYPE,
-    Samples,
-)
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings import Settings
 

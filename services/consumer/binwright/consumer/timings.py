@@ -6,6 +6,7 @@ from prometheus_client import CollectorRegistry, Histogram
 
 from binwright.consumer.metrics import COMMIT_SECONDS, OLDEST_ROW_AGE_SECONDS, STAGING_SECONDS
 from binwright.runtime.clock import wall_ms
+from binwright.runtime.exposition import histogram
 from binwright.runtime.settings import Target
 from binwright.runtime.traces import Attribute, Span, Trace, untraced
 
@@ -31,10 +32,10 @@ class Timings:
     _oldest_rows: Histogram = field(init=False)
 
     def __post_init__(self) -> None:
-        staging = STAGING_SECONDS.histogram(self.registry)
+        staging = histogram(STAGING_SECONDS, self.registry)
         self.staging = staging.labels(self.group, self.slot)
-        self._commits = COMMIT_SECONDS.histogram(self.registry)
-        self._oldest_rows = OLDEST_ROW_AGE_SECONDS.histogram(self.registry)
+        self._commits = histogram(COMMIT_SECONDS, self.registry)
+        self._oldest_rows = histogram(OLDEST_ROW_AGE_SECONDS, self.registry)
 
     def begin(self, target: Target) -> None:
         """Have a table's histograms, all zero: its first commit is an increase to Prometheus."""
