@@ -115,7 +115,8 @@ class WatchedLeadership(Leadership):
             case RecordRead(offset=offset, message=message):
                 self.view.apply(offset, loop_ms(), message)
             case Measured(measurement=measurement):
-                self.view.apply_measurement(measurement)
+                # A monitor's own time is the wall clock's, and all else here is the loop's.
+                self.view.apply_measurement(replace(measurement, at_ms=loop_ms()))
         super()._feed(event)
         group = self.state.group
         known = group.config.limits == self.view.group.config.limits
