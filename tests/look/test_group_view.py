@@ -71,6 +71,15 @@ def test_a_partition_handed_back_with_a_goodbye_is_not_rescued() -> None:
     assert view.rescued == 0
 
 
+def test_a_goodbye_of_a_replaced_process_hands_back_nothing() -> None:
+    view = two_consumers()
+    view.apply(5, 0, Started(slot=A, epoch=1, revision=1, offsets={P: 0}))
+    view.apply(6, 0, Dead(slot=A, epoch=1, term=0))
+    view.apply(7, 0, Goodbye(slot=A, epoch=1, next={P: 45}))
+    view.apply(8, 0, Started(slot=B, epoch=2, revision=2, offsets={P: 45}))
+    assert view.rescued == 1
+
+
 def test_the_death_of_a_superseded_process_changes_nothing() -> None:
     view = two_consumers()
     view.apply(5, 0, Hello(slot=A, process="a2", version="1"))

@@ -152,7 +152,10 @@ class GroupView:
         for change in changes:
             self._changed(at_ms, change)
         match message:
-            case Report() | Stopped() | Started() | Gap() | Goodbye():
+            case Goodbye() if ConsumerLeft(message.slot, message.epoch) in changes:
+                for partition in message.next:
+                    self._owners.pop(partition, None)  # handed back: not of a dead consumer
+            case Report() | Stopped() | Started() | Gap():
                 self._apply_consumer(at_ms, message)
             case Planned() | Proposed() | Approved() | Accepted() | Withdrawn():
                 self._apply_plan(offset, at_ms, message)
@@ -190,13 +193,8 @@ class GroupView:
         self.reports.pop(slot, None)
         self.seen_ms.pop(slot, None)
 
-    def _apply_consumer(
-        self, at_ms: int, message: Report | Stopped | Started | Gap | Goodbye
-    ) -> None:
+    def _apply_consumer(self, at_ms: int, message: Report | Stopped | Started | Gap) -> None:
         match message:
-            case Goodbye():
-                for partition in message.next:
-                    self._owners.pop(partition, None)  # handed back: not of a dead consumer
             case Gap():
                 self.gaps += len(message.committed)
                 again = ", ".join(f"{p} from {at}" for p, at in sorted(message.committed.items()))
