@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from binwright.lab.report.comparisons import published_tables
+from binwright.lab.report.comparisons import published_tables, rounded
 from binwright.lab.report.contents import Cell, ReportSection, ReportTable
 from binwright.lab.report.publications import QUEUES
 from binwright.lab.slo.bounds import EVENTS, least_minutes, minutes_at, optimal
@@ -135,14 +135,10 @@ def _equal_sla_row(
     ratio = _ratio(ours, theirs)
     return [
         *(workload.name, at.setup.name, round(at.sla, 2)),
-        *(_rounded(ours), _rounded(theirs), ratio),
+        *(rounded(ours, 2), rounded(theirs, 2), ratio),
         None if ratio is None else "yes" if ratio <= TARGET else "no",
         *(round(least, 2), _ratio(least, theirs)),
     ]
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 2)
 
 
 def _ratio(value: float | None, by: float | None) -> float | None:

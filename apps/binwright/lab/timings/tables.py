@@ -118,19 +118,19 @@ def events(timings: Timings) -> ReportTable:
     """Return every event."""
     rows: list[tuple[Cell, ...]] = []
     for step in timings.steps:
-        rows.append(("step-90", _time(step.begun_s), _s(step.ninety_s), step.partition, None))
-        rows.append(("step-99", _time(step.begun_s), _s(step.whole_s), step.partition, None))
-    rows += [("trigger", _time(one.at_s), _s(one.seconds), None, None) for one in timings.triggers]
+        rows.append(("step-90", _s(step.begun_s), _s(step.ninety_s), step.partition, None))
+        rows.append(("step-99", _s(step.begun_s), _s(step.whole_s), step.partition, None))
+    rows += [("trigger", _s(one.at_s), _s(one.seconds), None, None) for one in timings.triggers]
     for start in timings.starts:
-        rows.append(("ready", _time(start.at_s), _s(start.seconds), None, 1))
+        rows.append(("ready", _s(start.at_s), _s(start.seconds), None, 1))
         if start.process_s is not None:
-            rows.append(("process", _time(start.at_s), _s(start.process_s), None, 1))
+            rows.append(("process", _s(start.at_s), _s(start.process_s), None, 1))
     for one in timings.changes:
-        rows.append(("change", _time(one.at_s), _s(one.seconds), one.partitions, one.started))
+        rows.append(("change", _s(one.at_s), _s(one.seconds), one.partitions, one.started))
         after = _s(one.after_ready_s)
-        rows.append(("change-after-ready", _time(one.at_s), after, one.partitions, one.started))
+        rows.append(("change-after-ready", _s(one.at_s), after, one.partitions, one.started))
     for stop in timings.writer_stops:
-        rows.append(("writer-stop", _time(stop.at_s), _s(stop.seconds), None, None))
+        rows.append(("writer-stop", _s(stop.at_s), _s(stop.seconds), None, None))
     columns = ("event", "time, s since 1970", "seconds", "partitions", "consumers started")
     return ReportTable(name="timings-events", title="Every event", columns=columns, rows=rows)
 
@@ -147,7 +147,3 @@ def _mb(value: float) -> float:
 
 def _s(seconds: float) -> float:
     return round(seconds, 3)
-
-
-def _time(at_s: float) -> float:
-    return round(at_s, 3)
