@@ -288,7 +288,7 @@ async def read_group(
     Raises:
         ExternalError: Kafka does not answer in `CATCH_UP_S`, or there is no such group.
     """
-    view = GroupView() if config is None else GroupView.of(config)
+    view = GroupView.of(config)
     try:
         async with (
             asyncio.timeout(CATCH_UP_S),

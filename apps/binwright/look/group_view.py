@@ -122,9 +122,9 @@ class GroupView:
     _stopped: dict[TopicPartition, Stopped] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, config: ControllerConfig) -> "GroupView":
-        """Return the view of a group whose settings are known."""
-        return cls(Group(config=config, controller=""))
+    def of(cls, config: ControllerConfig | None) -> "GroupView":
+        """Return the view of a group; None: its settings are not known."""
+        return cls() if config is None else cls(Group(config=config, controller=""))
 
     def apply_measurement(self, measurement: Measurement) -> None:
         """Apply rates of a topic, all or some of them; remove partitions that no longer exist."""

@@ -178,7 +178,7 @@ def status(group: str, view: GroupView, now_ms: int, topics: Selection | None = 
     zones = view.zones()
     written, needs = view.written(), view.group.loads()
     consumers = tuple(
-        _consumer(view, zones, slot, now_ms, (written.get(slot, 0.0), needs.get(slot, 0.0)))
+        _consumer(view, zones, slot, now_ms, load=written.get(slot, 0.0), need=needs.get(slot, 0.0))
         for slot in sorted(view.seen_ms)
     )
     live = {each.slot for each in consumers if each.state != "silent"}
@@ -254,7 +254,7 @@ def _partitions(view: GroupView, topics: Selection | None) -> set[TopicPartition
 
 
 def _consumer(
-    view: GroupView, zones: Zones, slot: Slot, now_ms: int, loads: tuple[float, float]
+    view: GroupView, zones: Zones, slot: Slot, now_ms: int, *, load: float, need: float
 ) -> ConsumerStatus:
     report = view.reports.get(slot)
     silent_ms = max(0, now_ms - view.seen_ms[slot])
@@ -270,8 +270,8 @@ def _consumer(
         slot=slot,
         state=state,
         partitions=tuple(sorted(report.reading)),
-        load=loads[0],
-        need=loads[1],
+        load=load,
+        need=need,
         staging=report.rate if state != "silent" else 0.0,
         lag=sum(map(view.partition_lag, report.reading)),
         silent_s=silent_ms / 1000,

@@ -69,10 +69,9 @@ async def show_groups(
             async with asyncio.timeout(CATCH_UP_S):
                 named_topics = [await group_topic(bus, group) for group in sorted(named)]
                 topics = named_topics or await _metadata_topics(settings)
+                own = group_config(settings)
                 views = {
-                    topic: GroupView.of(group_config(settings))
-                    if topic == settings.metadata_topic
-                    else GroupView()
+                    topic: GroupView.of(own if topic == settings.metadata_topic else None)
                     for topic in topics
                 }
                 follower = await stack.enter_async_context(
