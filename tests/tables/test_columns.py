@@ -24,6 +24,7 @@ from binwright.tables.columns import (
     in_table,
     in_values,
     is_variant,
+    known_columns,
     parse_columns,
     parse_path,
     path_text,
@@ -235,3 +236,10 @@ def test_what_has_an_order_can_have_statistics() -> None:
     assert all(has_order(column.type) for column in parse_columns(text))
     text = "a BOOLEAN, b BINARY, c ARRAY<INT>, d MAP<STRING, INT>, e STRUCT<a: INT>"
     assert not any(has_order(column.type) for column in parse_columns(text))
+
+
+@pytest.mark.parametrize("text", [None, "", b"", 7, "a", "a later<type>", b"\xff bigint"])
+def test_of_what_is_no_text_of_columns_none_are_known(text: object) -> None:
+    assert known_columns(text) == ()
+    known = parse_columns("a INT")
+    assert known_columns("a INT") == known_columns(b"a INT") == known

@@ -304,6 +304,15 @@ def parse_row(text: str) -> Columns:
     return _Parser(text).fields("")
 
 
+def known_columns(text: object) -> Columns:
+    """Return the columns that a text names; none, where a later version may have written it."""
+    try:
+        found = text.decode() if isinstance(text, bytes) else text
+        return parse_row(found) if isinstance(found, str) and found else ()
+    except ValueError:
+        return ()
+
+
 def parse_type(text: str) -> ColumnType:
     """Return the type that a text names; raise `ValueError` if it names none."""
     return parse_row(f"x {text}")[0].type

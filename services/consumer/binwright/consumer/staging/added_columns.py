@@ -4,7 +4,7 @@ from math import inf
 
 from binwright.protocol.names import ADDED_COLUMNS
 from binwright.runtime.clock import loop_s
-from binwright.tables.columns import Columns, columns_text, parse_row
+from binwright.tables.columns import Columns, columns_text, known_columns
 from binwright.tables.ports import Staging
 
 LEARN_S = 10.0
@@ -33,15 +33,7 @@ class AddedColumns:
         now = loop_s()
         columns, read_at = self._known.get(table, ((), -inf))
         if now >= read_at + LEARN_S:
-            columns = _parsed(await self._staging.content(table, ADDED_COLUMNS))
+            # Of what is no text of columns none are known: then all new fields are kept.
+            columns = known_columns(await self._staging.content(table, ADDED_COLUMNS))
             self._known[table] = columns, now
         return columns
-
-
-def _parsed(content: bytes | None) -> Columns:
-    """Return the columns; none, if it is no text of columns: then all new fields are kept."""
-    try:
-        text = (content or b"").decode()
-        return parse_row(text) if text else ()
-    except ValueError:
-        return ()

@@ -21,7 +21,7 @@ from binwright.consumer.decoding.portions import DecodingMemory
 from binwright.protocol.fields import LATEST_MS, checked_offset
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
-from binwright.tables.columns import Columns, columns_text, parse_row
+from binwright.tables.columns import Columns, columns_text, known_columns, parse_row
 from binwright.tables.ports import Footer, ValueDecoder
 
 _HEADER: list[tuple[str, pa.DataType]] = [("key", pa.string()), ("value", pa.binary())]
@@ -339,13 +339,5 @@ def decode_footer(tail: bytes) -> Footer | None:
         newest_ms=newest_ms,
         topic=topic,
         cut=cut,
-        proposed=_proposed(entry.get("proposed")),
+        proposed=known_columns(entry.get("proposed")),
     )
-
-
-def _proposed(text: object) -> Columns:
-    """Return the columns that a file proposes; what a later version may propose counts as none."""
-    try:
-        return parse_row(text) if isinstance(text, str) and text else ()
-    except ValueError:
-        return ()
