@@ -96,7 +96,8 @@ def written(file: str) -> str:
         place = top
         for name in fields.path:
             place = place.setdefault(name, {})
-        _write(place, fields, every)
+        own = {name: field for field, name in fields.names.items()}
+        _write(place, fields, every | own)  # a name may stand for several fields
     return "".join(f"{line}\n" for line in _lines(resource))
 
 
