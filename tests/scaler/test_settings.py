@@ -14,7 +14,8 @@ from binwright.scaler.settings import ScaledGroupSettings, ScheduleSettings
 def no_zone_data(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No time zone data, neither of the system nor of a package."""
     before = zoneinfo.TZPATH
-    monkeypatch.setitem(sys.modules, "tzdata", None)
+    for name in {"tzdata", *(name for name in sys.modules if name.startswith("tzdata."))}:
+        monkeypatch.setitem(sys.modules, name, None)
     zoneinfo.reset_tzpath(to=[])
     zoneinfo.ZoneInfo.clear_cache()
     yield
