@@ -30,7 +30,8 @@ from binwright.local.stack import Servers
 from binwright.look.group_view import GroupView
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.logs import configure_logging
-from binwright.runtime.settings import KafkaSettings, Settings
+from binwright.runtime.settings.group import Settings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 PARTITIONS = 8
 LIMIT, PACE = 8e6, 10e6  # bytes/s: what is planned for a consumer, and what it can fetch

@@ -37,7 +37,9 @@ from binwright.look.group_view import GroupView, percentile
 from binwright.protocol.model import Slot
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import KafkaSettings, Settings, settings_environment
+from binwright.runtime.settings.group import Settings
+from binwright.runtime.settings.kafka import KafkaSettings
+from binwright.runtime.settings.loading import settings_environment
 
 ALL_READ_S, DEATH_S, SETTLED_S = 120.0, 30.0, 2.0
 

@@ -45,7 +45,8 @@ from binwright.runtime.environment import clean_environment
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import serve
-from binwright.runtime.settings import ProgramSettings, Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
+from binwright.runtime.settings.programs import ProgramSettings
 
 PARTITIONS, CONSUMERS = 10, 2
 RATE, LIMIT = 1_000.0, 7_500.0

@@ -32,7 +32,8 @@ from binwright.kubernetes.objects import Obj
 from binwright.local.kafka import run_broker
 from binwright.local.spark import run_spark
 from binwright.protocol.model import Slot
-from binwright.runtime.settings import KafkaSettings, load
+from binwright.runtime.settings.kafka import KafkaSettings
+from binwright.runtime.settings.loading import load
 
 SLOTS = [Slot(number) for number in range(50)]
 IDLE_S = 30.0

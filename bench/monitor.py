@@ -25,7 +25,7 @@ from binwright.cli.console import to_stderr
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.kafka import ensure_kafka, run_broker
 from binwright.local.server import no_progress
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 HERE = Path(__file__).parent
 WARM_PASSES = 5

@@ -42,7 +42,7 @@ from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import configure_logging
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.testing.records import in_rows
 
 TOPIC, PARTITIONS = "moves", 24

@@ -14,7 +14,7 @@ from binwright.local.stack import Servers, services
 from binwright.look.follower import watch_group
 from binwright.look.group_view import GroupView
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
 
 HOOKS, ROOT = Path(__file__).parent / "pace", Path(__file__).parents[1]
 

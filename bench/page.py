@@ -26,7 +26,7 @@ from binwright.protocol.messages import Claim, Hello, Report, TableReport
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.http import Listener, Paths, Response, serve_http
-from binwright.runtime.settings import load_settings
+from binwright.runtime.settings.group import load_settings
 
 SIZES = ((100, 1_000), (1_000, 10_000), (1_000, 100_000))  # consumers, partitions
 TOPICS = 50

@@ -37,7 +37,7 @@ from binwright.runtime.environment import clean_environment
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import serve
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.scaler.decide.config import Bounds, ScaledGroup
 from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.ends import MeasuredEnds, TopicEnds

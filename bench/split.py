@@ -25,7 +25,7 @@ from binwright.local.stack import Servers, servers
 from binwright.look.group_view import GroupView
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.logs import configure_logging
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 from binwright.streams.load import run_load
 from binwright.streams.load_pacing import Pacing
 from binwright.streams.streams import PerCent

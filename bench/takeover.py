@@ -43,7 +43,7 @@ from binwright.protocol.wire import split_message
 from binwright.runtime.environment import clean_environment
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
 
 CONSUMERS, TOPICS, PER_TOPIC = 200, 10, 1_000
 EACH = TOPICS * PER_TOPIC // CONSUMERS

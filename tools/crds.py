@@ -16,17 +16,11 @@ import yaml
 from binwright.cli.settings_file import descriptions
 from binwright.controller.group_objects import spec
 from binwright.kubernetes.objects import field_name
-from binwright.runtime.settings import (
-    ConsumerSettings,
-    ControllerSettings,
-    LakeSettings,
-    Section,
-    Settings,
-    StagingSettings,
-    TableSettings,
-)
-from binwright.runtime.settings.controller import Pin
-from binwright.runtime.settings.tables import KeySettings
+from binwright.runtime.settings.consumer import ConsumerSettings, LakeSettings, StagingSettings
+from binwright.runtime.settings.controller import ControllerSettings, Pin
+from binwright.runtime.settings.group import Settings
+from binwright.runtime.settings.section import Section
+from binwright.runtime.settings.tables import KeySettings, TableSettings
 from binwright.scaler.settings import ScaledGroupSettings, ScheduleSettings
 
 DEPLOY = Path(__file__).parents[1] / "deploy"

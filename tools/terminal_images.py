@@ -24,7 +24,7 @@ from binwright.look.follower import GroupFollower
 from binwright.look.group_view import GroupView
 from binwright.look.status import status
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 WIDTH, HEIGHT = 80, 24

@@ -31,7 +31,7 @@ from binwright.look.group_view import percentile
 from binwright.protocol.errors import BinwrightError
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import root_cause
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 BINWRIGHT = "binwright"
 PHASES = ("bounce", "growth")

@@ -26,7 +26,7 @@ from binwright.look.follower import watch_group
 from binwright.look.group_view import GroupView
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
 
 HOOKS, ROOT = Path(__file__).parent / "hooks", Path(__file__).parents[2]
 READY_S, BOUNCE_S, GROW_S = 420.0, 240.0, 240.0

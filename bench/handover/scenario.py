@@ -13,7 +13,7 @@ from bench.handover.gaps import baseline, disturbance, gaps, gaps_between
 from bench.handover.marks import read_marks
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.streams.load import run_load
 from binwright.streams.load_pacing import Pacing
 from binwright.streams.streams import PerCent

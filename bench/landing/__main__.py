@@ -26,7 +26,7 @@ from binwright.local.kafka import run_broker
 from binwright.protocol.errors import BinwrightError
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import root_cause
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 SCENARIOS = (
     *("backlog", "backlog-columns", "backlog-avro"),

@@ -12,7 +12,7 @@ from bench.landing.forms import Form
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.streams.load import SampleRecords, kafka_options, run_load
 from binwright.streams.load_pacing import Pacing
 from binwright.streams.streams import PerCent

@@ -11,7 +11,8 @@ from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.stack import Stack, services
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import KafkaSettings, Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,7 @@ from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
 from binwright.protocol.ports.kafka import Record, Records
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.settings import LakeSettings
+from binwright.runtime.settings.consumer import LakeSettings
 from binwright.streams.load import SampleRecords
 from binwright.tables.ports import Batch, FileSlice, Footer, Table
 from binwright.tables.stamp import Stamp

@@ -33,7 +33,7 @@ from binwright.lab.slo.bounds import least_minutes
 from binwright.local.kafka import run_broker
 from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import configure_logging
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.scaler.kafka_plans import KafkaPlans
 from binwright.scaler.settings import SteeringSettings
 

@@ -24,7 +24,7 @@ from binwright.lab.slo import workloads
 from binwright.local.kafka import run_broker
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.clock import loop_s, wall_ms
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.scaler.decide.members import in_order, owners
 from binwright.scaler.decide.policy import Observation, PartitionLoad, ReplicaCapacity
 from binwright.scaler.decide.publication import GroupState, PlanPublisher, Rebalance

@@ -26,7 +26,7 @@ from binwright.protocol.measurements import Measurement
 from binwright.protocol.messages import Dead, Goodbye, Hello, Inbound, Planned, Report
 from binwright.protocol.model import Slot
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 from binwright.streams.load import run_load
 from binwright.streams.load_pacing import Pacing
 from binwright.streams.streams import Stream

@@ -6,7 +6,7 @@ import pytest
 from bench.landing.binwright_side import GroupOptions, settings
 from bench.landing.forms import BYTES, JSON, Form, avro
 
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 REGISTRY = "http://127.0.0.1:8081"
 

@@ -19,7 +19,8 @@ from tests.integration.registry.server import run_registry
 from binwright.lake.lake_reader import reader_of
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import KafkaSettings, Settings
+from binwright.runtime.settings.group import Settings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.streams.load import SampleRecords, kafka_options
 
 TOPICS = JSON, VARIANT, AVRO = "clicks", "variants", "numbers"

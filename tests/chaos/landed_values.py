@@ -21,7 +21,7 @@ from binwright.kafka.client import client_options
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.lake.lake_reader import reader_of
 from binwright.protocol.names import BAD_SUFFIX
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 
 ONE_OF = 4  # rows whose columns are compared; all are looked up
 HEADER = 5

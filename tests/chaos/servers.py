@@ -15,7 +15,7 @@ from binwright.local.kafka import EmbeddedBroker, run_broker
 from binwright.local.server import HOST, reserve_port
 from binwright.protocol.errors import EmbeddedError
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 FAR = TopicPartition("clicks", 3)
 """What the second of two brokers keeps once `place_partitions` was called; the first all else."""

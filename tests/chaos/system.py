@@ -54,10 +54,8 @@ from binwright.look.group_view import GroupView
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import is_lease, is_staged_file
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import (
-    Settings,
-    settings_environment,
-)
+from binwright.runtime.settings.group import Settings
+from binwright.runtime.settings.loading import settings_environment
 
 END_S = 15.0
 

@@ -8,7 +8,7 @@ from tests.chaos.bombed_topics import AVRO, VARIANT, BombedTopics
 from tests.chaos.evolving_topics import EvolvingTopics
 
 from binwright.local.spark import SparkServer
-from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
 
 LAKE = "lake"  # in the directory of data
 TOPICS = ("orders", "clicks")

@@ -13,7 +13,7 @@ from binwright.cli.main import COMMANDS, app
 from binwright.protocol import wire
 from binwright.protocol.measurements import PartitionRate
 from binwright.protocol.model import BytesPerSecond
-from binwright.runtime.settings import FILE_VARIABLE
+from binwright.runtime.settings.programs import FILE_VARIABLE
 from binwright.streams.recording import header_line
 
 HEAVY = {

@@ -6,7 +6,7 @@ import pytest
 
 from binwright.cli.options import named_kafka, named_spark, settings_at
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import FILE_VARIABLE
+from binwright.runtime.settings.programs import FILE_VARIABLE
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ import pytest
 from binwright.cli.main import OPTION, VARIABLE, take_settings
 from binwright.cli.settings_file import programs, text
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import FILE_VARIABLE, ProgramSettings, load
+from binwright.runtime.settings.loading import load
+from binwright.runtime.settings.programs import FILE_VARIABLE, ProgramSettings
 
 UNCOMMENTED = re.sub(r"^#(\w+ = .)", r"\1", text(), flags=re.MULTILINE)
 """The file with every default in force; inner tables stay comments."""

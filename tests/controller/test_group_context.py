@@ -10,7 +10,7 @@ from binwright.group.group import ControllerConfig
 from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
-from binwright.runtime.settings import load_settings
+from binwright.runtime.settings.group import load_settings
 
 
 def test_every_setting_of_the_machine_is_taken_over() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from binwright.controller.settings import ControllerProgramSettings
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import load
+from binwright.runtime.settings.loading import load
 
 
 @pytest.mark.parametrize(

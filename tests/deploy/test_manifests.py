@@ -12,7 +12,7 @@ import yaml
 from binwright.controller.fleets.kubernetes.template import check_template, parse_template
 from binwright.local.spark import TOKEN_VARIABLE, authentication, shipped_settings
 from binwright.protocol.errors import TemplateRefused
-from binwright.runtime.settings import LakeSettings
+from binwright.runtime.settings.consumer import LakeSettings
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -12,7 +12,7 @@ from tools.reference.metrics import declared
 
 from binwright.cli.main import COMMANDS
 from binwright.inspect.decide.doctor.brokers import RENEWED_S
-from binwright.runtime.settings import LakeSettings
+from binwright.runtime.settings.consumer import LakeSettings
 
 METRICS = declared()
 RUNBOOK = DOCS / "runbook.md"

@@ -11,7 +11,8 @@ import yaml
 
 from binwright.cli import settings_file
 from binwright.cli.main import OPTION, app
-from binwright.runtime.settings import EVERY_NAME, load
+from binwright.runtime.settings.loading import load
+from binwright.runtime.settings.programs import EVERY_NAME
 
 from .pages import PAGES, ROOT, Block, anchors, blocks, links
 

@@ -8,7 +8,7 @@ from tools.reference.log_calls import EVENT
 from tools.reference.log_events import found
 
 from binwright.cli.settings_file import programs
-from binwright.runtime.settings import Section
+from binwright.runtime.settings.section import Section
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

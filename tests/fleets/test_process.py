@@ -22,7 +22,8 @@ from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Process
 from binwright.runtime.health import Health
-from binwright.runtime.settings import load, load_settings
+from binwright.runtime.settings.group import load_settings
+from binwright.runtime.settings.loading import load
 
 # Prints a line and ends on SIGTERM, or after a minute.
 SLEEPER = """

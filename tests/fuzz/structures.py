@@ -22,7 +22,7 @@ from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.protobuf_values import ProtobufDecoder, TableSchema
 from binwright.consumer.decoding.variant_values import VariantDecoder
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import load_settings
+from binwright.runtime.settings.group import load_settings
 from binwright.tables.columns import parse_columns
 from binwright.tables.json_schemas import JsonSchema
 from binwright.tables.schemas import SchemaRefused

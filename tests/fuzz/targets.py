@@ -56,7 +56,7 @@ from binwright.protocol.ports.kafka import Record
 from binwright.protocol.splits import SplitReading
 from binwright.protocol.stage_ranges import RangeStaged, StageRange
 from binwright.protocol.table_orders import TableOrder
-from binwright.runtime.settings import load
+from binwright.runtime.settings.loading import load
 from binwright.scaler.keda.messages import CLASSES, ScaledObjectRef
 from binwright.scaler.keda.triggers import KedaTriggers
 from binwright.scaler.objects.spec import config_from, workload_of

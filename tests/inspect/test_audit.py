@@ -13,7 +13,8 @@ from binwright.inspect.audit import AuditResult, PartitionAudit, TableAudit, aud
 from binwright.inspect.topic_extents import MAX_LISTED, Range, Tally, open_topic_extents
 from binwright.lake.lake_reader import lake_reader
 from binwright.protocol.errors import BrokerUnavailable, LakeUnavailable
-from binwright.runtime.settings import KafkaSettings, LakeSettings
+from binwright.runtime.settings.consumer import LakeSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 CLEAN = partition_audit()
 

@@ -16,7 +16,7 @@ from binwright.inspect.table_reading import Details
 from binwright.look.table_status import PartitionStatus, TableStatus
 from binwright.protocol.errors import LakeUnavailable, UserError
 from binwright.protocol.model import Slot
-from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
 from binwright.tables.schemas import SchemaRefused
 
 SETTINGS: Settings = load_settings(

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from binwright.kafka.client import ClusterClient
 from binwright.local.kafka import run_broker
 from binwright.local.server import HOST, reserve_port
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 PASSWORD = "xyzzy"  # noqa: S105 - of users that live as long as a test
 TEXT = String("utf-8")

@@ -8,7 +8,9 @@ from typing import Any
 
 from tests.integration.command_line import binwright
 
-from binwright.runtime.settings import KafkaSettings, load_settings, settings_environment
+from binwright.runtime.settings.group import load_settings
+from binwright.runtime.settings.kafka import KafkaSettings
+from binwright.runtime.settings.loading import settings_environment
 
 
 class Report:

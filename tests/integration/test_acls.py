@@ -33,12 +33,10 @@ from binwright.local.server import HOST, reserve_port
 from binwright.protocol.messages import Approved
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import (
-    HealthSettings,
-    KafkaSettings,
-    load_settings,
-    settings_environment,
-)
+from binwright.runtime.settings.group import load_settings
+from binwright.runtime.settings.health import HealthSettings
+from binwright.runtime.settings.kafka import KafkaSettings
+from binwright.runtime.settings.loading import settings_environment
 
 from .authorization import Acl, guarded_broker, parse_command
 

@@ -19,7 +19,7 @@ from binwright.protocol import wire
 from binwright.protocol.measurements import PartitionRate
 from binwright.protocol.model import BytesPerSecond
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
 
 pytestmark = pytest.mark.integration
 

@@ -12,7 +12,8 @@ from tests.integration.topics import create_topic
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.kafka import run_broker
 from binwright.local.server import reserve_port
-from binwright.runtime.settings import KafkaSettings, load_settings
+from binwright.runtime.settings.group import load_settings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 pytestmark = pytest.mark.integration
 

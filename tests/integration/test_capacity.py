@@ -16,7 +16,7 @@ from binwright.look.status import Status, status
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
 from binwright.streams.load import run_load
 from binwright.streams.load_pacing import Pacing
 from binwright.streams.streams import PerCent

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from binwright.kafka.client import client_options
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.monitor.sampling import KafkaLogs
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 from .authorization import CLUSTER, DENY, acl, guarded_broker
 from .metering import BatchProducer, Meter

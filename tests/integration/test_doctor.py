@@ -14,7 +14,7 @@ from binwright.kafka.client import ClusterClient
 from binwright.local.kafka import run_broker
 from binwright.local.server import HOST, reserve_port
 from binwright.local.spark import run_spark
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 from .authorization import OPERATIONS, Acl, guarded_broker, parse_command
 from .test_acls import COMMANDS

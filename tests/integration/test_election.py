@@ -10,7 +10,7 @@ from binwright.kafka.client import client_options
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.election import LeadershipLost, run_election
 from binwright.protocol.errors import BrokerUnavailable
-from binwright.runtime.settings import load_settings
+from binwright.runtime.settings.group import load_settings
 
 pytestmark = pytest.mark.integration
 

@@ -17,7 +17,7 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol import wire
 from binwright.protocol.measurements import PartitionRate
 from binwright.protocol.model import BytesPerSecond
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 pytestmark = pytest.mark.integration
 

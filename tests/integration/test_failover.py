@@ -18,7 +18,8 @@ from binwright.kafka.control_records import (
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.child import Child, Command
 from binwright.protocol.messages import Claim
-from binwright.runtime.settings import load_settings, settings_environment
+from binwright.runtime.settings.group import load_settings
+from binwright.runtime.settings.loading import settings_environment
 
 pytestmark = pytest.mark.integration
 

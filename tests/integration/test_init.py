@@ -18,7 +18,9 @@ from binwright.inspect.init.command import SHOWN
 from binwright.inspect.init.topics import MOST_SAMPLED
 from binwright.local.kafka import run_broker
 from binwright.local.stack import services
-from binwright.runtime.settings import FILE_VARIABLE, KafkaSettings, Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
+from binwright.runtime.settings.kafka import KafkaSettings
+from binwright.runtime.settings.programs import FILE_VARIABLE
 
 from .authorization import PASSWORD, TOPIC, acl, guarded_broker
 

@@ -17,7 +17,7 @@ from binwright.local.kafka import EmbeddedBroker
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import NO_RECORDS, Reader
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.testing.records import in_rows
 
 from .conftest import BackgroundLoop

@@ -12,7 +12,7 @@ from tests.integration.topics import create_topic
 from binwright.local.kafka import run_broker
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.streams.load import LoadResult, run_load
 from binwright.streams.load_pacing import Pacing
 from binwright.streams.streams import PerCent, Row

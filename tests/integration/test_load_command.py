@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 pytestmark = pytest.mark.integration
 

@@ -23,7 +23,8 @@ from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.ports.kafka import LogSample
 from binwright.protocol.selection import Selection
 from binwright.protocol.wire import decode_measurement
-from binwright.runtime.settings import KafkaSettings, Settings
+from binwright.runtime.settings.group import Settings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.testing.log_sampler import sample_topics
 
 pytestmark = pytest.mark.integration

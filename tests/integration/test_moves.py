@@ -13,7 +13,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from binwright.kafka.client import client_options
 from binwright.local.kafka import EmbeddedBroker
 from binwright.monitor.sampling import KafkaLogs
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 from .conftest import BackgroundLoop
 from .metering import WINDOW_S, BatchProducer, Meter, longest_deviation

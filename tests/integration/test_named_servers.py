@@ -9,7 +9,8 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from tests.integration.topics import create_topic
 
-from binwright.runtime.settings import FILE_VARIABLE, KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
+from binwright.runtime.settings.programs import FILE_VARIABLE
 
 pytestmark = pytest.mark.integration
 

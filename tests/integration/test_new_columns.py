@@ -15,7 +15,8 @@ from tests.integration.topics import create_topic
 
 from binwright.local.stack import services
 from binwright.protocol.names import ADDED_COLUMNS
-from binwright.runtime.settings import Settings, load_settings, settings_environment
+from binwright.runtime.settings.group import Settings, load_settings
+from binwright.runtime.settings.loading import settings_environment
 
 pytestmark = pytest.mark.integration
 

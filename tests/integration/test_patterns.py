@@ -30,7 +30,9 @@ from binwright.protocol.model import Slot
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import KafkaSettings, TopicSettings, load
+from binwright.runtime.settings.kafka import KafkaSettings
+from binwright.runtime.settings.loading import load
+from binwright.runtime.settings.programs import TopicSettings
 
 pytestmark = pytest.mark.integration
 

@@ -14,7 +14,7 @@ from tests.integration.topics import create_topic
 
 from binwright.inspect.audit import audit
 from binwright.local.stack import services
-from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
 
 pytestmark = pytest.mark.integration
 

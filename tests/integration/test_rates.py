@@ -17,7 +17,7 @@ from binwright.kafka.client import client_options
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.kafka import run_broker
 from binwright.monitor.sampling import KafkaLogs
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 from .metering import NOISE, WINDOW_S, BatchProducer, Ledger, Meter, longest_deviation
 

@@ -16,7 +16,7 @@ from binwright.protocol import wire
 from binwright.protocol.errors import SettingsError, StreamError
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 from binwright.streams import recording, stream_file, streams
 from binwright.streams.commands.record import Recorder
 from binwright.streams.commands.replay import Replayer

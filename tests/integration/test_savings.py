@@ -18,7 +18,7 @@ from binwright.protocol import wire
 from binwright.protocol.measurements import PartitionRate
 from binwright.protocol.model import BytesPerSecond
 from binwright.protocol.selection import ORDERS_SUFFIX
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 pytestmark = pytest.mark.integration
 

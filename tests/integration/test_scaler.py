@@ -23,7 +23,8 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.server import HOST, reserve_port
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import KafkaSettings, load
+from binwright.runtime.settings.kafka import KafkaSettings
+from binwright.runtime.settings.loading import load
 from binwright.scaler.__main__ import scale
 from binwright.scaler.ends import TopicEnds
 from binwright.scaler.groups import ConsumerGroups

@@ -6,7 +6,7 @@ from tests.integration.topics import create_topic
 
 from binwright.kafka.stable_ends import stable_ends
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 pytestmark = pytest.mark.integration
 

@@ -19,7 +19,7 @@ from binwright.protocol.messages import Claim, Hello, Inbound, Planned, TableRep
 from binwright.protocol.messages import Report as Told
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 pytestmark = pytest.mark.integration
 

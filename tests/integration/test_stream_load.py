@@ -13,7 +13,7 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.monitor.sampling import KafkaLogs
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.selection import Selection
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.streams import streams
 from binwright.streams.streams import PerCent
 

@@ -19,13 +19,10 @@ from tests.integration.topics import create_topic
 from binwright.local.server import HOST, reserve_port
 from binwright.local.stack import services
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.settings import (
-    HealthSettings,
-    LakeSettings,
-    Settings,
-    load_settings,
-    settings_environment,
-)
+from binwright.runtime.settings.consumer import LakeSettings
+from binwright.runtime.settings.group import Settings, load_settings
+from binwright.runtime.settings.health import HealthSettings
+from binwright.runtime.settings.loading import settings_environment
 
 pytestmark = pytest.mark.integration
 

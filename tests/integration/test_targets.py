@@ -18,7 +18,8 @@ from tests.integration.topics import create_topic
 
 from binwright.inspect.audit import AuditResult, audit
 from binwright.local.stack import Stack, services
-from binwright.runtime.settings import Settings, load_settings, settings_environment
+from binwright.runtime.settings.group import Settings, load_settings
+from binwright.runtime.settings.loading import settings_environment
 
 pytestmark = pytest.mark.integration
 

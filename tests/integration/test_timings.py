@@ -16,7 +16,7 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol import wire
 from binwright.protocol.messages import Claim, Hello, Inbound, Planned, Report, Started
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 pytestmark = pytest.mark.integration
 

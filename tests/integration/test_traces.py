@@ -20,7 +20,8 @@ from tests.integration.topics import create_topic
 
 from binwright.local.server import HOST, reserve_port
 from binwright.local.stack import services
-from binwright.runtime.settings import load_settings, settings_environment
+from binwright.runtime.settings.group import load_settings
+from binwright.runtime.settings.loading import settings_environment
 from binwright.runtime.settings.traces import TracesSettings
 from binwright.runtime.traces import Span, open_traces
 

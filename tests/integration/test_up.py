@@ -26,7 +26,7 @@ from binwright.cli.options import settings_at
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.election import election_members
 from binwright.local.stack import services
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 pytestmark = pytest.mark.integration
 

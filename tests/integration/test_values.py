@@ -12,7 +12,8 @@ from tests.integration.landing import produce, rows, until
 from tests.integration.topics import create_topic
 
 from binwright.local.stack import services
-from binwright.runtime.settings import Settings, load_settings, settings_environment
+from binwright.runtime.settings.group import Settings, load_settings
+from binwright.runtime.settings.loading import settings_environment
 
 pytestmark = pytest.mark.integration
 

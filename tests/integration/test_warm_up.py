@@ -12,7 +12,7 @@ from tests.chaos.proxy import Proxy
 
 from binwright.consumer.warm_up import warm_up
 from binwright.protocol.errors import ExternalError
-from binwright.runtime.settings import load_settings
+from binwright.runtime.settings.group import load_settings
 
 pytestmark = pytest.mark.integration
 

@@ -26,7 +26,8 @@ from binwright.consumer.writer.orders import TableOrders
 from binwright.consumer.writer.writers import Writers
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
-from binwright.runtime.settings import LakeSettings, Target
+from binwright.runtime.settings.consumer import LakeSettings
+from binwright.runtime.settings.targets import Target
 from binwright.tables.columns import parse_columns
 from binwright.tables.ports import Table
 from binwright.testing.control_topics import loop_ms

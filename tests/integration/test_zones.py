@@ -23,12 +23,9 @@ from binwright.local.stack import services
 from binwright.monitor.sampling import KafkaLogs
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import (
-    KafkaSettings,
-    Settings,
-    load_settings,
-    settings_environment,
-)
+from binwright.runtime.settings.group import Settings, load_settings
+from binwright.runtime.settings.kafka import KafkaSettings
+from binwright.runtime.settings.loading import settings_environment
 from binwright.testing.log_sampler import sample_topics
 from binwright.testing.records import in_rows
 

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from binwright.kafka.client import client_options, translate_errors
 from binwright.protocol.errors import BrokerUnavailable, SettingsError, TopicMissing
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 SASL = {"sasl_username": "ann", "sasl_password": SecretStr("xyzzy")}
 

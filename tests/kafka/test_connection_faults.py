@@ -7,7 +7,7 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 
 from binwright.kafka.connection_faults import connection_fault, general_checks
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 PLAIN = KafkaSettings()
 MUTUAL = KafkaSettings(

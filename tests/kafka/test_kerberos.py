@@ -7,7 +7,7 @@ import pytest
 from binwright.kafka.client import client_options
 from binwright.kafka.connection_faults import general_checks
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.streams.load import kafka_options
 
 KERBEROS = KafkaSettings(security_protocol="SASL_SSL", sasl_mechanism="GSSAPI")

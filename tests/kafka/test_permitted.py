@@ -25,7 +25,7 @@ from binwright.kafka.permitted import (
     permitted_on_group,
 )
 from binwright.protocol.errors import BrokerUnavailable
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 pytestmark = pytest.mark.looptime
 

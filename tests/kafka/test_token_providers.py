@@ -12,7 +12,7 @@ from binwright.kafka.token_providers import ENTRY_POINTS, provider
 from binwright.kafka.tokens import TokenUnavailable, token_source
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 SERVERS = "b-1.orders.abc.c2.kafka.eu-west-1.amazonaws.com:9098"
 MODULE = """

@@ -12,7 +12,7 @@ from tests.integration.security.issuer import Issuer, TokenEndpoint, run_token_e
 
 from binwright.kafka.tokens import UNKNOWN_LIFETIME_S, TokenSource, TokenUnavailable, token_source
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 USER, SECRET, SCOPE = "ann", "s3cret of:ann", "kafka"
 

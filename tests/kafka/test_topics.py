@@ -27,7 +27,7 @@ from binwright.kafka.topics import (
 )
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.ports.kafka import TopicDescription
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 pytestmark = pytest.mark.looptime
 

@@ -21,7 +21,7 @@ from binwright.lab.simulation.sources import Recorded
 from binwright.protocol.group_orders import AdoptOrder, FreezeOrder
 from binwright.protocol.model import BytesPerSecond, PerSlot, TopicPartition
 from binwright.protocol.savings import SimulatedCost
-from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
 
 MINUTES, EVERY_S = 30, 5.0
 QUIET, BUSY = 100_000.0, 900_000.0

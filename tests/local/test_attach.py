@@ -9,7 +9,7 @@ import pytest
 from binwright.cli.runner import ProgressConsole, own_command
 from binwright.local.attach import addresses, error_in, report_errors
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import load_settings
+from binwright.runtime.settings.group import load_settings
 
 pytestmark = pytest.mark.looptime
 

@@ -4,7 +4,7 @@ import pytest
 
 from binwright.local.spark_size import SparkSize
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import load_settings
+from binwright.runtime.settings.group import load_settings
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import MonitorSettings
+from binwright.runtime.settings.monitor import MonitorSettings
 from binwright.testing.control_topics import FakeControlTopics
 from binwright.testing.data_topics import FakeTopics
 from binwright.testing.log_sampler import FakeLogSampler

@@ -4,7 +4,8 @@ import pytest
 
 from binwright.monitor.__main__ import main, run
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import MonitorSettings, Settings
+from binwright.runtime.settings.group import Settings
+from binwright.runtime.settings.monitor import MonitorSettings
 
 
 async def test_without_topics_the_error_names_the_settings() -> None:

@@ -13,7 +13,7 @@ from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection
 from binwright.protocol.wire import decode_measurement, encode
-from binwright.runtime.settings import MonitorSettings
+from binwright.runtime.settings.monitor import MonitorSettings
 from binwright.testing.control_topics import FakeControlTopics
 from binwright.testing.data_topics import FakeTopics
 from binwright.testing.log_sampler import FakeLogSampler

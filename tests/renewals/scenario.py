@@ -24,7 +24,8 @@ from binwright.local.stack import Stack, services
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import KafkaSettings, Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.streams.load import run_load
 from binwright.streams.load_pacing import Pacing
 from binwright.streams.streams import PerCent

@@ -13,7 +13,7 @@ from binwright.protocol.errors import SettingsError
 from binwright.runtime.exposition import CONTENT_TYPE
 from binwright.runtime.health import Health, serve_health
 from binwright.runtime.metrics import UP, Sample
-from binwright.runtime.settings import HealthSettings
+from binwright.runtime.settings.health import HealthSettings
 
 
 async def asked(port: int, path: str) -> tuple[int, str]:

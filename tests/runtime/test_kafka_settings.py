@@ -3,7 +3,7 @@
 import pytest
 
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import load_settings
+from binwright.runtime.settings.group import load_settings
 
 TLS = {"security_protocol": "SSL"}
 LOGIN = {"security_protocol": "SASL_PLAINTEXT", "sasl_username": "a", "sasl_password": "b"}

@@ -6,7 +6,8 @@ import pytest
 
 from binwright.runtime.run import EXIT_OK
 from binwright.runtime.serve import serve
-from binwright.runtime.settings import ProgramSettings, readable_password
+from binwright.runtime.settings.loading import readable_password
+from binwright.runtime.settings.programs import ProgramSettings
 
 USER = """[kafka]
 security_protocol = "SASL_SSL"

@@ -8,16 +8,10 @@ import pytest
 from binwright.balancer.settings import BalancerProgramSettings
 from binwright.controller.settings import ControllerProgramSettings
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import (
-    EVERY_NAME,
-    ProgramSettings,
-    Section,
-    Settings,
-    TopicSettings,
-    load,
-    load_settings,
-    settings_environment,
-)
+from binwright.runtime.settings.group import Settings, load_settings
+from binwright.runtime.settings.loading import load, settings_environment
+from binwright.runtime.settings.programs import EVERY_NAME, ProgramSettings, TopicSettings
+from binwright.runtime.settings.section import Section
 from binwright.scaler.settings import ScalerProgramSettings
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from binwright.runtime.settings import LakeSettings
+from binwright.runtime.settings.consumer import LakeSettings
 from binwright.runtime.spark_channel import SparkChannel
 
 TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 - its name

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from binwright.runtime.settings import LakeSettings
+from binwright.runtime.settings.consumer import LakeSettings
 from binwright.runtime.spark_url import has_token, host_and_port, redacted_url, with_token
 
 PRIVATE = "sc://spark:443/;use_ssl=true;token=s3cret"

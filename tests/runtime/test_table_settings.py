@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import load_settings, settings_environment
+from binwright.runtime.settings.group import load_settings
+from binwright.runtime.settings.loading import settings_environment
 from binwright.tables.columns import columns_text, parse_columns
 
 ID = parse_columns("id BIGINT")

@@ -5,15 +5,9 @@ from typing import Any
 import pytest
 
 from binwright.protocol.errors import SettingsError, TableRefused
-from binwright.runtime.settings import (
-    Settings,
-    TableNames,
-    Targets,
-    check_forms,
-    forms_differ,
-    load_settings,
-    settings_environment,
-)
+from binwright.runtime.settings.group import Settings, load_settings
+from binwright.runtime.settings.loading import settings_environment
+from binwright.runtime.settings.targets import TableNames, Targets, check_forms, forms_differ
 
 
 def entry(**given: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from tests.scaler.fakes import FakeKafka
 
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import load as load_program
+from binwright.runtime.settings.loading import load as load_program
 from binwright.scaler.decide.assigning import Replica
 from binwright.scaler.decide.members import GroupMember
 from binwright.scaler.local import FleetWorkload, local_targets, process_fleet

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import load
+from binwright.runtime.settings.loading import load
 from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
 from binwright.scaler.decide.config import ScaledGroup
 from binwright.scaler.decide.steering_policies import LeastLoaded, StickyEven

@@ -12,7 +12,7 @@ from binwright.protocol.messages import Planned
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection
-from binwright.runtime.settings import MonitorSettings
+from binwright.runtime.settings.monitor import MonitorSettings
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

@@ -45,7 +45,8 @@ from binwright.protocol.patterns import Pattern, compile_pattern
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.protocol.selection import Selection
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import MonitorSettings, Target
+from binwright.runtime.settings.monitor import MonitorSettings
+from binwright.runtime.settings.targets import Target
 from binwright.tables.ports import Table
 from binwright.testing.control_topics import FakeControlTopics, loop_ms
 from binwright.testing.data_topics import FakeDataReader, FakePace, FakeTopics

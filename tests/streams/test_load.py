@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from binwright.protocol.errors import BrokerUnavailable, SettingsError, StreamError
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.streams.load import MIN_RECORD_BYTES, SampleRecords, kafka_options, run_load
 from binwright.streams.load_pacing import BURST_S, Pacer, Pacing
 from binwright.streams.streams import PerCent

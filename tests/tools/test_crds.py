@@ -7,7 +7,7 @@ import yaml
 from tools import crds
 from tools.crds import DEPLOY, RESOURCES, Fields, written
 
-from binwright.runtime.settings import ConsumerSettings
+from binwright.runtime.settings.consumer import ConsumerSettings
 
 NAMES = {"start": "start", "reportSeconds": "report_s", "zone": "zone"}
 

@@ -14,7 +14,7 @@ from binwright.cli.settings_file import (
     section_of,
     tables,
 )
-from binwright.runtime.settings import Section
+from binwright.runtime.settings.section import Section
 
 HEAD = """\
 # Settings

@@ -22,7 +22,7 @@ from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.rights import PROBE
 from binwright.runtime.clock import loop_s
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 log = structlog.get_logger()
 

@@ -14,7 +14,7 @@ from binwright.balancer.rates import published_history, published_rates, recorde
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.model import BytesPerSecond, Rates, TopicPartition
 from binwright.runtime.clock import loop_s, wall_ms
-from binwright.runtime.settings import ProgramSettings
+from binwright.runtime.settings.programs import ProgramSettings
 
 MEASURE_S = 10.0
 """How long sizes are compared where no monitor measures."""

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from binwright.cli.options import named_spark
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import LakeSettings, Settings
+from binwright.runtime.settings.consumer import LakeSettings
+from binwright.runtime.settings.group import Settings
 
 # By name: nothing but the command line knows that there are embedded servers.
 EMBEDDED = "binwright.local.stack"

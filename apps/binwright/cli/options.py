@@ -5,7 +5,9 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from binwright.runtime.settings import ProgramSettings, Settings, load, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
+from binwright.runtime.settings.loading import load
+from binwright.runtime.settings.programs import ProgramSettings
 
 Program = TypeVar("Program", bound=ProgramSettings)
 

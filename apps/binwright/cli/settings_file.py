@@ -13,7 +13,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from binwright.runtime.settings import ProgramSettings, Section
+from binwright.runtime.settings.programs import ProgramSettings
+from binwright.runtime.settings.section import Section
 
 # By name: each program has its own, and this page alone looks at all of them.
 PROGRAMS = (

@@ -6,7 +6,7 @@ from typing import Any
 
 from binwright.cli.settings_file import programs
 from binwright.protocol.rights import SHELL, Names, commands, other_rights, rights
-from binwright.runtime.settings import load
+from binwright.runtime.settings.loading import load
 
 
 def command() -> None:

@@ -48,7 +48,8 @@ from binwright.inspect.topic_extents import (
 from binwright.lake.lake_reader import LakeReader, lake_reader, server_of
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
-from binwright.runtime.settings import KafkaSettings, LakeSettings
+from binwright.runtime.settings.consumer import LakeSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 CHECK_S = 60.0
 

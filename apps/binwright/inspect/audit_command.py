@@ -27,7 +27,9 @@ from binwright.inspect.values import Reader, compare_values
 from binwright.kafka.topics import selected_topics
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK
-from binwright.runtime.settings import LakeSettings, Settings, Target
+from binwright.runtime.settings.consumer import LakeSettings
+from binwright.runtime.settings.group import Settings
+from binwright.runtime.settings.targets import Target
 
 LISTED = 20  # differences
 SAMPLE = 1_000  # records of a table

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from binwright.lake.lake_reader import delta_table, reader_of, records
-from binwright.runtime.settings import LakeSettings
+from binwright.runtime.settings.consumer import LakeSettings
 
 _LOG = "add STRUCT<path: STRING, dataChange: BOOLEAN>, commitInfo STRUCT<timestamp: BIGINT>"
 # A compaction adds files of rows that were readable before: dataChange is false then, and what it

@@ -10,7 +10,9 @@ from binwright.consumer.decoding.protobuf_values import ProtobufReading
 from binwright.consumer.decoding.registry import SchemaRegistry
 from binwright.consumer.decoding.registry_decoders import Registry
 from binwright.protocol.errors import RegistryUnavailable
-from binwright.runtime.settings import DecodingSettings, RegistrySettings, Target
+from binwright.runtime.settings.registry import RegistrySettings
+from binwright.runtime.settings.tables import DecodingSettings
+from binwright.runtime.settings.targets import Target
 from binwright.tables.schemas import SchemaRefused, renamed
 
 

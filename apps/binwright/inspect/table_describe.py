@@ -36,8 +36,8 @@ from binwright.inspect.table_reading import Details, read_details
 from binwright.look.table_status import PartitionStatus, topics_text
 from binwright.protocol.errors import LakeUnavailable, UserError
 from binwright.protocol.names import BAD_SUFFIX
-from binwright.runtime.settings import DecodingSettings, Settings
-from binwright.runtime.settings.tables import KeySettings
+from binwright.runtime.settings.group import Settings
+from binwright.runtime.settings.tables import DecodingSettings, KeySettings
 from binwright.tables.columns import REST
 
 

@@ -16,7 +16,8 @@ from binwright.look.commands.status_page import show_groups
 from binwright.look.status import Status
 from binwright.look.table_status import TableStatus, topics_text
 from binwright.protocol.errors import LakeUnavailable, UserError
-from binwright.runtime.settings import Settings, Target
+from binwright.runtime.settings.group import Settings
+from binwright.runtime.settings.targets import Target
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from binwright.kafka.client import ClusterClient, client_options, stop_client, t
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 POLL_S = 0.2
 _TOPIC, _POLICY = 2, "cleanup.policy"  # a kind of resource in Kafka's protocol, and a name there

@@ -37,7 +37,9 @@ from binwright.protocol.errors import LakeUnavailable, SettingsError, UserError
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.kafka import Records
-from binwright.runtime.settings import LakeSettings, Settings, Target
+from binwright.runtime.settings.consumer import LakeSettings
+from binwright.runtime.settings.group import Settings
+from binwright.runtime.settings.targets import Target
 from binwright.tables.columns import KAFKA, REST, Columns, folded, is_variant, quoted
 
 RUNS = 8  # of neighbouring records of a partition: one fetch returns many

@@ -19,7 +19,8 @@ from binwright.protocol.savings import (
     setting_text,
     value_fault,
 )
-from binwright.runtime.settings import ControllerSettings, Settings
+from binwright.runtime.settings.controller import ControllerSettings
+from binwright.runtime.settings.group import Settings
 
 PEAK, LAG = "peak", "lag"
 OTHERS = (PEAK, LAG)

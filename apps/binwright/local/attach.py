@@ -22,7 +22,7 @@ from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.clock import loop_s
 from binwright.runtime.http import Listener
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 from binwright.runtime.spark_url import redacted_url
 
 POLL_S = 0.5

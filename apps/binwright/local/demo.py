@@ -36,7 +36,7 @@ from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK, background_tasks
-from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
 from binwright.streams import streams
 from binwright.streams.generated import demo_stream
 from binwright.streams.load import LoadResult, run_load

@@ -12,7 +12,7 @@ import pyarrow.fs as pafs
 from binwright.consumer.staging.files import open_location
 from binwright.local.cache import file_lock
 from binwright.protocol.errors import EmbeddedError, SettingsError
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 
 NAME = "_up"  # no topic is called so: tables stand beside it
 BESIDE = Path("binwright-data")  # of an object store's lake

@@ -12,7 +12,7 @@ from binwright.lake.lake_reader import connection, delta_table, lake_reader
 from binwright.look.follower import read_group
 from binwright.protocol.errors import BrokerUnavailable, SettingsError
 from binwright.runtime.clock import loop_s
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 
 RETRY_S = 0.5
 PROBE_TOPIC = "_none"  # no topic is called so

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 
 SHARE = 4
 """A batch may take 1/SHARE of the heap: Spark decodes, sorts and writes it."""

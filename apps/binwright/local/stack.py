@@ -24,7 +24,8 @@ from binwright.local.spark import SparkServer, run_spark
 from binwright.local.spark_cluster import run_spark_cluster
 from binwright.local.spark_size import SparkSize
 from binwright.protocol.errors import EmbeddedError
-from binwright.runtime.settings import Settings, settings_environment
+from binwright.runtime.settings.group import Settings
+from binwright.runtime.settings.loading import settings_environment
 from binwright.runtime.spark_url import with_token
 
 log = structlog.get_logger()

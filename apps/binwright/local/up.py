@@ -38,7 +38,7 @@ from binwright.local.stack import Servers, servers, services, warm_up
 from binwright.look.group_view import GroupView
 from binwright.protocol.errors import LakeUnavailable, SettingsError
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 from binwright.runtime.spark_url import redacted_url
 
 WORKERS = 2  # of `up --cluster`

@@ -8,7 +8,7 @@ from binwright.kafka.client import client_options
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.own_topics import ensure_own
 from binwright.protocol.group_plans import GroupPlan
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.scaler.plans_topic import PLANS_CONFIG, PLANS_PARTITIONS, last_plans, publish_plan
 from binwright.scaler.rebalance_request import request_rebalance
 from binwright.scaler.settings import SteeringSettings

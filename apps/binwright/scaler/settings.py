@@ -11,9 +11,9 @@ from pydantic import AfterValidator, Field, model_validator
 from binwright.kubernetes.settings import KubernetesSettings, check_namespaces
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.addresses import is_loopback
-from binwright.runtime.settings import (
+from binwright.runtime.settings.programs import ProgramSettings
+from binwright.runtime.settings.section import (
     Positive,
-    ProgramSettings,
     Seconds,
     Section,
     TopicPatterns,

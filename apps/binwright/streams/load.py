@@ -23,7 +23,7 @@ from binwright.protocol.errors import BrokerUnavailable, SettingsError, StreamEr
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.secret_files import secret_at_start
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.streams.load_pacing import Pacer, Pacing
 from binwright.streams.streams import Row, Stream
 

@@ -23,7 +23,7 @@ from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Disruption, Process
 from binwright.runtime.backoff import until_set
 from binwright.runtime.clock import loop_s
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 
 log = structlog.get_logger()
 

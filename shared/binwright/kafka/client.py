@@ -46,7 +46,7 @@ from binwright.kafka.frames import (
 from binwright.kafka.kerberos import kerberos_options
 from binwright.kafka.tokens import token_source
 from binwright.protocol.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 log = structlog.get_logger()
 

@@ -11,7 +11,7 @@ from aiokafka.errors import (
 
 from binwright.kafka.kerberos import CLOCKS, TicketUnavailable, broker_principal
 from binwright.kafka.tokens import TokenUnavailable
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 _EXPIRED, _NOT_YET = 10, 9
 _OTHER_HOST, _OTHER_ADDRESS = 62, 64

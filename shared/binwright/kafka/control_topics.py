@@ -24,7 +24,7 @@ from binwright.kafka.readers import KafkaReader, SharedConsumer, check_within
 from binwright.kafka.topics import describe_topic, ensure_topic, oldest_records
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.ports.kafka import Record, TopicDescription
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 log = structlog.get_logger()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.certificates import RenewedContext
 from binwright.runtime.secret_files import read_secret, secret_at_start
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 
 def sasl_password(kafka: KafkaSettings) -> str | Callable[[], str] | None:

@@ -20,7 +20,7 @@ from binwright.kafka.group_requests import find_coordinator
 from binwright.protocol.errors import BrokerUnavailable, ExternalError
 from binwright.runtime.health import Health
 from binwright.runtime.run import must_not_end, root_cause
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 log = structlog.get_logger()
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 _FIRST_ERROR = 2**32 - 1765328384
 """What libkrb5 counts its error codes from; the lower ones are those of RFC 4120."""

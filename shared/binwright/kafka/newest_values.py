@@ -12,7 +12,7 @@ from aiokafka.errors import KafkaError
 
 from binwright.kafka.client import client_options, start_client, stop_client
 from binwright.kafka.connection_faults import reason_of
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 MOST_PARTITIONS = 10
 """Partitions of a topic that a sample is of: those that keep the most offsets."""

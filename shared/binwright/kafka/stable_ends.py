@@ -9,7 +9,7 @@ from binwright.kafka.client import LATEST, ClusterClient
 from binwright.kafka.leaders import by_leader
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 log = structlog.get_logger()
 

@@ -10,7 +10,7 @@ from urllib.parse import quote_plus, urlencode
 from urllib.request import HTTPSHandler, OpenerDirector, ProxyHandler, Request
 
 from binwright.kafka.tokens import Token, TokenUnavailable, lifetime_of
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.runtime.web import basic_login, opener
 
 ENDPOINT_S = 10.0

@@ -15,7 +15,7 @@ from binwright.kafka.credentials import sasl_password
 from binwright.kafka.token_providers import TokenProvider, provider
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.secret_files import read_secret, secret_at_start
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 log = structlog.get_logger()
 

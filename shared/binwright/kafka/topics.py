@@ -28,7 +28,7 @@ from binwright.protocol.errors import BrokerUnavailable, SettingsError, TopicMis
 from binwright.protocol.metadata_topic import REPLICAS
 from binwright.protocol.ports.kafka import Record, TopicDescription
 from binwright.protocol.selection import Selection
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 log = structlog.get_logger()
 

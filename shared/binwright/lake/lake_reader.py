@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql.connect.session import SparkSession
 
 from binwright.protocol.errors import LakeUnavailable
-from binwright.runtime.settings import LakeSettings
+from binwright.runtime.settings.consumer import LakeSettings
 from binwright.runtime.spark_channel import SparkChannel, refusal
 from binwright.runtime.spark_url import host_and_port, redacted_url
 from binwright.tables.columns import KAFKA

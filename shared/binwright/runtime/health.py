@@ -18,7 +18,7 @@ from binwright.runtime.certificates import certificate_samples
 from binwright.runtime.exposition import CONTENT_TYPE, Samples
 from binwright.runtime.http import Listener, Response, serve_http
 from binwright.runtime.metrics import READY, UP, Sample
-from binwright.runtime.settings import HealthSettings
+from binwright.runtime.settings.health import HealthSettings
 
 log = structlog.get_logger()
 

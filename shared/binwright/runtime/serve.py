@@ -11,7 +11,8 @@ from binwright.protocol.errors import UserError
 from binwright.runtime.environment import keep_loopback_direct
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import print_usage_error, run
-from binwright.runtime.settings import ProgramSettings, load, readable_password
+from binwright.runtime.settings.loading import load, readable_password
+from binwright.runtime.settings.programs import ProgramSettings
 
 log = structlog.get_logger()
 Program = TypeVar("Program", bound=ProgramSettings)

@@ -17,7 +17,7 @@ from binwright.consumer.decoding.record_decoder import OF_KEY
 from binwright.consumer.decoding.registry import SchemaRegistry
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record, Records
-from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
 
 
 def settings() -> Settings:

@@ -13,7 +13,7 @@ from binwright.consumer.staging.parquet import to_arrow
 from binwright.protocol.errors import SchemaAtFault, SettingsError
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record, Records
-from binwright.runtime.settings import load_settings
+from binwright.runtime.settings.group import load_settings
 from binwright.tables.columns import Columns, columns_text, parse_row
 
 SCHEMA = '{"type": "object", "properties": {"id": {"type": "integer"}, "any": {}}}'

@@ -19,7 +19,7 @@ from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.registry import SchemaRegistry
 from binwright.protocol.errors import RegistryUnavailable
-from binwright.runtime.settings import RegistrySettings
+from binwright.runtime.settings.registry import RegistrySettings
 from binwright.tables.columns import columns_text
 from binwright.tables.json_schemas import JsonSchema
 from binwright.tables.schemas import SchemaRefused

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.runtime.settings import LakeSettings
+from binwright.runtime.settings.consumer import LakeSettings
 from binwright.tables.columns import parse_columns
 from binwright.tables.ports import Table
 

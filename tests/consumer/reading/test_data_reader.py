@@ -13,7 +13,7 @@ from binwright.kafka.decoding import DecodeFault, Watch
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import ReadProgress, Record, Records, UndecodableBatch
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 C = TopicPartition("clicks", 0)

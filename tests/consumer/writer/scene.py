@@ -23,7 +23,7 @@ from binwright.protocol.messages import OffsetRange, Staged, TableReport
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.table_orders import TableOrder
-from binwright.runtime.settings import Target
+from binwright.runtime.settings.targets import Target
 from binwright.tables.columns import Columns, parse_columns
 from binwright.tables.ports import Footer, Lake, Table, ValueDecoder
 from binwright.testing.control_topics import FakeControlTopics, loop_ms

@@ -6,7 +6,8 @@ import pytest
 from tests.consumer.writer.scene import P, Scene, once, process, seconds
 
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import Target, load_settings
+from binwright.runtime.settings.group import load_settings
+from binwright.runtime.settings.targets import Target
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

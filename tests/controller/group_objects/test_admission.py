@@ -15,7 +15,8 @@ from binwright.controller.group_objects.admission import (
 from binwright.controller.settings import ControllerProgramSettings
 from binwright.kubernetes.objects import Obj
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import load, load_settings
+from binwright.runtime.settings.group import load_settings
+from binwright.runtime.settings.loading import load
 
 
 def limits(group_prefix: str = "", **values: int) -> NamespaceLimits:

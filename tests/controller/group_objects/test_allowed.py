@@ -10,7 +10,7 @@ from binwright.controller.group_objects.spec import settings_of
 from binwright.controller.settings import ControllerProgramSettings
 from binwright.kubernetes.objects import Obj
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import load
+from binwright.runtime.settings.loading import load
 
 LAKE = {"path": "s3a://lake/landing", "spark": "sc://spark-1:15002,sc://spark-2:443/;use_ssl=true"}
 

@@ -19,7 +19,8 @@ from binwright.kafka.metrics_topic import Measurements
 from binwright.kubernetes.objects import Obj
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.patterns import compile_pattern
-from binwright.runtime.settings import load, load_settings
+from binwright.runtime.settings.group import load_settings
+from binwright.runtime.settings.loading import load
 from binwright.tables.columns import columns_text, parse_columns
 from binwright.testing.control_topics import FakeControlTopics
 

@@ -31,7 +31,7 @@ from tests.integration.security.secured_broker import USER
 
 from binwright.consumer.lake.session import ReconnectingSession
 from binwright.local.server import HOST
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 
 ALTER_S = 60.0
 DAY_S = 86_400.0

@@ -33,7 +33,8 @@ from binwright.local.server import HOST, reserve_port
 from binwright.local.spark import TOKEN_VARIABLE, SparkServer, run_spark
 from binwright.local.stack import Stack, services
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import Settings, load_settings, settings_environment
+from binwright.runtime.settings.group import Settings, load_settings
+from binwright.runtime.settings.loading import settings_environment
 
 GROUP = "watched"
 CLICKS, ITEMS, BILLS, EVENTS, LOGS, SLOW = (

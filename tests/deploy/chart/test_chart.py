@@ -18,7 +18,8 @@ from tools.locks import project
 
 from binwright.controller.fleets.kubernetes.template import check_template, parse_template
 from binwright.kubernetes.objects import Obj
-from binwright.runtime.settings import FILE_VARIABLE, load_settings
+from binwright.runtime.settings.group import load_settings
+from binwright.runtime.settings.programs import FILE_VARIABLE
 
 pytestmark = pytest.mark.kubernetes
 

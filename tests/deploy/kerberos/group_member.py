@@ -9,7 +9,7 @@ import sys
 from aiokafka import AIOKafkaConsumer
 
 from binwright.kafka.client import client_options
-from binwright.runtime.settings import load_settings
+from binwright.runtime.settings.group import load_settings
 
 DEADLINE_S = 30.0
 

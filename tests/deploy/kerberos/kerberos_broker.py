@@ -14,7 +14,7 @@ from tests.integration.topics import create_topic
 from binwright.kafka.client import client_options
 from binwright.local.kafka import run_broker
 from binwright.local.server import HOST, reserve_port
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 SERVICE = "kafka"
 OWNER, READER, OTHER = "binwright", "ann", "eve"

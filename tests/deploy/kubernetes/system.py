@@ -30,7 +30,8 @@ from binwright.look.follower import watch_group
 from binwright.look.group_view import GroupView
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import KafkaSettings, LakeSettings
+from binwright.runtime.settings.consumer import LakeSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.streams.load import run_load
 from binwright.streams.load_pacing import Pacing
 from binwright.streams.streams import PerCent

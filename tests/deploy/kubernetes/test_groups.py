@@ -23,7 +23,7 @@ from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.messages import Planned
 from binwright.protocol.model import BytesPerSecond, Slot
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import load
+from binwright.runtime.settings.loading import load
 from binwright.testing.control_topics import FakeControlTopics, FakeReader
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.asyncio(loop_scope="session")]

@@ -12,7 +12,7 @@ from binwright.local.server import reserve_port
 from binwright.runtime.exposition import histogram
 from binwright.runtime.health import serve_health
 from binwright.runtime.metrics import READY, UP, Metric, Sample
-from binwright.runtime.settings import HealthSettings
+from binwright.runtime.settings.health import HealthSettings
 
 HOSTILE = 'a "b"\\c\nd{}, é'
 

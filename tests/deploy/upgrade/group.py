@@ -25,7 +25,7 @@ from binwright.look.status import status
 from binwright.look.table_status import TableStatus
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
 from binwright.runtime.settings.programs import FILE_VARIABLE
 from binwright.streams.load import run_load
 from binwright.streams.load_pacing import Pacing

@@ -8,7 +8,7 @@ import pytest
 
 from binwright.inspect.init.command import _write
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import FILE_VARIABLE
+from binwright.runtime.settings.programs import FILE_VARIABLE
 
 from .terminal import answered, init
 

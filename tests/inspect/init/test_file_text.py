@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from binwright.inspect.init.file_text import LISTED, settings_text, toml_string
 from binwright.inspect.init.topics import FoundTopic, Wanted, parse_wanted
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import FILE_VARIABLE, Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
+from binwright.runtime.settings.programs import FILE_VARIABLE
 from binwright.tables.columns import columns_text
 
 from .builders import WEEK, figures, found

@@ -6,7 +6,8 @@ from binwright.inspect.init.topics import FoundTopic, Wanted, by_importance, che
 from binwright.inspect.init.words import kept, rate, size, values_in_words
 from binwright.kafka.client import TopicsMetadata
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import KafkaSettings, load_settings
+from binwright.runtime.settings.group import load_settings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 from .builders import figures, found
 

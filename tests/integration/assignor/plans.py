@@ -7,7 +7,7 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.scaler.plans_topic import (
     PLANS_CONFIG,
     PLANS_PARTITIONS,

@@ -12,7 +12,7 @@ from tests.integration.topics import create_topic
 from binwright.kafka.client import ClusterClient, client_options
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.scaler.assignor import follow_plans, planned_assignor
 from binwright.scaler.decide.members import EAGER
 from binwright.scaler.groups import ConsumerGroups

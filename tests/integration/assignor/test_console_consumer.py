@@ -16,7 +16,7 @@ from binwright.local.jars import ensure_jars, ivy_fetch, parse_lock
 from binwright.local.java import find_java
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.scaler.decide.members import GroupDescription
 from binwright.scaler.groups import ConsumerGroups
 

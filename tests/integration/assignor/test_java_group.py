@@ -15,7 +15,7 @@ from tests.integration.topics import create_topic
 
 from binwright.kafka.client import client_options
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.scaler.rebalance_request import request_rebalance
 
 pytestmark = pytest.mark.integration

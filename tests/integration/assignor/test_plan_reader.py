@@ -13,7 +13,7 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.kafka import run_broker
 from binwright.protocol.group_plans import GroupPlan
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.scaler.assignor import follow_plans
 from binwright.scaler.plans_topic import PLANS_CONFIG, plan_partition, publish_plan
 

@@ -23,7 +23,7 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.ports.kafka import Record
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.scaler.__main__ import scale
 from binwright.scaler.plans_topic import PLANS_TOPIC, decoded_plan, plan_partition
 

@@ -18,7 +18,7 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.server import HOST, reserve_port
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.scaler.assignor import follow_plans, planned_assignor
 from binwright.scaler.decide.members import GroupDescription
 from binwright.scaler.groups import ConsumerGroups

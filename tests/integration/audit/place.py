@@ -16,7 +16,8 @@ from binwright.inspect.audit import AuditResult, audit
 from binwright.kafka.client import ClusterClient
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
-from binwright.runtime.settings import KafkaSettings, LakeSettings
+from binwright.runtime.settings.consumer import LakeSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.tables.columns import KAFKA
 from binwright.tables.stamp import Stamp
 

@@ -25,7 +25,7 @@ from binwright.inspect.audit import AuditResult, PartitionAudit, audit
 from binwright.inspect.row_ages import freshness
 from binwright.inspect.topic_extents import Range
 from binwright.protocol.errors import TopicMissing
-from binwright.runtime.settings import LakeSettings
+from binwright.runtime.settings.consumer import LakeSettings
 
 pytestmark = pytest.mark.integration
 

@@ -7,7 +7,7 @@ from tests.integration.conftest import BackgroundLoop
 
 from binwright.balancer.admin_client import AdminClient
 from binwright.local.kafka import EmbeddedBroker, run_brokers
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 # A follower that asked too early for a new leader's records asks again after this time.
 SETTINGS = {"replica.fetch.backoff.ms": "100", "log.segment.bytes": "10485760"}

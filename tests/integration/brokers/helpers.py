@@ -23,7 +23,8 @@ from binwright.kafka.client import client_options
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.child import Child, Command
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import KafkaSettings, settings_environment
+from binwright.runtime.settings.kafka import KafkaSettings
+from binwright.runtime.settings.loading import settings_environment
 
 DEADLINE_S = 120.0
 STOP_S = 30.0

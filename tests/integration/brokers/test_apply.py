@@ -16,7 +16,7 @@ from binwright.balancer.decide.throttles import (
 )
 from binwright.balancer.ports import ConfigResource, Replicas
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 from .helpers import (
     Load,

@@ -16,7 +16,7 @@ from binwright.balancer.probe import TOPIC as PROBE_TOPIC
 from binwright.balancer.settings import BalancerProgramSettings, BrokerSettings
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 from .helpers import (
     DEADLINE_S,

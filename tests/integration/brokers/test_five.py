@@ -8,7 +8,7 @@ from binwright.balancer import plan_file
 from binwright.balancer.admin_client import AdminClient
 from binwright.balancer.ports import ClusterState, Replicas
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 from .helpers import (
     Load,

@@ -21,7 +21,8 @@ from binwright.protocol import wire
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.runtime.clock import loop_s, wall_ms
-from binwright.runtime.settings import KafkaSettings, MonitorSettings
+from binwright.runtime.settings.kafka import KafkaSettings
+from binwright.runtime.settings.monitor import MonitorSettings
 
 from .helpers import Load, fill, make_topic, placement, run, throttles
 from .kafka_tool import verify

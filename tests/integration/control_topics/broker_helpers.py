@@ -8,7 +8,7 @@ from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 
 from binwright.kafka.client import client_options
 from binwright.protocol.ports.kafka import Reader, Record
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 DEADLINE_S = 60.0
 

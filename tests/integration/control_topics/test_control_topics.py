@@ -19,7 +19,7 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.kafka import run_broker
 from binwright.protocol.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
 from binwright.protocol.ports.kafka import ControlTopics, Reader
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 pytestmark = pytest.mark.integration
 

@@ -21,7 +21,7 @@ from binwright.kafka.publishing import publish_message
 from binwright.protocol.errors import ForeignTopic
 from binwright.protocol.messages import Claim
 from binwright.protocol.model import BytesPerSecond
-from binwright.runtime.settings import load
+from binwright.runtime.settings.loading import load
 
 pytestmark = pytest.mark.integration
 

@@ -12,7 +12,7 @@ from tests.integration.topics import create_topic
 from binwright.consumer.reading.data_reader import KafkaDataReader
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, Record
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.testing.records import in_rows
 
 DEADLINE_S = 30.0

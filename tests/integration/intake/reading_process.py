@@ -15,7 +15,7 @@ from collections import defaultdict
 from binwright.consumer.reading import data_reader
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import loop_s
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.testing.records import in_rows
 
 GIVE_UP_S, DEADLINE_S = 2.0, 120.0

@@ -23,7 +23,7 @@ from binwright.local.kafka import run_broker
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import NO_RECORDS, GroupOffset
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.testing.records import in_rows
 
 pytestmark = pytest.mark.integration

@@ -13,7 +13,7 @@ from binwright.consumer.staging.file_staging import FileStaging
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
 from binwright.protocol.ports.kafka import Record
-from binwright.runtime.settings import LakeSettings
+from binwright.runtime.settings.consumer import LakeSettings
 from binwright.tables.ports import Batch, FileSlice, Ranges, Table
 from binwright.testing.records import in_columns
 from binwright.testing.staging import footer_of

@@ -8,7 +8,7 @@ from tests.integration.landing import produce, rows, texts, until
 from tests.integration.topics import create_topic
 
 from binwright.local.stack import services
-from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
 
 pytestmark = pytest.mark.integration
 

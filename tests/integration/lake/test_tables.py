@@ -30,7 +30,7 @@ from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import LakeSettings
+from binwright.runtime.settings.consumer import LakeSettings
 from binwright.tables.columns import parse_columns
 from binwright.tables.ports import Compaction, Table
 

@@ -31,7 +31,8 @@ from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.kafka import Record
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import Settings, load_settings, settings_environment
+from binwright.runtime.settings.group import Settings, load_settings
+from binwright.runtime.settings.loading import settings_environment
 
 GROUP = "asked"
 CLICKS, PAYMENTS, BILLS = "asked-clicks", "asked-payments", "asked-bills"

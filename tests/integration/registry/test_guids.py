@@ -25,7 +25,7 @@ from binwright.consumer.decoding.schema_names import header_of
 from binwright.inspect.audit import audit
 from binwright.local.stack import services
 from binwright.protocol.errors import RegistryUnavailable
-from binwright.runtime.settings import RegistrySettings
+from binwright.runtime.settings.registry import RegistrySettings
 
 pytestmark = pytest.mark.integration
 

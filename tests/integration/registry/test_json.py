@@ -12,7 +12,7 @@ from tests.integration.topics import create_topic
 from binwright.consumer.decoding.registry import SchemaRegistry
 from binwright.inspect.audit import audit
 from binwright.local.stack import services
-from binwright.runtime.settings import RegistrySettings
+from binwright.runtime.settings.registry import RegistrySettings
 from binwright.tables.columns import columns_text
 from binwright.tables.json_schemas import JsonSchema
 

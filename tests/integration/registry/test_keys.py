@@ -13,7 +13,8 @@ from tests.integration.registry.server import RegistryServer
 from tests.integration.topics import create_topic
 
 from binwright.local.stack import services
-from binwright.runtime.settings import load_settings, settings_environment
+from binwright.runtime.settings.group import load_settings
+from binwright.runtime.settings.loading import settings_environment
 
 pytestmark = pytest.mark.integration
 

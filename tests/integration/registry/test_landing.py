@@ -11,7 +11,8 @@ from tests.integration.topics import create_topic
 
 from binwright.inspect.audit import audit
 from binwright.local.stack import services
-from binwright.runtime.settings import KafkaSettings, Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 pytestmark = pytest.mark.integration
 

@@ -16,7 +16,7 @@ from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.registry import SchemaRegistry
 from binwright.inspect.audit import audit
 from binwright.local.stack import services
-from binwright.runtime.settings import RegistrySettings
+from binwright.runtime.settings.registry import RegistrySettings
 from binwright.tables.columns import columns_text
 
 pytestmark = pytest.mark.integration

@@ -21,7 +21,7 @@ from binwright.consumer.decoding.avro_schemas import AvroSchema
 from binwright.consumer.decoding.registry import Schema, SchemaRegistry
 from binwright.consumer.decoding.registry_schemas import ApicurioId
 from binwright.protocol.errors import RegistryUnavailable
-from binwright.runtime.settings import RegistrySettings
+from binwright.runtime.settings.registry import RegistrySettings
 from binwright.tables.columns import columns_text
 from binwright.tables.schemas import SchemaRefused
 

@@ -18,7 +18,7 @@ from tests.integration.security.issuer import Issuer
 
 from binwright.local.kafka import EmbeddedBroker, run_broker
 from binwright.local.server import HOST, reserve_port
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 USER, PASSWORD = "ann", "xyzzy-secret"
 DEADLINE_S = 30.0

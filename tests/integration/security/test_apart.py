@@ -47,7 +47,7 @@ from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection
 from binwright.protocol.table_orders import TableOrder
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 pytestmark = pytest.mark.integration
 

@@ -26,12 +26,9 @@ from binwright.local.server import HOST
 from binwright.local.stack import Stack, services
 from binwright.runtime.environment import clean_environment
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import (
-    HealthSettings,
-    Settings,
-    load_settings,
-    settings_environment,
-)
+from binwright.runtime.settings.group import Settings, load_settings
+from binwright.runtime.settings.health import HealthSettings
+from binwright.runtime.settings.loading import settings_environment
 
 pytestmark = pytest.mark.integration
 

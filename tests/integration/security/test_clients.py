@@ -13,7 +13,7 @@ from binwright.kafka.control_records import METADATA_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.election import run_election
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.scaler.assignor import follow_plans
 from binwright.streams.load import run_load
 from binwright.streams.load_pacing import Pacing

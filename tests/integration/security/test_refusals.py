@@ -11,7 +11,7 @@ from tests.integration.security.secured_broker import PASSWORD, USER, SecuredBro
 
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.streams.load import run_load
 from binwright.streams.load_pacing import Pacing
 from binwright.streams.streams import PerCent

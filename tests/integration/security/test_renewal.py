@@ -15,7 +15,7 @@ from tests.integration.topics import create_topic
 from binwright.kafka.aiokafka_patches import inner_client, keep_to_own_topics
 from binwright.kafka.client import ClusterClient, client_options
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 pytestmark = pytest.mark.integration
 

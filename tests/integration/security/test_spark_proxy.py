@@ -20,7 +20,8 @@ from binwright.local.server import HOST
 from binwright.local.stack import services
 from binwright.protocol.errors import LakeUnavailable
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import LakeSettings, load_settings
+from binwright.runtime.settings.consumer import LakeSettings
+from binwright.runtime.settings.group import load_settings
 
 __all__ = ["ours", "token_file"]  # fixtures
 

@@ -14,7 +14,7 @@ from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.lake.lake_reader import lake_reader, server_of
 from binwright.local.spark import TOKEN_VARIABLE
 from binwright.protocol.errors import LakeUnavailable
-from binwright.runtime.settings import LakeSettings
+from binwright.runtime.settings.consumer import LakeSettings
 
 pytestmark = pytest.mark.integration
 

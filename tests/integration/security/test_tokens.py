@@ -12,7 +12,7 @@ from tests.integration.topics import create_topic
 from binwright.kafka.client import LATEST, ClusterClient, client_options
 from binwright.kafka.token_providers import ENTRY_POINTS
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.streams.load import run_load
 from binwright.streams.load_pacing import Pacing
 from binwright.streams.streams import PerCent

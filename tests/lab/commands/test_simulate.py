@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from binwright.cli.main import app
 from binwright.lab.commands.conditions import variants
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import FILE_VARIABLE
+from binwright.runtime.settings.programs import FILE_VARIABLE
 
 SMALL = ("--partitions", "6", "--rows", "6", "--delta", "20", "--jobs", "1")
 

@@ -28,7 +28,7 @@ from binwright.protocol.group_orders import (
 )
 from binwright.protocol.model import Slot
 from binwright.protocol.savings import Savings, SimulatedCost
-from binwright.runtime.settings import load_settings
+from binwright.runtime.settings.group import load_settings
 
 NOW_MS = 1_764_165_600_000
 """2025-11-26 14:00 UTC."""

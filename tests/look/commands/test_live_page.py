@@ -14,7 +14,7 @@ from binwright.protocol.measurements import PartitionRate
 from binwright.protocol.messages import Claim, Hello, Planned, Report, TableReport
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.selection import Selection
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 
 ADDRESS = "http://127.0.0.1:8088 · Ctrl-C ends it"
 P, A = TopicPartition("orders", 0), Slot(0)

@@ -26,7 +26,7 @@ from binwright.protocol.messages import (
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.runtime.http import Listener
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import load_settings
+from binwright.runtime.settings.group import load_settings
 from binwright.testing.control_topics import FakeControlTopics, loop_ms
 
 GROUP, METADATA, METRICS = "eu", "eu.metadata", "binwright.metrics"

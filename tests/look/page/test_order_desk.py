@@ -23,7 +23,7 @@ from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.savings import Savings, SimulatedCost
 from binwright.runtime.http import Posted
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import load_settings
+from binwright.runtime.settings.group import load_settings
 from binwright.testing.control_topics import FakeControlTopics, loop_ms
 
 pytestmark = pytest.mark.looptime

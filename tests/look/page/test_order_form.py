@@ -13,7 +13,7 @@ from tests.look.page.test_page import two_consumers
 from binwright.local.server import HOST
 from binwright.look.page.order_desk import OrderDesk
 from binwright.protocol.model import TopicPartition
-from binwright.runtime.settings import load_settings
+from binwright.runtime.settings.group import load_settings
 from binwright.runtime.web import basic_login
 from binwright.testing.control_topics import FakeControlTopics
 

@@ -9,7 +9,7 @@ import pytest
 from binwright.cli.terminal import Console
 from binwright.protocol.errors import SettingsError, StreamError
 from binwright.protocol.model import BytesPerSecond, TopicPartition
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 from binwright.streams.commands.loader import LoadTopics, StreamLoad, partition_counts, selected
 from binwright.streams.load_pacing import Pacing
 from binwright.streams.location import StreamLocation

@@ -11,7 +11,7 @@ from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, StreamError
 from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 from binwright.streams import recording
 from binwright.streams.commands.record import record
 from binwright.streams.commands.replay import Replayer, replay

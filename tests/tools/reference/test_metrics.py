@@ -18,7 +18,7 @@ from binwright.protocol.ports.fleet import Disruption
 from binwright.protocol.savings import Savings, SimulatedCost
 from binwright.runtime.health import Health
 from binwright.runtime.metrics import Sample
-from binwright.runtime.settings import Target
+from binwright.runtime.settings.targets import Target
 
 P = TopicPartition("orders", 0)
 SLOT = Slot(0)

@@ -19,7 +19,7 @@ from binwright.inspect.decide.doctor.rights import SERVICES
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.rights import Service
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 
 STYLES: dict[Status, str] = {"ok": "green", "warning": "yellow", "fault": "red", "skipped": "dim"}
 EXAMINATION = "binwright.inspect.doctor.examination"  # imports pyspark: that takes a second

@@ -22,7 +22,8 @@ from binwright.kafka.control_records import LANDING_PARTITIONS
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.rights import Service, rights
 from binwright.runtime.certificates import valid_s
-from binwright.runtime.settings import Settings, readable_password
+from binwright.runtime.settings.group import Settings
+from binwright.runtime.settings.loading import readable_password
 
 T = TypeVar("T")
 

@@ -34,7 +34,7 @@ from binwright.kafka.topics import refused_creations, topic_configs
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.rights import Names
 from binwright.protocol.selection import CONTROLLERS_SUFFIX
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 
 ANSWER_S = 10.0  # of one broker
 

@@ -20,7 +20,7 @@ from binwright.consumer.staging.file_staging import FileStaging
 from binwright.inspect.decide.doctor.findings import Finding
 from binwright.inspect.decide.doctor.lake import Delta, Spark, Staging, probe_seen
 from binwright.protocol.errors import LakeUnavailable, StagingUnavailable
-from binwright.runtime.settings import LakeSettings
+from binwright.runtime.settings.consumer import LakeSettings
 from binwright.runtime.spark_url import redacted_url
 
 CLIENT = str(pyspark.__version__)

@@ -33,7 +33,8 @@ from binwright.inspect.init.topics import (
 )
 from binwright.inspect.init.words import kept, rate, size, values_in_words
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import FILE_VARIABLE, Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
+from binwright.runtime.settings.programs import FILE_VARIABLE
 
 OUTPUT = "binwright.toml"
 SHOWN = 30

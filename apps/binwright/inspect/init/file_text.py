@@ -11,7 +11,8 @@ from binwright.cli.terminal import count
 from binwright.inspect.init.topics import FoundTopic, Wanted
 from binwright.inspect.init.words import figures_in_words, values_in_words
 from binwright.protocol.names import BAD_SUFFIX
-from binwright.runtime.settings import KafkaSettings, Settings
+from binwright.runtime.settings.group import Settings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.tables.columns import Columns, quoted
 from binwright.tables.inferred_columns import Inferred
 

@@ -13,7 +13,8 @@ from binwright.protocol.metadata_topic import POLICY
 from binwright.protocol.names import is_topic_name
 from binwright.protocol.patterns import compile_patterns
 from binwright.protocol.selection import Selection
-from binwright.runtime.settings import KafkaSettings, Settings
+from binwright.runtime.settings.group import Settings
+from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.tables.value_formats import ValueFormat, guess_format
 
 SAMPLE_RECORDS = 100

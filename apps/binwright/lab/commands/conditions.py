@@ -15,7 +15,8 @@ from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 from binwright.lab.simulation.sources import Source
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.model import BytesPerSecond, PerSlot
-from binwright.runtime.settings import FILE_VARIABLE, Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
+from binwright.runtime.settings.programs import FILE_VARIABLE
 
 
 def simulated_config(settings: Settings) -> ControllerConfig:

@@ -31,7 +31,7 @@ from binwright.protocol.model import PerSlot
 from binwright.protocol.savings import Savings, SimulatedCost
 from binwright.protocol.selection import Selection
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 
 HOUR_MS = 3_600_000
 READ_S, READ_ALL_S = 1.0, 1_200.0

@@ -28,7 +28,7 @@ from binwright.lab.simulation.report import changes, series
 from binwright.lab.simulation.run import NAMES, PRODUCT, Run, run_all
 from binwright.lab.simulation.scenario import Scenario, Timing
 from binwright.protocol.model import BytesPerSecond
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 from binwright.streams.generated import Walk
 from binwright.streams.location import StreamLocation
 

@@ -23,7 +23,7 @@ from binwright.look.status import status
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 from binwright.runtime.settings.group_config import group_config
 
 PAST_MEASUREMENTS = 20_000

@@ -34,7 +34,7 @@ from binwright.protocol.group_orders import (
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.savings import SettingName, parse_change, setting_text
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 
 FOR = re.compile(r"([1-9]\d{0,4})(m|h|d)")
 

@@ -39,7 +39,7 @@ from binwright.protocol.group_orders import (
 )
 from binwright.protocol.model import Slot
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 
 KAFKA_S = 60.0
 

@@ -16,7 +16,7 @@ from binwright.look.commands.status_page import TABLE_COLOURS, faults, lag, rate
 from binwright.look.group_view import GroupView
 from binwright.look.status import Status, status
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 
 BORDER = 4  # characters of a line that the frame takes
 FRAME = 3  # lines that it takes, with the one below it

@@ -17,7 +17,7 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.look.page.order_desk import OrderDesk
 from binwright.look.page.server import PORT, Page
 from binwright.runtime.http import Listener
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 
 
 def command(

@@ -20,9 +20,8 @@ from binwright.protocol.errors import ExternalError, TopicMissing
 from binwright.protocol.messages import MeasuredCapacity
 from binwright.protocol.selection import METADATA_SUFFIX
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import LATE_S, Settings
 from binwright.runtime.settings.group_config import group_config
-from binwright.runtime.settings.programs import LATE_S
 
 READ_S, REFRESH_S, CATCH_UP_S = 0.2, 1.0, 30.0
 

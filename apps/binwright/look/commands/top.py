@@ -31,7 +31,7 @@ from binwright.look.follower import read_recent_measurements
 from binwright.look.rates_view import HISTORY, RateRow, RatesView, SortKey
 from binwright.protocol.errors import ExternalError, SettingsError
 from binwright.protocol.ports.kafka import Reader
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 
 REFRESH_S = 0.5
 OTHER_LINES = 6  # of the terminal: title, header and margins

@@ -23,8 +23,7 @@ from binwright.protocol.group_orders import (
     signed,
 )
 from binwright.protocol.model import PerSlot, Slot, TopicPartition, newest
-from binwright.runtime.settings import Settings
-from binwright.runtime.settings.programs import LATE_S
+from binwright.runtime.settings.group import LATE_S, Settings
 
 Kind = Literal["is", "why", "otherwise", "held", "change"]
 """What a line says: how it is, why, what it would cost to do otherwise, what holds that back, and

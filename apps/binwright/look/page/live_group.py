@@ -15,7 +15,7 @@ from binwright.protocol.measurements import Measurement
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.exposition import histogram
 from binwright.runtime.run import root_cause
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 from binwright.runtime.settings.group_config import group_config
 
 RETRY_S = 1.0

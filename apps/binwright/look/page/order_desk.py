@@ -36,7 +36,7 @@ from binwright.protocol.model import Slot
 from binwright.protocol.table_orders import TableOrder
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.http import Posted, Response, json_response
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 
 ORDER_S = 60.0
 """As long as Kafka, a controller or a writer may take to follow; see `http.POSTED_S`."""

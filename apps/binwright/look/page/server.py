@@ -26,7 +26,7 @@ from binwright.runtime.clock import wall_ms
 from binwright.runtime.exposition import CONTENT_TYPE, Samples
 from binwright.runtime.http import Listener, Paths, Response, json_response, serve_http
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 
 FRESH_S = 1.0  # as old as what browsers get may be; they share it
 SHARE = 0.1  # of a core, at most, for what browsers get: a large group's is older

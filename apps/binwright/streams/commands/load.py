@@ -16,7 +16,7 @@ from binwright.cli.options import Bootstrap, Json, OptionalSpark, Seed, settings
 from binwright.cli.runner import progress_console, run_for_result, split
 from binwright.cli.terminal import data_size, print_page
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 from binwright.streams.commands.loader import UNLIMITED_S, Loader, LoadTopics, StreamLoad
 from binwright.streams.generated import Walk, generate
 from binwright.streams.load import MIN_RECORD_BYTES, LoadResult, Sent

@@ -9,7 +9,7 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol.errors import SettingsError, StreamError
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.protocol.ports.kafka import ControlTopics
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 from binwright.streams.load import LoadResult, Progress, kafka_options, run_load
 from binwright.streams.load_pacing import Pacing
 from binwright.streams.location import DEFAULT_ROW_S, StreamLocation

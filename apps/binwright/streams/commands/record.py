@@ -14,7 +14,7 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol import wire
 from binwright.protocol.model import BytesPerSecond
 from binwright.protocol.ports.kafka import Reader
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 from binwright.streams.location import StreamLocation
 from binwright.streams.recording import RecordedMeasurement, RecordingWriter
 

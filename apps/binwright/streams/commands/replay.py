@@ -20,7 +20,7 @@ from binwright.protocol.model import BytesPerSecond
 from binwright.protocol.monitors import Monitors, accept_measurement
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 from binwright.streams.location import (
     DEFAULT_ROW_S,
     RowSeconds,

@@ -43,7 +43,9 @@ from binwright.runtime.health import serve_health
 from binwright.runtime.memory import give_back_freed_memory, memory_limit
 from binwright.runtime.run import background_tasks
 from binwright.runtime.serve import serve
-from binwright.runtime.settings import LakeSettings, Settings, Target
+from binwright.runtime.settings.consumer import LakeSettings
+from binwright.runtime.settings.group import Settings
+from binwright.runtime.settings.targets import Target
 from binwright.runtime.traces import open_traces
 from binwright.tables.ports import Lake, Table
 

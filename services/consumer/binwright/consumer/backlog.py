@@ -15,7 +15,7 @@ import structlog
 from binwright.consumer.decide.buffer import over_share
 from binwright.protocol.errors import StagingUnavailable
 from binwright.runtime.clock import loop_s
-from binwright.runtime.settings import Target
+from binwright.runtime.settings.targets import Target
 from binwright.tables.ports import Staging
 
 log = structlog.get_logger()

@@ -57,7 +57,7 @@ from binwright.protocol.ports.kafka import DataReader, ReadProgress
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
 from binwright.runtime.run import must_not_end
-from binwright.runtime.settings import Target
+from binwright.runtime.settings.targets import Target
 from binwright.tables.ports import Staging
 
 log = structlog.get_logger()

@@ -23,7 +23,7 @@ from binwright.protocol.names import lease_name
 from binwright.protocol.ports.kafka import Record, Records
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.serve import serve
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 from binwright.runtime.storage_path import below
 from binwright.tables.columns import parse_columns
 from binwright.tables.ports import Batch, FileSlice, Footer, Table

@@ -6,7 +6,7 @@ from binwright.group.group import ControllerConfig
 from binwright.packing.catalogue import Packing, algorithm
 from binwright.protocol.errors import PackingError, SettingsError
 from binwright.protocol.selection import METADATA_SUFFIX
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 from binwright.runtime.settings.group_config import group_config
 from binwright.runtime.traces import Trace, untraced
 

@@ -5,7 +5,7 @@ from typing import Self
 from pydantic import model_validator
 
 from binwright.kubernetes.settings import KubernetesSettings, ScaledObjects, check_namespaces
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 
 
 class ControllerProgramSettings(Settings):

@@ -13,7 +13,7 @@ from binwright.protocol.selection import Selection
 from binwright.runtime.health import serve_health
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import run_service
-from binwright.runtime.settings import TopicSettings
+from binwright.runtime.settings.programs import TopicSettings
 
 NO_TOPICS = """\
 no topics to measure. Name them in the settings file (the one that BINWRIGHT_SETTINGS names):

@@ -17,7 +17,7 @@ from binwright.protocol.measurements import Measurement, PartitionRate
 from binwright.protocol.ports.kafka import ControlTopics, LogSample, LogSampler
 from binwright.protocol.selection import Selection
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.settings import MonitorSettings
+from binwright.runtime.settings.monitor import MonitorSettings
 
 log = structlog.get_logger()
 

@@ -30,7 +30,7 @@ from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.patterns import Pattern
 from binwright.protocol.ports.kafka import LogSample
 from binwright.protocol.selection import PatternMatcher, Selection
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 log = structlog.get_logger()
 

@@ -10,8 +10,8 @@ from binwright.protocol.group_orders import PinOrder
 from binwright.protocol.model import Slot
 from binwright.runtime.settings.consumer import LakeSettings
 from binwright.runtime.settings.controller import ControllerSettings
+from binwright.runtime.settings.group import LATE_TARGETS, STALE_WINDOWS, Settings
 from binwright.runtime.settings.monitor import MonitorSettings
-from binwright.runtime.settings.programs import LATE_TARGETS, STALE_WINDOWS, Settings
 from binwright.runtime.settings.targets import TableNames, Targets
 
 

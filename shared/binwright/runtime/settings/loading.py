@@ -17,7 +17,6 @@ from binwright.runtime.settings.programs import (
     FILE_VARIABLE,
     PREFIX,
     ProgramSettings,
-    Settings,
 )
 from binwright.runtime.settings.section import Section
 
@@ -37,11 +36,6 @@ def _is_service_variable(name: str) -> bool:
 def _settings_file() -> Path | None:
     path = os.environ.get(FILE_VARIABLE)
     return Path(path) if path else None
-
-
-def load_settings(**given: Any) -> Settings:
-    """Return the settings of a group; see `load`."""
-    return load(Settings, **given)
 
 
 def load(program: type[Program], **given: Any) -> Program:

@@ -28,7 +28,7 @@ from binwright.controller.fleets.kubernetes.template_patch import (
 from binwright.kubernetes.objects import Obj
 from binwright.kubernetes.settings import KubernetesSettings
 from binwright.protocol.errors import TemplateRefused
-from binwright.runtime.settings import ConsumerSettings
+from binwright.runtime.settings.consumer import ConsumerSettings
 
 ROOT = Path(__file__).parents[4]
 POLICY = ROOT / "deploy" / "restricted-templates" / "policy.yaml"

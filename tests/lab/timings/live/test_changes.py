@@ -13,7 +13,7 @@ from binwright.lab.timings.live.changes import PARTITIONS, ROW_S, TOPICS, Change
 from binwright.protocol.messages import Hello, Inbound, Planned, Report, Started
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import Settings, load_settings
+from binwright.runtime.settings.group import Settings, load_settings
 from binwright.testing.control_topics import FakeControlTopics
 
 ALL = [TopicPartition(topic, number) for topic in TOPICS for number in range(PARTITIONS)]

@@ -20,7 +20,7 @@ from binwright.protocol.ports.kafka import Reader
 from binwright.runtime.backoff import until_set
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.run import background_tasks
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 from binwright.streams.generated import Walk, generate
 
 TOPICS, PARTITIONS = ("one", "two"), 16

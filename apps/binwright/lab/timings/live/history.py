@@ -15,7 +15,7 @@ from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.ports.kafka import Reader, Record
 from binwright.runtime.clock import loop_s, wall_ms
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 
 READ_S, SILENT_S = 0.5, 30.0
 BEFORE_S = 5.0

@@ -17,7 +17,7 @@ from binwright.consumer.decoding.new_fields import MOST_NAMES, OTHER_NAMES
 from binwright.consumer.decoding.one_by_one import REASON_LENGTH
 from binwright.consumer.decoding.record_decoder import OF_KEY
 from binwright.consumer.decoding.schema_names import Part
-from binwright.runtime.settings import Target
+from binwright.runtime.settings.targets import Target
 from binwright.tables.columns import Columns
 from binwright.tables.ports import ValueDecoder
 

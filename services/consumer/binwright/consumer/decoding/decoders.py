@@ -18,7 +18,9 @@ from binwright.consumer.decoding.portions import MOST_BYTES
 from binwright.protocol.errors import SchemaAtFault
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
-from binwright.runtime.settings import DecodingSettings, Settings, TableSettings, Target
+from binwright.runtime.settings.group import Settings
+from binwright.runtime.settings.tables import DecodingSettings, TableSettings
+from binwright.runtime.settings.targets import Target
 from binwright.tables.columns import KAFKA_KEY, Columns
 from binwright.tables.ports import ValueDecoder
 

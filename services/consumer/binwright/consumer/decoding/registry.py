@@ -23,8 +23,7 @@ from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
 from binwright.consumer.decoding.registry_schemas import ApicurioId, SchemaName
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.runtime.secret_files import read_secret
-from binwright.runtime.settings import RegistrySettings
-from binwright.runtime.settings.registry import APICURIO
+from binwright.runtime.settings.registry import APICURIO, RegistrySettings
 from binwright.runtime.web import basic_login, opener
 from binwright.tables.json_schemas import JsonSchema
 from binwright.tables.schemas import SchemaRefused

@@ -23,8 +23,7 @@ from binwright.consumer.lake.table_columns import KAFKA_COLUMN, RAW, check_still
 from binwright.protocol.errors import BinwrightError, WriteUnclear
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.clock import wall_ms
-from binwright.runtime.settings import LakeSettings
-from binwright.runtime.settings.consumer import LONGEST_WORK_S, LONGEST_WRITE
+from binwright.runtime.settings.consumer import LONGEST_WORK_S, LONGEST_WRITE, LakeSettings
 from binwright.runtime.spark_url import redacted_url
 from binwright.tables.columns import Columns
 from binwright.tables.ports import (

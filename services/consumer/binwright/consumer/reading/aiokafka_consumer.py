@@ -21,7 +21,7 @@ from binwright.kafka.client import client_options, start_client, stop_client
 from binwright.kafka.decoding import Watch, install_decoder, watch
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 FETCH_BYTES = 8 << 20  # per response of a broker, compressed: larger ones are no faster
 PARTITION_BYTES = 1 << 20

@@ -26,7 +26,7 @@ from binwright.protocol.ports.kafka import (
     UndecodableBatch,
 )
 from binwright.runtime.clock import loop_s
-from binwright.runtime.settings import KafkaSettings
+from binwright.runtime.settings.kafka import KafkaSettings
 
 log = structlog.get_logger()
 

@@ -16,7 +16,7 @@ from binwright.protocol.messages import OffsetRange, Staged
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import staged_by
 from binwright.runtime.clock import loop_s
-from binwright.runtime.settings import Target
+from binwright.runtime.settings.targets import Target
 from binwright.tables.ports import Footer, Staging
 
 log = structlog.get_logger()

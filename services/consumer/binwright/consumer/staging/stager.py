@@ -18,7 +18,7 @@ from binwright.protocol.messages import Staged
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
-from binwright.runtime.settings import Target
+from binwright.runtime.settings.targets import Target
 
 log = structlog.get_logger()
 

@@ -11,7 +11,7 @@ from binwright.consumer.writer.announcements import LandingTopic
 from binwright.consumer.writer.maintenance import TableMaintenance
 from binwright.consumer.writer.orders import TableOrders
 from binwright.protocol.ports.kafka import ControlTopics, DataReader
-from binwright.runtime.settings import Target
+from binwright.runtime.settings.targets import Target
 from binwright.tables.ports import Lake, Staging
 
 COMMITS_AT_ONCE = 2

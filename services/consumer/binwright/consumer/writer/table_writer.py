@@ -49,7 +49,7 @@ from binwright.protocol.messages import TableReport
 from binwright.runtime.backoff import Backoff, until_set
 from binwright.runtime.clock import loop_s
 from binwright.runtime.metrics import topic_label
-from binwright.runtime.settings import Target, check_forms, forms_differ
+from binwright.runtime.settings.targets import Target, check_forms, forms_differ
 from binwright.runtime.spark_url import redacted_url
 from binwright.tables.ports import Lake
 

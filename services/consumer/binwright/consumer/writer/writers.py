@@ -14,7 +14,7 @@ from binwright.consumer.writer.table_writer import TableWriter
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.messages import TableReport
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings import Target
+from binwright.runtime.settings.targets import Target
 
 log = structlog.get_logger()
 

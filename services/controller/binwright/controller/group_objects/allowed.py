@@ -9,9 +9,8 @@ from binwright.controller.settings import ControllerProgramSettings
 from binwright.kubernetes.settings import KubernetesSettings, in_namespace
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.selection import is_of_a_system
-from binwright.runtime.settings import Settings
 from binwright.runtime.settings.consumer import absolute
-from binwright.runtime.settings.programs import STAGING
+from binwright.runtime.settings.group import STAGING, Settings
 from binwright.runtime.spark_url import redacted_url
 from binwright.runtime.storage_path import is_at_or_below, storage_parts
 

@@ -60,7 +60,7 @@ from binwright.runtime.backoff import Backoff
 from binwright.runtime.health import Health
 from binwright.runtime.metrics import Sample
 from binwright.runtime.run import background_tasks, must_not_end, root_cause
-from binwright.runtime.settings import Settings
+from binwright.runtime.settings.group import Settings
 from binwright.runtime.traces import Trace, untraced
 
 log = structlog.get_logger()

@@ -1,0 +1,181 @@
+"""The settings of a group: what its consumers read, and those who look at it."""
+
+from functools import cached_property
+from posixpath import normpath
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from pydantic import model_validator
+
+from binwright.protocol.selection import (
+    COMMANDS_SUFFIX,
+    LANDING_SUFFIX,
+    METADATA_SUFFIX,
+    ORDERS_SUFFIX,
+)
+from binwright.runtime.settings.consumer import (
+    LONGEST_WRITE,
+    ConsumerSettings,
+    LakeSettings,
+    StagingSettings,
+)
+from binwright.runtime.settings.controller import ControllerSettings
+from binwright.runtime.settings.loading import load
+from binwright.runtime.settings.programs import TopicSettings
+from binwright.runtime.settings.registry import RegistrySettings
+from binwright.runtime.settings.tables import TableSettings
+from binwright.runtime.settings.targets import Target, Targets, check_tables
+from binwright.runtime.settings.traces import TracesSettings
+from binwright.runtime.storage_path import below
+
+STAGING = "_staging"  # in lake.path
+LATE_S, LATE_TARGETS = 60.0, 4
+"""Age of a staged row, and freshness targets, from both of which on the sink is full."""
+STALE_WINDOWS = 3
+"""Age of measurements, in windows of the monitor, from which no plan is made by them."""
+STAGING_INTERVALS_S, FRESHNESS_SHARE = (0.5, 3.0), 0.25
+
+
+def _place(path: str) -> tuple[str, ...]:
+    """Return a path's or address's parts, in one form for all its spellings."""
+    parts = urlsplit(path)
+    scheme = {"s3a": "s3", "file": ""}.get(parts.scheme, parts.scheme)
+    return scheme, parts.hostname or "", *filter(None, normpath(f"/{parts.path}").split("/"))
+
+
+class Settings(TopicSettings):
+    """The settings of a group: what its consumers read, and those who look at it."""
+
+    controller: ControllerSettings = ControllerSettings()
+    consumer: ConsumerSettings = ConsumerSettings()
+    staging: StagingSettings = StagingSettings()
+    """Where consumers stage rows for the tables' writers."""
+    lake: LakeSettings = LakeSettings()
+    tables: tuple[TableSettings, ...] = ()
+    """Tables of other names, or with columns."""
+    registry: RegistrySettings = RegistrySettings()
+    traces: TracesSettings = TracesSettings()
+
+    @model_validator(mode="after")
+    def _tables_agree(self) -> Self:
+        check_tables(self.tables, self.topics)
+        named = [part.format for table in self.tables for part in table.parts if part.by_schema]
+        if self.registry.url is None and named:
+            without = " without columns" if named[0] == "json" else ""
+            raise ValueError(
+                f"tables: a format is {named[0]}{without}, and registry.url is not set"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _staging_touches_no_table(self) -> Self:
+        """Old staged files are deleted: a table's own must not lie among them."""
+        if self.staging.path is None:
+            return self
+        lake, staged = _place(self.lake.path), _place(self.staging.path)
+        inside = staged[len(lake) :] if staged[: len(lake)] == lake else None
+        if lake[: len(staged)] == staged or (inside is not None and inside[0] != STAGING):
+            raise ValueError(
+                f"staging.path and lake.path overlap ({self.lake.path}): name another place, or "
+                f"one below {STAGING} in lake.path"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _vacuum_spares_writes(self) -> Self:
+        longest_s = LONGEST_WRITE * self.consumer.write_timeout_s
+        if self.lake.vacuum_retention_s < longest_s:
+            raise ValueError(
+                f"lake.vacuum_retention_s must be at least {LONGEST_WRITE} x "
+                f"consumer.write_timeout_s, {longest_s:g} s: a vacuum would delete files of a "
+                "write that is under way"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _deletes_before_a_vacuum(self) -> Self:
+        kept = self.lake.keep_days, *(table.keep_days for table in self.tables)
+        if any(kept) and not self.lake.vacuum_interval_s:
+            raise ValueError(
+                "lake.vacuum_interval_s is 0, and old rows are deleted before a vacuum: give it, "
+                "or leave keep_days out"
+            )
+        return self
+
+    def changed(self, **changes: Any) -> Self:
+        """Return these settings with some of them changed, and checked as a whole.
+
+        Raises:
+            ValidationError: They do not hold together.
+        """
+        now = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**now | changes)
+
+    @cached_property
+    def _targets(self) -> Targets:
+        return Targets(self.tables)
+
+    def targets(self, topic: str) -> tuple[Target, ...]:
+        """Return a topic's tables, one at least.
+
+        Raises:
+            TableRefused: An entry's name for this topic is none that a table can have.
+        """
+        return self._targets(topic)
+
+    def keep_days(self, target: Target) -> float:
+        """Return for how many days a table keeps rows; 0: for ever."""
+        own = None if target.entry is None else target.entry.keep_days
+        return self.lake.keep_days if own is None else own
+
+    @property
+    def metadata_topic(self) -> str:
+        """Return the name of the group's metadata topic."""
+        return self.group + METADATA_SUFFIX
+
+    @property
+    def commands_topic(self) -> str:
+        """Return the name of the topic in which controllers command consumers."""
+        return self.group + COMMANDS_SUFFIX
+
+    @property
+    def orders_topic(self) -> str:
+        """Return the name of the topic in which people give orders and approve plans."""
+        return self.group + ORDERS_SUFFIX
+
+    @property
+    def landing_topic(self) -> str:
+        """Return the name of the topic in which consumers announce staged files."""
+        return self.group + LANDING_SUFFIX
+
+    @property
+    def staging_path(self) -> str:
+        """Return the place of staged files, this group's alone: one directory for each table."""
+        return below(self.staging.path or below(self.lake.path, STAGING), self.group)
+
+    @property
+    def staging_interval_s(self) -> float:
+        """Return the time from one staging of a topic's rows to the next, s."""
+        lowest, highest = STAGING_INTERVALS_S
+        wanted = FRESHNESS_SHARE * self.lake.freshness_s
+        return self.consumer.batch_wait_s or min(max(wanted, lowest), highest)
+
+    @property
+    def late_s(self) -> float:
+        """Return the age of a staged row from which its table's sink counts as full, s."""
+        return max(LATE_S, self.on_time_s)
+
+    @property
+    def on_time_s(self) -> float:
+        """Return the age of a staged row up to which its table's sink keeps up, s."""
+        return LATE_TARGETS * self.lake.freshness_s
+
+    @property
+    def stale_s(self) -> float:
+        """Return the age of measurements from which no plan is made by them, s."""
+        return STALE_WINDOWS * self.monitor.window_s
+
+
+def load_settings(**given: Any) -> Settings:
+    """Return the settings of a group; see `load`."""
+    return load(Settings, **given)
