@@ -75,7 +75,8 @@ class _Names:
     def table(self, table: DeltaTable) -> Plain:
         commits = tuple(c.metadata and self.stamp(c.metadata) for c in table.commits)
         begins = _sorted({t * 100 + p: o for (t, p), o in table.begin_offset.items()})
-        return (commits, table.commits[0].version == 0), _rows(table.landed), begins
+        rows = _rows(table.landed), _rows(table.bad)
+        return (commits, table.commits[0].version == 0), rows, begins
 
     def stamp(self, text: str) -> Plain:
         s = parse_stamp(text)
@@ -109,13 +110,13 @@ class _Names:
         table = world.tables[call.target]
         began = -1 if snapshot is None else int(snapshot == table.metadata_commits)
         batch = self.batch(call.batch) if call.batch else ()
-        rows = () if call.rows is None else (_rows(call.rows),)
+        rows = () if call.rows is None else (_rows(call.rows), _rows(call.bad))
         what = (call.target, call.batch is not None, self.lease(call.lease), self.stamp(call.stamp))
         return awaited, what, batch, began, rows
 
     def staged(self, staged: Staged, world: World) -> Plain:
         file: File | None = world.files.get(staged.file)
-        rows = _rows(file.rows) if file is not None and file.readable else 0
+        rows = (_rows(file.rows), _rows(file.bad)) if file is not None and file.readable else 0
         ranges = tuple((*p, *r) for p, r in sorted(staged.ranges.items()))
         cut = tuple(map(tuple, staged.cut))
         return self.file(staged.file), staged.target, staged.topic_id, ranges, cut, rows

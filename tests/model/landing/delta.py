@@ -55,10 +55,11 @@ def read(world: World, call: Call) -> tuple[Call, Outcome | None]:
     if not _has_lease(world, call):
         return call, LeaseGone()
     files = call.batch.files if call.batch else ()
-    bad = frozenset(f for f in files if f not in world.files or not world.files[f].readable)
-    if bad:
-        return call, Unreadable(bad, "gone or torn")
-    return replace(call, rows=_rows(world, call)), None
+    lost = frozenset(f for f in files if f not in world.files or not world.files[f].readable)
+    if lost:
+        return call, Unreadable(lost, "gone or torn")
+    undecodable = frozenset[Row]().union(*(world.files[file].bad for file in files))
+    return replace(call, rows=_rows(world, call), bad=undecodable), None
 
 
 def end(world: World, call: Call) -> tuple[World, Outcome]:
@@ -81,6 +82,7 @@ def end(world: World, call: Call) -> tuple[World, Outcome]:
         commits=(*table.commits, Commit(table.next_version, call.stamp)),
         next_version=table.next_version + 1,
         landed=table.landed | rows,
+        bad=table.bad | (rows & call.bad),
         begin_offset=begin_offset,
     )
     world = world.table(call.target, table)

@@ -28,6 +28,7 @@ from binwright.consumer.decide.writer.states import (
     Unclear,
     Writer,
 )
+from binwright.consumer.decoding import one_by_one
 from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset
@@ -420,4 +421,9 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     ),
     "a cut is not announced": ((Buffer, "begin", reading.ignores_cuts),),
     "a record is left out": ((Buffer, "add", reading.loses_record),),
+    # decoding
+    "an exception of one value is one of its file": (
+        (one_by_one, "decode_parts", reading.raises_for_a_file),
+    ),
+    "an exception makes all values bad": ((one_by_one, "decode_parts", reading.all_are_bad),),
 }

@@ -1,20 +1,47 @@
 """Consumers that read and stage: the product's buffer and hand-over, and their service."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
-from tests.model.explore import Step
+import pyarrow as pa
+from tests.model.explore import InvariantViolation, Step
 
 from binwright.consumer.decide import machine
 from binwright.consumer.decide.buffer import BatchConfig, Buffer
 from binwright.consumer.decide.machine import Consumer, Fetch, Reply, StopFetching
+from binwright.consumer.decoding import one_by_one
+from binwright.consumer.decoding.arrow_types import BAD, row_type
 from binwright.protocol.messages import Command, Staged, StartReading, StopReading
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.kafka import Record, Records
+from binwright.tables.columns import Columns, parse_columns
 
-from .world import NOTHING, TABLES, TOPIC, File, ReaderProcess, Row, World
+from .world import NOTHING, TABLES, TOPIC, File, ReaderProcess, Row, World, raises
 
 CONFIG = BatchConfig()
+RAISING = b"x"  # the end of a value whose decoding raises
+
+
+class RaisingDecoder:
+    """A decoder that raises for what it did not foresee, as by an integer that is too large."""
+
+    columns = parse_columns("id BIGINT")
+    settings = ""
+    proposed: Columns = ()
+
+    def decode(self, values: Any, headers: Any = None, keys: Any = None, /) -> tuple[Any, Any]:
+        """Return a row of each value, unless one of them raises."""
+        del headers, keys
+        if any(value.endswith(RAISING) for value in values.to_pylist()):
+            raise OverflowError("a value is beyond 64 bits")
+        rows = [{"id": int(value)} for value in values.to_pylist()]
+        return pa.array(rows, row_type(self.columns)), pa.nulls(len(rows), BAD)
+
+    def memory(self, values: Any, keys: Any = None, /) -> int:
+        """Return that of no value."""
+        del values, keys
+        return 0
 
 
 def new_reader(slot: int, topic: int) -> ReaderProcess:
@@ -66,7 +93,7 @@ def fetch(world: World, index: int, partition: int) -> World:
     position = _position(reader, world, partition)
     if position > log.end:
         return _out_of_range(world, index, partition)
-    records = _records(log.entries, max(position, log.start))
+    records = _records(world, partition, max(position, log.start))
     end = log.end
     if world.bounds.fetch_singly and records:
         records = records[:1]
@@ -77,9 +104,12 @@ def fetch(world: World, index: int, partition: int) -> World:
     return world.reader(index, replace(reader, buffer=buffer))
 
 
-def _records(entries: Sequence[int], first: int) -> list[Record]:
+def _records(world: World, partition: int, first: int) -> list[Record]:
+    entries = world.logs[partition].entries
     return [
-        Record(offset, 0, None, str(entries[offset]).encode())
+        Record(
+            offset, 0, None, b"%d%b" % (entries[offset], RAISING * raises(world, partition, offset))
+        )
         for offset in range(first, len(entries))
         if entries[offset] != NOTHING
     ]
@@ -110,18 +140,23 @@ def _renew(world: World, index: int) -> World:
 
 
 def stage(world: World, index: int, topic: str = TOPIC) -> World:
-    """Write a file for each table, unless the topic was recreated."""
+    """Write a file for each table, unless the topic was recreated, or decoding fails."""
     if world.readers[index].topic != world.topic:
         return _renew(world, index)
     reader = world.readers[index]
     buffer = copied(reader.buffer)
     taken = buffer.take_ranges(topic)
-    rows = frozenset(
-        Row(world.topic, world.log_of(p), offset, int(value or b""))
+    values = {
+        Row(world.topic, world.log_of(p), offset, int((value or b"").removesuffix(RAISING))): value
         for p, taken_range in taken.items()
         for records in taken_range.records
         for offset, value in zip(records.offsets, records.values, strict=True)
-    )
+    }
+    rows = frozenset(values)
+    try:
+        bad = _undecodable(values) if world.bounds.typed else frozenset[Row]()
+    except OverflowError:
+        return world  # a fault of staging, which is tried again
     staged: list[Staged] = []
     for target in range(world.bounds.targets):
         slot, epoch = reader.consumer.slot, reader.consumer.epoch
@@ -140,11 +175,23 @@ def stage(world: World, index: int, topic: str = TOPIC) -> World:
                 cut=tuple(p for p, taken_range in taken.items() if taken_range.cut),
             )
         )
-        files = {**world.files, name: File(rows, target)}
+        files = {**world.files, name: File(rows, target, bad)}
         world = replace(world, files=files, counter=world.counter + 1)
     consumer = machine.staging_started(reader.consumer, {p: s.range.next for p, s in taken.items()})
     reader = replace(reader, buffer=buffer, consumer=consumer, unannounced=tuple(staged))
     return world.reader(index, reader)
+
+
+def _undecodable(values: dict[Row, bytes | None]) -> frozenset[Row]:
+    """Return the records that the product takes for bad ones."""
+    none = pa.nulls(len(values))
+    array = pa.array(values.values(), pa.binary())
+    _, bad = one_by_one.decode_parts(RaisingDecoder(), array, none, none)
+    found = frozenset(r for r, why in zip(values, bad.to_pylist(), strict=True) if why is not None)
+    wanted = {row for row, value in values.items() if (value or b"").endswith(RAISING)}
+    if found != wanted:
+        raise InvariantViolation(f"{sorted(found)} are bad, not {sorted(wanted)}")
+    return found
 
 
 def announce(world: World, index: int) -> World:

@@ -1,13 +1,19 @@
-"""What replaces functions of the buffer of a consumer that reads: see `mutations`."""
+"""What replaces functions of a consumer that reads and decodes: see `mutations`."""
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
 
 from binwright.consumer.decide import buffer as buffers
 from binwright.consumer.decide.buffer import Buffer, BufferedRange
+from binwright.consumer.decoding import one_by_one
+from binwright.consumer.decoding.arrow_types import BAD, row_type
 from binwright.protocol.messages import OffsetRange
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
+from binwright.tables.ports import ValueDecoder
 
 _take = Buffer.take_ranges
 
@@ -57,3 +63,16 @@ def loses_record(self: Buffer, partition: TopicPartition, records: Records, now:
 
 
 _add = Buffer.add
+
+
+def raises_for_a_file(decoder: ValueDecoder, values: Any, headers: Any, keys: Any) -> Any:
+    return decoder.decode(values, headers, keys)
+
+
+def all_are_bad(decoder: ValueDecoder, values: Any, headers: Any, keys: Any) -> Any:
+    try:
+        return decoder.decode(values, headers, keys)
+    except OverflowError as exc:
+        fault = one_by_one.undecodable(exc)
+        bad = [one_by_one._bad_record(value, fault) for value in values.to_pylist()]
+        return pa.nulls(len(bad), row_type(decoder.columns)), pa.array(bad, BAD)

@@ -257,6 +257,20 @@ CORRECT_SCENARIOS: Mapping[str, Scenario] = {
         topics=2,
         topic_added=True,
     ),
+    "decoders' exceptions": scenario(
+        "crash,twice,unclear,steal,reader crash,file lost,announcement lost",
+        20_000,
+        faults=2,
+        logs=("rxr",),
+        typed=True,
+    ),
+    "decoders' exceptions, singly": scenario(
+        "crash,unclear,reader crash,file lost",
+        20_000,
+        logs=("xr", "x"),
+        typed=True,
+        fetch_singly=True,
+    ),
     "recreated and cleaned up": scenario("recreated,history cut,crash", faults=3, produce=1),
 }
 
@@ -425,6 +439,10 @@ DETECTED_MUTATIONS: Mapping[str, Scenario] = {
         broken("crash", BOTH_LANDED, logs=("r", "r"), topics=2, full_stamp_every=1),
         mutated_setup=True,
     ),
+    "an exception of one value is one of its file": broken(
+        "", STARTED, 1, faults=0, logs=("rx",), typed=True
+    ),
+    "an exception makes all values bad": broken("", faults=0, logs=("rx",), typed=True),
     "announcements of another table are taken": broken("", TWO_STAMPED, faults=0, targets=2),
 }
 """Mutation -> a scenario in which it must lead to a violation."""

@@ -33,7 +33,8 @@ class Row(NamedTuple):
 class Bounds:
     """The size of the world, and the number and kinds of its faults."""
 
-    logs: tuple[str, ...] = ("rr",)  # per partition; r: a record, .: an offset that readers skip
+    logs: tuple[str, ...] = ("rr",)
+    """Per partition; r: a record, x: one whose decoding raises, .: an offset that readers skip."""
     produce: int = 0  # records that are written later, one by one
     faults: int = 1
     kinds: frozenset[str] = frozenset()
@@ -48,6 +49,7 @@ class Bounds:
     topics: int = 1
     topic_added: bool = False  # the first process takes the first topic only, the second both
     keeps_staged: bool = False  # what was announced must land, though retention took it in Kafka
+    typed: bool = False  # values are decoded, and bad records land in a table of their own
     rereads: int = 2  # how often partitions are read again for gaps; unbounded for liveness
 
 
@@ -72,6 +74,7 @@ class File:
 
     rows: frozenset[Row]
     target: int = 0  # the number of its table
+    bad: frozenset[Row] = frozenset()  # those of its rows that could not be decoded
     readable: bool = True
 
 
@@ -87,6 +90,7 @@ class Call:
     batch: Batch | None = None  # None: a claim
     snapshot: int | None = None  # how many metadata commits there were, once it began
     rows: tuple[Row, ...] | None = None  # once it has read its lease and files
+    bad: frozenset[Row] = frozenset()  # of its files, then
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,8 @@ class DeltaTable:
     commits: tuple[Commit, ...] = (Commit(0, None),)  # oldest first, without cleaned-up ones
     next_version: int = 1
     metadata_commits: int = 0
-    landed: frozenset[Row] = frozenset()
+    landed: frozenset[Row] = frozenset()  # in it, and in the table of its bad records
+    bad: frozenset[Row] = frozenset()  # those that are in the table of bad records
     begin_offset: Mapping[tuple[int, int], int] = field(default_factory=dict)
     """(topic, partition) -> where it begins, by the first stamp that has it."""
 
@@ -203,7 +208,14 @@ class World:
 
 def append_entry(log: Log, entry: str) -> Log:
     """Return the log with one more record, or one more offset without a record."""
-    return replace(log, entries=(*log.entries, log.cuts if entry == "r" else NOTHING))
+    return replace(log, entries=(*log.entries, NOTHING if entry == "." else log.cuts))
+
+
+def raises(world: World, partition: int, offset: int) -> bool:
+    """Whether the decoding of a record raises: one that is written later never does."""
+    kinds = world.bounds.logs[partition]
+    first = world.logs[partition].entries[offset] == 0
+    return first and offset < len(kinds) and kinds[offset] == "x"
 
 
 def rows_between(world: World, partition: int, first: int, end: int) -> frozenset[Row]:
