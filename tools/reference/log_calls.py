@@ -16,7 +16,8 @@ LEVELS = {name: frozenset({name}) for name in ("debug", "info", "warning", "erro
 """Method of a logger -> the level at which it logs."""
 LOGGERS = ("log", "_log")
 ACTION = "Log"
-"""What a decision returns for its shell to log; `fault=True` makes an error of it."""
+"""What a decision returns for its shell to log; `fault=True` makes an error of it, and
+`warning=True` a warning."""
 
 EVENT = re.compile(r"[a-z][a-z_]*\.[a-z][a-z_]*")
 
@@ -79,7 +80,9 @@ class _Scope:
         """Return what a call logs; None if it logs nothing."""
         is_action = called(node) == ACTION
         if is_action:
-            levels = frozenset({"error" if "fault" in keywords(node) else "info"})
+            given = keywords(node)
+            level = "error" if "fault" in given else "warning" if "warning" in given else "info"
+            levels = frozenset({level})
             fields = frozenset[str]().union(*map(self._facts, node.args[1:]))
         else:
             levels, bound = self._logger(node.func)

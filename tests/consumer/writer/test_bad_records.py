@@ -1,15 +1,11 @@
 """Records that cannot be decoded land in a table of their own: each offset in one of two tables."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
-from binwright.consumer.writer import actions
-from binwright.consumer.writer.actions import REREAD_S
-from binwright.protocol.errors import StagingUnavailable
-from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.tables.columns import parse_columns
 from binwright.testing.lake import Failure
@@ -63,22 +59,6 @@ async def test_the_newest_record_that_landed_is_reported_also_if_it_is_bad() -> 
         await seconds(5)
         assert writer.report().committed[Q] == 3
         assert writer.report().newest_ms == first + 5_000
-
-
-async def test_a_timestamp_of_the_future_counts_as_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(actions, "wall_ms", lambda: 3)
-    async with decoding() as (scene, writer):
-        await scene.land({P: (0, 1)})
-        await seconds(5)
-        assert writer.report().newest_ms == 3
-
-
-async def test_a_batch_without_bad_records_is_one_commit() -> None:
-    async with decoding() as (scene, writer):
-        await scene.land({P: (0, 1)})
-        await seconds(5)
-
-        assert [name for name, _ in writer.lake.calls if "append" in name] == ["append"]
 
 
 @pytest.mark.parametrize("bad", [1, 3])
@@ -180,20 +160,6 @@ async def test_what_was_staged_as_raw_records_is_read_again() -> None:
         assert scene.bad() == {P: [1, 3]}
 
 
-async def test_what_was_staged_with_columns_is_read_again_for_a_table_of_raw_records() -> None:
-    """Read as raw records, its rows would have no values."""
-    scene = await Scene().prepare()
-    async with process(scene, "orders") as writer:
-        scene.columns = COLUMNS
-        await scene.land({P: (0, 4)})
-        await seconds(5)
-        assert scene.landed() == once(0)
-        scene.columns = None
-        await land_read_again(scene, writer)
-
-        assert scene.landed() == once(4)
-
-
 async def test_what_does_not_fit_the_table_is_read_again_under_the_settings_of_then() -> None:
     async with decoding() as (scene, writer):
         writer.lake.unfit.add("orders")
@@ -206,45 +172,6 @@ async def test_what_does_not_fit_the_table_is_read_again_under_the_settings_of_t
         await land_read_again(scene, writer)
 
         assert scene.landed() == once(4)
-
-
-async def test_columns_of_a_registry_that_do_not_fit_are_read_again_once_then_wait() -> None:
-    """Reading again would give the same columns: the table is refused, until it is mended."""
-    scene = await Scene(columns=()).prepare()
-    async with process(scene, "orders") as writer:
-        writer.lake.unfit.add("orders")
-        scene.columns = COLUMNS
-        await scene.land({P: (0, 4)})
-        await seconds(20)
-        assert len(writer.gaps) == 1  # they may have been staged before the settings changed
-        await land_read_again(scene, writer)
-        await seconds(60)
-        assert not writer.gaps
-        assert writer.report().fault
-
-        await seconds(REREAD_S)
-        assert len(writer.gaps) == 1
-        writer.lake.unfit.clear()
-        await land_read_again(scene, writer)
-        assert scene.landed() == once(4)
-        assert not writer.report().fault
-
-
-async def test_files_of_types_of_which_none_is_wider_do_not_land_together() -> None:
-    """As where the table is DOUBLE, and one consumer stages INT and another FLOAT."""
-    scene = await Scene(columns=parse_columns("id INT")).prepare()
-    async with process(scene, "orders") as writer:
-        await seconds(5)
-        scene.topics.produce(P, *[b"x"] * 4)
-        first = await scene.write({P: (0, 2)})
-        scene.columns = parse_columns("id FLOAT")
-        second = await scene.write({P: (2, 4)})
-        for announcement in (first, second):
-            await scene.announce(announcement)
-        await land_read_again(scene, writer)
-
-        assert scene.landed(P) == once(4)
-        assert writer.report().fault == ""
 
 
 async def test_records_that_are_skipped_are_counted_and_committed() -> None:
@@ -283,35 +210,6 @@ async def test_a_table_of_bad_records_that_a_person_removed_is_made_again(*, cla
         assert scene.bad() == {P: [o for o in range(first, first + 10) if o % 2]}
 
 
-async def test_bad_records_are_looked_for_once_a_claim_and_from_what_is_committed() -> None:
-    """Else each move of the table would read all bad records that there ever were."""
-    async with decoding() as (scene, _):
-        await scene.land({P: (0, 10), Q: (0, 4)})
-        await seconds(5)
-    asked: list[dict[TopicPartition, int]] = []
-    async with process(scene, "orders", name="next") as writer:
-        real = writer.lake.highest_bad_offsets
-
-        async def asking(
-            topic: str, since: Mapping[TopicPartition, int]
-        ) -> Mapping[str | None, Mapping[TopicPartition, int]]:
-            asked.append(dict(since))
-            return await real(topic, since)
-
-        writer.lake.highest_bad_offsets = asking  # type: ignore[method-assign]
-        await scene.land({P: (10, 20)})
-        await seconds(5)
-        await scene.land({Q: (4, 8)})
-        await scene.land({P: (20, 30)})
-        await seconds(5)
-        assert asked == [{P: 10, Q: 4}]
-        scene.topics.cut(P, 5)
-        scene.produce(P, 5)
-        await scene.announce(await scene.write({P: (5, 10)}, cut=True))
-        await seconds(20)
-        assert asked[1:] == [{P: 5, Q: 8}], "behind a cut offsets are lower"
-
-
 async def test_a_batch_of_which_no_row_is_left_is_stamped_all_the_same() -> None:
     """Its rows may all be bad, or landed before: Delta makes no commit of none."""
     scene = await Scene(columns=COLUMNS).prepare()
@@ -325,25 +223,6 @@ async def test_a_batch_of_which_no_row_is_left_is_stamped_all_the_same() -> None
         await seconds(5)
         assert writer.report().committed == {P: 10, Q: 0}
     assert scene.landed() == once(10)
-
-
-async def test_a_new_claim_looks_for_bad_records_again() -> None:
-    """Another writer may have landed some since the last look, and no rows with them."""
-    async with decoding() as (scene, writer):
-        await scene.land({P: (0, 10)})
-        await seconds(5)
-        real = scene.staging.existing
-
-        async def fail_once(topic: str, names: Collection[str]) -> Collection[str]:
-            scene.staging.existing = real  # type: ignore[method-assign]
-            del topic, names
-            raise StagingUnavailable("injected failure")
-
-        scene.staging.existing = fail_once  # type: ignore[method-assign]
-        await scene.land({P: (10, 20)})
-        await seconds(20)
-        assert writer.claims == 2
-        assert [name for name, _ in writer.lake.calls].count("newest_bad") == 2
 
 
 async def test_a_column_that_a_person_renamed_is_named_and_the_table_gets_it_again() -> None:

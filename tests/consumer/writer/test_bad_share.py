@@ -2,7 +2,7 @@
 
 import pytest
 
-from binwright.consumer.writer.actions import REREAD_S
+from binwright.consumer.decide.writer.append import REREAD_S
 
 from .scene import COLUMNS, P, Q, Scene, land_read_again, once, process, seconds
 
@@ -42,21 +42,6 @@ async def test_a_table_stops_at_its_first_bad_record_and_names_it() -> None:
         assert scene.landed(Q) == once(2)
         assert scene.bad() == {P: [3, 4, 5]}
         assert not writer.report().fault
-
-
-async def test_a_few_bad_records_land_and_the_share_counts_from_commit_to_commit() -> None:
-    scene = await stopped_scene()
-    async with process(scene, "orders", bad_share=0.01) as writer:
-        await seconds(5)
-        for first in (FIRST_BAD, FIRST_BAD + 5):
-            await scene.land({P: (first, first + 5)})
-            await seconds(5)
-        assert scene.landed(P) == once(FIRST_BAD + 10)
-
-        await scene.land({P: (FIRST_BAD + 10, FIRST_BAD + 11)})
-        await land_read_again(scene, writer)
-        assert scene.landed(P) == once(FIRST_BAD + 10)
-        assert "11 of the newest 1000 records" in writer.report().fault
 
 
 async def test_records_are_decoded_again_once_the_settings_are_mended() -> None:

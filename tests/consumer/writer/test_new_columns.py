@@ -6,16 +6,16 @@ import orjson
 import pyarrow as pa
 import pytest
 
-from binwright.consumer.decide.new_columns import ADDED, MOST_ADDED, filled
+from binwright.consumer.decide.new_columns import ADDED, filled
+from binwright.consumer.decide.writer.append import GROW_S
 from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.decoding.new_fields import AddedFields
 from binwright.consumer.staging.added_columns import LEARN_S, AddedColumns, publish_added
-from binwright.consumer.writer.actions import GROW_S
 from binwright.protocol.model import TopicPartition
 from binwright.tables.columns import REST, Column, Columns, columns_text, parse_row
 from binwright.testing.lake import Failure
 
-from .scene import COLUMNS, P, Process, Q, Scene, once, process, seconds
+from .scene import COLUMNS, P, Q, Scene, once, process, seconds
 
 pytestmark = pytest.mark.looptime
 
@@ -61,10 +61,6 @@ def alter(scene: Scene, column: str, comment: str = "") -> None:
     table, (new,) = scene.storage.table("orders"), parse_row(column)
     table.columns.pop(new.name, None)
     table.add_columns((new,), comment)
-
-
-def looks(writer: Process) -> int:
-    return sum(name == "columns_there" for name, _ in writer.lake.calls)
 
 
 async def test_consumers_that_see_two_types_of_a_field_get_one_column() -> None:
@@ -198,39 +194,6 @@ async def test_what_is_published_is_there_again_after_it_was_deleted() -> None:
         await Consumer(scene).stage(P, 2, {"x": 3})
         await seconds(5)
         assert await Consumer(scene).added() == parse_row("x bigint")
-
-
-async def test_more_fields_than_columns_stay_in_the_rest(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    scene = await growing_scene()
-    async with process(scene, "orders") as writer:
-        await seconds(5)
-        for n in range(5):
-            names: dict[str, object] = {f"f{n * 100 + i:03}": i for i in range(100)}
-            await Consumer(scene).stage(P, n, names)
-            await seconds(5)
-
-        assert there(scene).count(",") == MOST_ADDED - 1
-        assert scene.landed(P) == once(5)
-        assert not writer.gaps
-        assert looks(writer) < 5
-    assert capfd.readouterr().out.count("table.columns_full") == 1
-
-
-async def test_a_table_that_takes_no_columns_takes_rows() -> None:
-    scene = await growing_scene()
-    async with process(scene, "orders") as writer:
-        await seconds(5)
-        writer.lake.unfit = {"orders"}
-        await Consumer(scene).stage(P, 0, {"x": 1, "y": 2})
-        await seconds(5)
-        await Consumer(scene).stage(P, 1, {"x": 1, "y": 2})
-        await seconds(5)
-
-        assert there(scene) == ""
-        assert scene.landed(P) == once(2)
-        assert looks(writer) == 1
 
 
 async def test_files_of_consumers_of_other_versions_land_beside_each_other() -> None:

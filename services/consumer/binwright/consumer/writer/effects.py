@@ -65,8 +65,8 @@ class Effects:
                     again = by_name(committed)
                     log.warning("rows.missing", table=self._table, read_again_from=again)
                     self._emit(RowsMissing(self._table, committed))
-                case Log(event=event, facts=facts, fault=fault):
-                    (log.error if fault else log.info)(event, table=self._table, **facts)
+                case Log():
+                    write_log(self._table, effect)
                 case ReadAnnouncements(offset=offset):
                     begin = offset
         return begin
@@ -84,6 +84,14 @@ class Effects:
     async def end(self, timeout_s: float) -> None:
         """Wait for deletions, `timeout_s` seconds at most, then stop."""
         await self._deletions.end(timeout_s)
+
+
+def write_log(table: str, effect: Log) -> None:
+    """Log what the writer of a table decided to log."""
+    match effect:
+        case Log(event=event, facts=facts, fault=fault, warning=warning):
+            level = log.error if fault else log.warning if warning else log.info
+            level(event, table=table, **facts)
 
 
 class Deletions:

@@ -10,7 +10,14 @@ from binwright.protocol.messages import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
 from binwright.tables.columns import Columns
-from binwright.tables.ports import Batch, Commit, PartitionOffsets, Table
+from binwright.tables.ports import (
+    Batch,
+    ColumnsThere,
+    Commit,
+    Footer,
+    PartitionOffsets,
+    Table,
+)
 from binwright.tables.stamp import Stamp
 
 FIRST_LOOK, LONGER = 128, 16
@@ -100,6 +107,118 @@ class Append:
     number: int  # of the commit under this lease
     stamp: str
 
+
+@dataclass(frozen=True, slots=True)
+class CheckLease:
+    """Look whether a lease is still there. Outcomes: `Done`, `LeaseGone`, `Unclear`."""
+
+    lease: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFooters:
+    """Read what staged files say of themselves. Outcomes: `FootersRead`, `Unclear`."""
+
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadColumns:
+    """Read the table's columns, and which of them have a comment.
+
+    Outcomes: `ColumnsRead`, `Refused`, `Unclear`.
+    """
+
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumns:
+    """Give the table those of these columns that it has not.
+
+    Outcomes: `Done`, `Refused`, `Conflict`, `Unclear`.
+    """
+
+    columns: Columns
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishColumns:
+    """Publish which columns the table got for new fields. Outcomes: `Done`, `Unclear`."""
+
+    columns: Columns
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBounds:
+    """Ask Kafka which records partitions have. Outcomes: `BoundsRead`, `NoReply`, `Unclear`."""
+
+    partitions: frozenset[TopicPartition]
+
+
+@dataclass(frozen=True, slots=True)
+class FindBadOffsets:
+    """Find the highest offsets of bad records from these offsets on.
+
+    Outcomes: `BadOffsetsFound`, `Refused`, `Unclear`.
+    """
+
+    since: PartitionOffsets
+
+
+@dataclass(frozen=True, slots=True)
+class AppendBad:
+    """Commit a batch's bad records to their own table.
+
+    Outcomes: `Committed`, `Unreadable` with the files that are suspected, `Conflict`, `Refused` or
+    `Unclear`.
+    """
+
+    batch: Batch
+    lease: str
+    stamp: str
+
+
+@dataclass(frozen=True, slots=True)
+class AppendRows:
+    """Commit a batch's rows, without bad records. Outcomes: as of `AppendBad`."""
+
+    batch: Batch
+    lease: str
+    stamp: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommitStamp:
+    """Commit a stamp alone. Outcomes: as of `AppendBad`."""
+
+    lease: str
+    number: int  # of the commit under this lease
+    stamp: str
+
+
+@dataclass(frozen=True, slots=True)
+class FindReadable:
+    """Find which of these staged files can be read. Outcomes: `FilesFound`, `Unclear`."""
+
+    files: frozenset[str]
+
+
+AppendRequest = (
+    CheckLease
+    | ReadFooters
+    | ReadColumns
+    | AddColumns
+    | PublishColumns
+    | ReadBounds
+    | FindBadOffsets
+    | AppendBad
+    | AppendRows
+    | CommitStamp
+    | FindReadable
+)
+"""The parts of an `Append`: see `append`."""
 
 Request = (
     WriteLease
@@ -195,6 +314,49 @@ class Refused:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class FootersRead:
+    """The footers of the files that can be read."""
+
+    footers: Mapping[str, Footer]
+    at_ms: int  # when they were read, by the wall clock
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnsRead:
+    """The table's columns."""
+
+    there: ColumnsThere
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsRead:
+    """First retained and end offsets of the partitions of which Kafka knows them."""
+
+    bounds: Mapping[TopicPartition, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class NoReply:
+    """Kafka did not answer."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BadOffsetsFound:
+    """The highest offsets of bad records: topic id -> partition -> offset."""
+
+    highest: Mapping[str | None, PartitionOffsets]
+
+
+@dataclass(frozen=True, slots=True)
+class FilesFound:
+    """The files that can be read."""
+
+    files: Collection[str]
+
+
 Outcome = (
     Done
     | HistoryRead
@@ -206,6 +368,12 @@ Outcome = (
     | Unreadable
     | LeaseGone
     | Refused
+    | FootersRead
+    | ColumnsRead
+    | BoundsRead
+    | NoReply
+    | BadOffsetsFound
+    | FilesFound
 )
 
 
@@ -251,6 +419,7 @@ class Log:
     event: str
     facts: Mapping[str, object] = field(default_factory=dict)
     fault: bool = False  # an operator should look at it
+    warning: bool = False  # an operator may want to
 
 
 def by_name(offsets: PartitionOffsets) -> Mapping[str, int]:
