@@ -24,8 +24,8 @@ from binwright.group.fold import Measured, RecordRead
 from binwright.group.group import ControllerConfig, Group, Member
 from binwright.group.ownership import Owned, Ownership, PartitionOwnership
 from binwright.protocol import wire
-from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import Report, TableReport
+from binwright.protocol.metadata import Report, TableReport, decode_inbound
+from binwright.protocol.metrics import Measurement, PartitionRate, decode_measurement
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 
 RATE = 1_000.0
@@ -165,13 +165,13 @@ def measure(size: Size) -> dict[str, Any]:
         now = float(number + 2)
         reports, measurements = played.second()
         began = time.process_time()
-        inbound = [wire.decode_inbound(payload) for payload in reports]
+        inbound = [decode_inbound(payload) for payload in reports]
         decoded = time.process_time()
         for message in inbound:
             offset += 1
             state, _ = transition(state, RecordRead(now, offset, message))
         applied = time.process_time()
-        result = [wire.decode_measurement(payload) for payload in measurements]
+        result = [decode_measurement(payload) for payload in measurements]
         decoded_m = time.process_time()
         for measurement in result:
             state, _ = transition(state, Measured(now, measurement))

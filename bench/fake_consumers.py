@@ -2,22 +2,19 @@
 
 from collections.abc import Collection, Sequence
 
-from binwright.kafka.control_records import CONTROLLER_PARTITION, commands
+from binwright.kafka.control_records import CONTROLLER_PARTITION, messages
 from binwright.kafka.publishing import publish_message
-from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import (
-    Hello,
+from binwright.protocol.commands import (
     Leave,
-    Report,
-    Started,
     StartReading,
     StartWriting,
     StateQuery,
-    Stopped,
     StopReading,
     StopWriting,
-    TableReport,
+    decode_command,
 )
+from binwright.protocol.metadata import Hello, Report, Started, Stopped, TableReport
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.ports.kafka import ControlTopics, Reader
 from binwright.protocol.selection import COMMANDS_SUFFIX, METADATA_SUFFIX
@@ -91,7 +88,7 @@ class FakeConsumer:
         """Acknowledge commands until it is told to leave."""
         if self._reader is None:
             raise RuntimeError("it has not begun")
-        async for record, command in commands(self._reader):
+        async for record, command in messages(self._reader, decode_command):
             self._term = max(self._term, command.term)
             match command:
                 case StateQuery():

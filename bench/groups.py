@@ -32,14 +32,14 @@ from binwright.kafka.control_records import (
     LANDING_PARTITIONS,
     METADATA_CONFIG,
     METRICS_CONFIG,
-    inbound,
+    messages,
 )
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.metrics_topic import run_measurements
 from binwright.kafka.publishing import publish_message
 from binwright.local.child import Child, Command
 from binwright.local.kafka import run_broker
-from binwright.protocol.messages import Planned
+from binwright.protocol.metadata import Planned, decode_inbound
 from binwright.protocol.model import Slot
 from binwright.runtime.environment import clean_environment
 from binwright.runtime.logs import configure_logging
@@ -169,7 +169,7 @@ async def reaction(bus: KafkaControlTopics, played: FakeGroups, group: int) -> f
         began = time.monotonic()
         played.rates[group] = [2 * RATE] * PARTITIONS
         async with asyncio.timeout(60):
-            async for _, message in inbound(reader):
+            async for _, message in messages(reader, decode_inbound):
                 if isinstance(message, Planned):
                     return time.monotonic() - began
     finally:

@@ -21,8 +21,8 @@ from binwright.cli.terminal import Console
 from binwright.local.server import reserve_port
 from binwright.look.group_view import GroupView
 from binwright.look.page.server import Page, document_paths
-from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import Claim, Hello, Report, TableReport
+from binwright.protocol.metadata import Claim, Hello, Report, TableReport
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.http import Listener, Paths, Response, serve_http

@@ -29,14 +29,23 @@ from binwright.kafka.control_records import (
     CONTROLLER_PARTITION,
     METADATA_CONFIG,
     METRICS_CONFIG,
-    inbound,
+    messages,
 )
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.publishing import publish_message
 from binwright.local.child import Child, Command
 from binwright.local.kafka import run_broker
 from binwright.protocol import wire
-from binwright.protocol.messages import Claim, Hello, Inbound, Planned, Report, Started, TableReport
+from binwright.protocol.metadata import (
+    Claim,
+    Hello,
+    Inbound,
+    Planned,
+    Report,
+    Started,
+    TableReport,
+    decode_inbound,
+)
 from binwright.protocol.model import BytesPerSecond, Slot
 from binwright.protocol.model import TopicPartition as KafkaPartition
 from binwright.protocol.wire import split_message
@@ -283,7 +292,7 @@ async def acted(bus: KafkaControlTopics, played: FakeGroup, child: Child) -> dic
     claimed = planned = 0
     try:
         async with asyncio.timeout(ACTED_MOST_S):
-            async for record, message in inbound(reader):
+            async for record, message in messages(reader, decode_inbound):
                 match message:
                     case Claim():
                         claimed = record.timestamp_ms

@@ -6,7 +6,7 @@ from typing import Any
 
 from immutables import Map
 
-from binwright.group.fold import RecordRead
+from binwright.group.fold import RecordRead, StateRecord
 from binwright.group.group import ControllerConfig, Group, Member
 from binwright.group.ownership import (
     Owned,
@@ -19,20 +19,18 @@ from binwright.group.ownership import (
 )
 from binwright.group.rates import MeasuredRates
 from binwright.inspect.audit import PartitionAudit
-from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import (
+from binwright.protocol.landing import OffsetRange, Staged
+from binwright.protocol.metadata import (
     Dead,
     Gap,
     Goodbye,
     Hello,
-    OffsetRange,
     Report,
-    Staged,
     Started,
-    StateRecord,
     Stopped,
     TableReport,
 )
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)

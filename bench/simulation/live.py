@@ -10,20 +10,23 @@ from math import atan2, cos, fsum, pi, sin
 from pathlib import Path
 
 from binwright.cli.runner import progress_console
-from binwright.kafka.control_records import (
-    CONTROLLER_PARTITION,
-    METRICS_PARTITION,
-    inbound,
-    measurements,
-)
+from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, messages
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.lab.simulation.scenario import TICK_S, StartUp
 from binwright.local.demo import READY_S, Demo, DemoOptions
 from binwright.local.stack import servers, services
 from binwright.look.follower import watch_group
 from binwright.look.group_view import GroupView
-from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import Dead, Goodbye, Hello, Inbound, Planned, Report
+from binwright.protocol.metadata import (
+    Dead,
+    Goodbye,
+    Hello,
+    Inbound,
+    Planned,
+    Report,
+    decode_inbound,
+)
+from binwright.protocol.metrics import Measurement, decode_measurement
 from binwright.protocol.model import Slot
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings.group import Settings
@@ -176,11 +179,11 @@ async def run_live(stream: Stream, options: DemoOptions, directory: Path) -> Liv
 
 async def _collect_messages(bus: KafkaControlTopics, live: LiveRun) -> None:
     reader = await bus.reader(live.settings.metadata_topic, CONTROLLER_PARTITION, 0)
-    async for record, message in inbound(reader):
+    async for record, message in messages(reader, decode_inbound):
         live.messages.append((record.timestamp_ms / 1000, record.offset, message))
 
 
 async def _collect_measurements(bus: KafkaControlTopics, live: LiveRun) -> None:
     reader = await bus.reader(live.settings.monitor.topic, METRICS_PARTITION, 0)
-    async for _, measurement in measurements(reader):
+    async for _, measurement in messages(reader, decode_measurement):
         live.measured.append(measurement)

@@ -24,7 +24,7 @@ from binwright.kafka.control_records import METRICS_CONFIG, METRICS_PARTITION
 from binwright.kafka.publishing import publish_message
 from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, StreamError
-from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.runtime.clock import loop_s
 from binwright.streams.recording import header_line

@@ -22,7 +22,7 @@ from tests.chaos.system_settings import TOPICS
 
 from binwright.kafka.control_records import landing_partition
 from binwright.protocol import wire
-from binwright.protocol.messages import OffsetRange, Staged
+from binwright.protocol.landing import OffsetRange, Staged
 from binwright.protocol.model import Slot, TopicPartition
 
 GATHER_S = 1.5  # what is on its way to Spark when it is cut off arrives or does not

@@ -3,7 +3,7 @@
 from tests.chaos.health import health_problems
 
 from binwright.look.group_view import GroupView
-from binwright.protocol.messages import Hello, Report, TableReport
+from binwright.protocol.metadata import Hello, Report, TableReport
 from binwright.protocol.model import Slot, TopicPartition
 
 P = TopicPartition("orders", 0)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from binwright.cli.main import COMMANDS, app
 from binwright.protocol import wire
-from binwright.protocol.measurements import PartitionRate
+from binwright.protocol.metrics import PartitionRate
 from binwright.protocol.model import BytesPerSecond
 from binwright.runtime.settings.programs import FILE_VARIABLE
 from binwright.streams.recording import header_line
@@ -196,7 +196,7 @@ def test_status_imports_messages_and_views_only_once_kafka_answers() -> None:
     imported = imported_by("status", *AWAY)
     assert "binwright.kafka.control_topics" in imported
     late = (
-        "binwright.protocol.messages",
+        "binwright.protocol.orders",
         "binwright.controller.decide",
         "binwright.look.follower",
     )

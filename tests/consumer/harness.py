@@ -11,17 +11,16 @@ from binwright.consumer.mailbox import open_mailbox
 from binwright.consumer.timings import Timings
 from binwright.kafka.control_records import landing_partition
 from binwright.protocol import wire
-from binwright.protocol.messages import (
-    Command,
+from binwright.protocol.commands import Command, StartReading, StopReading
+from binwright.protocol.landing import Staged, decode_staged
+from binwright.protocol.metadata import (
     Gap,
     Goodbye,
     Report,
-    Staged,
     Started,
-    StartReading,
     Stopped,
-    StopReading,
     TableReport,
+    decode_inbound,
 )
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.testing.control_topics import FakeControlTopics
@@ -129,14 +128,14 @@ class ConsumerHarness:
         return next(m for m in self.sent(Stopped) if m.revision == number)
 
     def messages(self) -> list[object]:
-        return [wire.decode_inbound(r.value) for r in self.bus.records(METADATA, 0)]
+        return [decode_inbound(r.value) for r in self.bus.records(METADATA, 0)]
 
     def sent(self, kind: type[T]) -> list[T]:
         return [m for m in self.messages() if isinstance(m, kind)]
 
     def staged(self, topic: str = "orders") -> list[Staged]:
         every = [
-            wire.decode_staged(record.value)
+            decode_staged(record.value)
             for partition in range(8)
             for record in self.bus.records(LANDING, partition)
             if b"/" not in (record.key or b"")  # else it is about parts of a split partition

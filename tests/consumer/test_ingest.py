@@ -6,7 +6,8 @@ import pytest
 from tests.consumer.harness import COMMANDS, P, Q, harness, numbered, until
 
 from binwright.consumer.events import RowsMissing
-from binwright.protocol.messages import Gap, Goodbye, Report, StateQuery
+from binwright.protocol.commands import StateQuery
+from binwright.protocol.metadata import Gap, Goodbye, Report
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

@@ -4,8 +4,9 @@ import pytest
 
 from binwright.consumer.mailbox import Mailbox, open_mailbox
 from binwright.protocol import wire
+from binwright.protocol.commands import StateQuery
 from binwright.protocol.errors import ForeignTopic, TopicMissing
-from binwright.protocol.messages import Hello, StateQuery
+from binwright.protocol.metadata import Hello, decode_inbound
 from binwright.protocol.model import Slot
 from binwright.testing.control_topics import FakeControlTopics
 
@@ -26,7 +27,7 @@ async def test_a_consumer_is_commanded_in_the_partition_of_its_number() -> None:
     await bus.publish(COMMANDS, 1, wire.key(query), b"to another slot")
     await bus.publish(COMMANDS, 2, wire.key(query), b"to this one")
     assert [record.value for record in await mailbox.reader.read(1.0)] == [b"to this one"]
-    (hello,) = (wire.decode_inbound(record.value) for record in bus.records(METADATA))
+    (hello,) = (decode_inbound(record.value) for record in bus.records(METADATA))
     assert isinstance(hello, Hello)
     assert hello.slot == 2
 

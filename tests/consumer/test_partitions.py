@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 from tests.consumer.harness import CONFIG, C, ConsumerHarness, P, Q, harness, numbered, until
 
-from binwright.protocol.messages import OffsetRange, Report, Started
+from binwright.protocol.landing import OffsetRange
+from binwright.protocol.metadata import Report, Started
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset, Record, UndecodableBatch
 from binwright.tables.ports import Footer

@@ -21,10 +21,17 @@ from tests.consumer.harness import (
 
 from binwright.consumer.decide.split import MOST_AHEAD, PATIENCE_S
 from binwright.protocol import wire
-from binwright.protocol.messages import OffsetRange, Report, Staged, StartReading
+from binwright.protocol.commands import SplitReading, StartReading
+from binwright.protocol.landing import (
+    OffsetRange,
+    RangeMessage,
+    RangeStaged,
+    Staged,
+    StageRange,
+    decode_range,
+)
+from binwright.protocol.metadata import Report
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.splits import SplitReading
-from binwright.protocol.stage_ranges import RangeMessage, RangeStaged, StageRange
 from binwright.testing.data_topics import FakePace
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
@@ -39,7 +46,7 @@ def messages(b: ConsumerHarness) -> list[RangeMessage]:
     records = [
         r for r in b.bus.records(LANDING, AT) if (r.key or b"").startswith((b"stage", b"ra"))
     ]
-    return [wire.decode_range(record.value) for record in records]
+    return [decode_range(record.value) for record in records]
 
 
 def requests(b: ConsumerHarness) -> list[StageRange]:

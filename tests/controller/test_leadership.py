@@ -19,7 +19,7 @@ from binwright.kafka.publishing import publish_message
 from binwright.packing.catalogue import Packing, algorithm
 from binwright.packing.inputs import Load
 from binwright.protocol.errors import UserError
-from binwright.protocol.messages import Planned
+from binwright.protocol.metadata import Planned
 from binwright.protocol.model import (
     BytesPerSecond,
     PerSlot,

@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from binwright.controller.needs import REPEAT_S, publish_needs
-from binwright.protocol import wire
-from binwright.protocol.measurements import Needs
+from binwright.protocol.metrics import Needs, decode_needs
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection
 from binwright.runtime.run import background_tasks, must_not_end
@@ -19,7 +18,7 @@ TOPICS = Selection(frozenset({"tea", "orders"}), (compile_pattern("cl.*"),))
 
 
 def published(bus: FakeControlTopics) -> list[Needs]:
-    return [wire.decode_needs(record.value) for record in bus.records(TOPIC)]
+    return [decode_needs(record.value) for record in bus.records(TOPIC)]
 
 
 async def test_names_and_patterns_are_published_at_once_and_every_minute() -> None:

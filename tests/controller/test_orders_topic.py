@@ -6,9 +6,16 @@ from binwright.controller.orders_topic import open_orders
 from binwright.kafka.control_records import Decoder
 from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable
-from binwright.protocol.group_orders import CordonOrder, FormerOrders, FreezeOrder
-from binwright.protocol.messages import Approved, Claim, OrderRecord
+from binwright.protocol.metadata import Claim
 from binwright.protocol.model import BytesPerSecond, Slot
+from binwright.protocol.orders import (
+    Approved,
+    CordonOrder,
+    FormerOrders,
+    FreezeOrder,
+    OrderRecord,
+    decode_order,
+)
 from binwright.testing.control_topics import FakeControlTopics
 
 pytestmark = pytest.mark.looptime
@@ -83,5 +90,5 @@ async def test_more_than_one_read_returns_is_read_to_its_end() -> None:
     assert await given(kafka) == [*drains, DONE(taken=1_200)]
     async with open_orders(kafka, METADATA, ORDERS) as (reader, _):
         await write(kafka, ORDERS, FREEZE)
-        found = Decoder(wire.decode_order).decode(await reader.read(1.0))
+        found = Decoder(decode_order).decode(await reader.read(1.0))
         assert [message for _, message in found] == [FREEZE]

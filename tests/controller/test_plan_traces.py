@@ -1,7 +1,7 @@
 """Traces of plans: complete ones, ones that are replaced, and ones of many moves."""
 
 from binwright.controller.plan_traces import MAX_MOVES, PlanTraces
-from binwright.protocol.messages import Goodbye, Planned, Started, Stopped
+from binwright.protocol.metadata import Goodbye, Planned, Started, Stopped
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.traces import Span
 

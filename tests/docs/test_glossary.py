@@ -8,15 +8,13 @@ from types import ModuleType
 from typing import get_args
 
 from tests.docs.words import DOCS, unknown
+from tools.reference.messages import TOPICS
 
-from binwright.balancer.decide.proposals import BrokerPlanRecord
 from binwright.controller.decide import approval, drain
 from binwright.controller.decide.states import State
 from binwright.group import plans, proposals
 from binwright.group.group import Mode
 from binwright.group.ownership import State as PartitionState
-from binwright.protocol.messages import Message
-from binwright.protocol.stage_ranges import RangeMessage
 
 PAGE = DOCS / "glossary.md"
 
@@ -64,8 +62,7 @@ def test_the_modes_are_those_of_the_settings() -> None:
 
 
 def test_the_messages_are_those_of_the_protocol() -> None:
-    every = names(Message) | names(RangeMessage) | names(BrokerPlanRecord)
-    assert terms("Messages") == every
+    assert terms("Messages") == {kind.__name__ for _, kinds in TOPICS.values() for kind in kinds}
 
 
 def test_the_reasons_are_those_that_plans_have() -> None:

@@ -40,22 +40,28 @@ from binwright.kafka.log_dirs import DescribeLogDirs, disk_bytes, is_refused, si
 from binwright.kafka.segments import Segment
 from binwright.kubernetes.settings import KubernetesSettings
 from binwright.protocol import wire
+from binwright.protocol.commands import SplitReading, StartReading, StartWriting, decode_command
 from binwright.protocol.errors import (
     MalformedMessage,
     PlacementError,
     SettingsError,
     TemplateRefused,
 )
-from binwright.protocol.group_orders import CordonOrder, PinOrder
-from binwright.protocol.group_plans import GroupPlan
-from binwright.protocol.measurements import Needs, PartitionRate
-from binwright.protocol.messages import OffsetRange, Staged, StartReading, StartWriting
+from binwright.protocol.group_plans import GroupPlan, decode_group_plan
+from binwright.protocol.landing import (
+    OffsetRange,
+    RangeStaged,
+    Staged,
+    StageRange,
+    decode_range,
+    decode_staged,
+)
+from binwright.protocol.metadata import decode_inbound
+from binwright.protocol.metrics import Needs, PartitionRate, decode_measurement, decode_needs
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
+from binwright.protocol.orders import CordonOrder, PinOrder, TableOrder, decode_order
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.ports.kafka import Record
-from binwright.protocol.splits import SplitReading
-from binwright.protocol.stage_ranges import RangeStaged, StageRange
-from binwright.protocol.table_orders import TableOrder
 from binwright.runtime.settings.loading import load
 from binwright.scaler.keda.messages import CLASSES, ScaledObjectRef
 from binwright.scaler.keda.triggers import KedaTriggers
@@ -342,14 +348,14 @@ TARGETS: Mapping[str, Target] = {
     **{
         f"{name} message": Target(decode, (MalformedMessage,), MESSAGES)
         for name, decode in (
-            ("inbound", wire.decode_inbound),
-            ("order", wire.decode_order),
-            ("command", wire.decode_command),
-            ("measurement", wire.decode_measurement),
-            ("needs", wire.decode_needs),
-            ("announcement", wire.decode_staged),
-            ("part", wire.decode_range),
-            ("group plan", wire.decode_group_plan),
+            ("inbound", decode_inbound),
+            ("order", decode_order),
+            ("command", decode_command),
+            ("measurement", decode_measurement),
+            ("needs", decode_needs),
+            ("announcement", decode_staged),
+            ("part", decode_range),
+            ("group plan", decode_group_plan),
             ("broker plan", decode_record),
         )
     },

@@ -8,16 +8,16 @@ import pytest
 from binwright.group.controls import NO_CONTROLS, Controls, controls, with_adopted
 from binwright.packing.rules import Rules
 from binwright.protocol.daily_windows import DailyWindow
-from binwright.protocol.group_orders import (
+from binwright.protocol.model import Slot
+from binwright.protocol.orders import (
     AdoptOrder,
     CordonOrder,
     FreezeOrder,
     GroupOrder,
     PinOrder,
     ScaleOrder,
+    SettingName,
 )
-from binwright.protocol.model import Slot
-from binwright.protocol.savings import SettingName
 
 A, B, C = Slot(0), Slot(1), Slot(2)
 PIN = PinOrder(topic="orders", partition=3, slot=B, by="alice")

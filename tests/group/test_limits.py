@@ -11,7 +11,7 @@ from binwright.controller.decide.limits import measure_limits
 from binwright.group.group import ControllerConfig, Group
 from binwright.group.limits import SHARE, adopt_limits
 from binwright.group.plans import Pack
-from binwright.protocol.messages import Claim, LimitsMeasured, MeasuredCapacity
+from binwright.protocol.metadata import Claim, LimitsMeasured, MeasuredCapacity
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
 
 START = BytesPerSecond(120.0)

@@ -22,21 +22,14 @@ from tests.builders import (
 )
 from tests.builders import report as built
 
-from binwright.group.fold import Measured
+from binwright.group.fold import Measured, StateRecord
 from binwright.group.group import ControllerConfig, Group
 from binwright.group.observer import observe_measurement, observe_record
 from binwright.group.ownership import Owned, Released
-from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import (
-    CatchingUp,
-    Claim,
-    Goodbye,
-    LimitsMeasured,
-    StateRecord,
-)
+from binwright.protocol.metadata import CatchingUp, Claim, Goodbye, LimitsMeasured, StagedShare
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, PerSlot
 from binwright.protocol.selection import Selection
-from binwright.protocol.splits import StagedShare
 
 
 def seen(*messages: StateRecord, config: ControllerConfig = CONFIG) -> Group:

@@ -18,7 +18,7 @@ from tests.packing.packings import owners_of, p, rates_of
 
 from binwright.controller.decide.events import Reconcile
 from binwright.group.plans import Plan, Rejected, difference, evaluate
-from binwright.protocol.messages import StartReading
+from binwright.protocol.commands import StartReading
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
 
 

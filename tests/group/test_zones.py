@@ -14,8 +14,8 @@ from binwright.group.plans import Plan, Rejected, evaluate, packing_request, pla
 from binwright.group.zones import near_moves, with_zones, zones
 from binwright.packing.catalogue import algorithm
 from binwright.packing.zones import NO_ZONES
-from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import Report
+from binwright.protocol.metadata import Report
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import Assignment, BytesPerSecond, Slot
 
 PRICED = replace(CONFIG, zone_price=2.0)

@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaProducer
 
 from binwright.monitor.decide.estimator import TopicRates
 from binwright.monitor.sampling import KafkaLogs
-from binwright.protocol.measurements import PartitionRate
+from binwright.protocol.metrics import PartitionRate
 from binwright.protocol.selection import Selection
 
 PASS_S = 0.1

@@ -30,8 +30,8 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.publishing import publish_message
 from binwright.local.child import Child, Command
 from binwright.local.server import HOST, reserve_port
-from binwright.protocol.messages import Approved
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.orders import Approved
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings.group import load_settings
 from binwright.runtime.settings.health import HealthSettings

@@ -16,7 +16,7 @@ from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.metrics_topic import Measurements
 from binwright.protocol import wire
-from binwright.protocol.measurements import PartitionRate
+from binwright.protocol.metrics import PartitionRate
 from binwright.protocol.model import BytesPerSecond
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings.group import Settings, load_settings

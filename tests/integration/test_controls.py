@@ -23,7 +23,7 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.server import HOST, reserve_port
 from binwright.local.stack import Stack, services
 from binwright.look.orders_topic import publish_order
-from binwright.protocol.savings import Savings, SimulatedCost
+from binwright.protocol.orders import Savings, SimulatedCost
 from binwright.runtime.settings.group import Settings, load_settings
 from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.runtime.web import basic_login

@@ -13,11 +13,11 @@ from binwright.kafka.control_records import (
     CONTROLLER_PARTITION,
     METADATA_CONFIG,
     METRICS_CONFIG,
-    inbound,
+    messages,
 )
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.child import Child, Command
-from binwright.protocol.messages import Claim
+from binwright.protocol.metadata import Claim, decode_inbound
 from binwright.runtime.settings.group import load_settings
 from binwright.runtime.settings.loading import settings_environment
 
@@ -74,7 +74,7 @@ class Pair:
         await self.bus.ensure(self.topic, 1, METADATA_CONFIG)
         reader = await self.bus.reader(self.topic, CONTROLLER_PARTITION, 0)
         try:
-            async for _, message in inbound(reader):
+            async for _, message in messages(reader, decode_inbound):
                 self.claims += isinstance(message, Claim)
         finally:
             await reader.close()

@@ -18,11 +18,10 @@ from binwright.monitor.__main__ import run
 from binwright.monitor.decide.estimator import TopicRates
 from binwright.monitor.sampling import KafkaLogs
 from binwright.protocol.errors import BrokerUnavailable
-from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.metrics import Measurement, PartitionRate, decode_measurement
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.ports.kafka import LogSample
 from binwright.protocol.selection import Selection
-from binwright.protocol.wire import decode_measurement
 from binwright.runtime.settings.group import Settings
 from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.testing.log_sampler import sample_topics

@@ -18,14 +18,15 @@ from binwright.kafka.control_records import (
     CONTROLLER_PARTITION,
     LANDING_PARTITIONS,
     METADATA_CONFIG,
-    inbound,
+    messages,
 )
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.topics import selected_topics
 from binwright.monitor.__main__ import run
-from binwright.protocol import wire
 from binwright.protocol.errors import SettingsError
-from binwright.protocol.messages import Report
+from binwright.protocol.landing import decode_staged
+from binwright.protocol.metadata import Report, decode_inbound
+from binwright.protocol.metrics import decode_measurement
 from binwright.protocol.model import Slot
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection
@@ -51,7 +52,7 @@ class System:
 
     async def listen(self) -> None:
         reader = await self.bus.reader(self.settings.metadata_topic, CONTROLLER_PARTITION, 0)
-        async for _, message in inbound(reader):
+        async for _, message in messages(reader, decode_inbound):
             if isinstance(message, Report):
                 self.reading = {p.topic for p in message.reading}
 
@@ -66,7 +67,7 @@ class System:
             if await self.bus.end(self.settings.landing_topic, partition):
                 reader = await self.bus.reader(self.settings.landing_topic, partition, 0)
                 records = await reader.read(1.0)
-                found |= {wire.decode_staged(record.value).topic for record in records}
+                found |= {decode_staged(record.value).topic for record in records}
                 await reader.close()
         return found
 
@@ -74,7 +75,7 @@ class System:
         reader = await self.bus.reader(METRICS, 0, 0)
         found, end = set(), await self.bus.end(METRICS, 0)
         while reader.position < end:
-            found |= {wire.decode_measurement(r.value).topic for r in await reader.read(1.0)}
+            found |= {decode_measurement(r.value).topic for r in await reader.read(1.0)}
         await reader.close()
         return found
 

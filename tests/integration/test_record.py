@@ -14,7 +14,7 @@ from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol import wire
 from binwright.protocol.errors import SettingsError, StreamError
-from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.metrics import Measurement, PartitionRate, decode_measurement
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.runtime.settings.group import Settings
 from binwright.streams import recording, stream_file, streams
@@ -61,7 +61,7 @@ async def received(settings: Settings, count: int) -> list[Measurement]:
         reader = await bus.reader(settings.monitor.topic, 0, 0)
         found: list[Measurement] = []
         while len(found) < count:
-            found += [wire.decode_measurement(r.value) for r in await reader.read(1)]
+            found += [decode_measurement(r.value) for r in await reader.read(1)]
         await reader.close()
         return found
 

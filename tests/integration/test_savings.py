@@ -15,7 +15,7 @@ from tests.integration.test_status import A, B, P, Q, playing
 from binwright.kafka.control_records import METRICS_CONFIG, ORDERS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol import wire
-from binwright.protocol.measurements import PartitionRate
+from binwright.protocol.metrics import PartitionRate
 from binwright.protocol.model import BytesPerSecond
 from binwright.protocol.selection import ORDERS_SUFFIX
 from binwright.runtime.settings.kafka import KafkaSettings

@@ -14,9 +14,9 @@ from tests.builders import LIMIT, measurement
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol import wire
-from binwright.protocol.measurements import PartitionRate
-from binwright.protocol.messages import Claim, Hello, Inbound, Planned, TableReport
-from binwright.protocol.messages import Report as Told
+from binwright.protocol.metadata import Claim, Hello, Inbound, Planned, TableReport
+from binwright.protocol.metadata import Report as Told
+from binwright.protocol.metrics import PartitionRate
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings.kafka import KafkaSettings

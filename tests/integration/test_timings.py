@@ -14,7 +14,7 @@ from tests.builders import LIMIT
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METADATA_CONFIG, METRICS_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.protocol import wire
-from binwright.protocol.messages import Claim, Hello, Inbound, Planned, Report, Started
+from binwright.protocol.metadata import Claim, Hello, Inbound, Planned, Report, Started
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.settings.kafka import KafkaSettings
 

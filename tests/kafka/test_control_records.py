@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 
 from binwright.kafka.control_records import MOST_REASONS, Decoder, HistoryFilter
 from binwright.protocol import wire
+from binwright.protocol.metadata import decode_inbound
 from binwright.protocol.ports.kafka import Record
 
 LONG = "y" * 900_000
@@ -58,14 +59,14 @@ def test_the_last_records_of_each_slot_are_passed_on(
 
 def test_of_unknown_kinds_some_are_kept_and_logged_and_none_whole() -> None:
     """Whoever may write one topic would fill the memory of what reads it, and the log."""
-    decoder = Decoder(wire.decode_inbound)
+    decoder = Decoder(decode_inbound)
     kinds = [f"x{n}" for n in range(3 * MOST_REASONS)] + [f"{LONG}{n}" for n in range(3)]
     records = [Record(n, 0, b"x", b'{"kind":"%s/1"}' % k.encode()) for n, k in enumerate(kinds)]
     with capture_logs() as logs:
         assert list(decoder.decode(records)) == []
     assert len(logs) == MOST_REASONS
     with capture_logs() as logs:
-        long = Decoder(wire.decode_inbound)
+        long = Decoder(decode_inbound)
         list(long.decode(records[-1:]))
     assert [len(line["reason"]) for line in logs] == [wire.REASON_LENGTH]
     assert {len(reason) for reason in long._logged} == {wire.REASON_LENGTH}
@@ -74,6 +75,6 @@ def test_of_unknown_kinds_some_are_kept_and_logged_and_none_whole() -> None:
 def test_of_what_is_wrong_with_a_record_a_line_is_logged() -> None:
     value = b'{"kind":"report/3","reading":{"%s":1}}' % LONG.encode()
     with capture_logs() as logs:
-        list(Decoder(wire.decode_inbound).decode([Record(0, 0, b"x", value)]))
+        list(Decoder(decode_inbound).decode([Record(0, 0, b"x", value)]))
     assert [line["event"] for line in logs] == ["message.malformed"]
     assert len(logs[0]["reason"]) <= wire.REASON_LENGTH

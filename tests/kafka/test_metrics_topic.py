@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
+from binwright.kafka import metrics_topic
 from binwright.kafka.metrics_topic import MeasurementQueue, run_measurements
 from binwright.kafka.publishing import publish_message
-from binwright.protocol import wire
-from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.metrics import Measurement, PartitionRate, decode_measurement
 from binwright.protocol.model import BytesPerSecond
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection
@@ -65,13 +65,13 @@ async def test_records_of_topics_without_a_subscriber_are_not_decoded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     decoded = []
-    whole = wire.decode_measurement
+    whole = decode_measurement
 
     def counted(payload: bytes | None) -> Measurement:
         decoded.append(payload)
         return whole(payload)
 
-    monkeypatch.setattr(wire, "decode_measurement", counted)
+    monkeypatch.setattr(metrics_topic, "decode_measurement", counted)
     bus = FakeControlTopics({TOPIC: 1})
     async with run_measurements(bus, TOPIC) as measurements:
         with measurements.subscribe(topics("orders")) as queue:

@@ -7,7 +7,7 @@ from binwright.kafka.control_records import LANDING_CONFIG, LANDING_PARTITIONS
 from binwright.kafka.own_topics import check_own, ensure_own
 from binwright.kafka.publishing import publish_message
 from binwright.protocol.errors import ForeignTopic
-from binwright.protocol.messages import Claim
+from binwright.protocol.metadata import Claim
 from binwright.protocol.model import BytesPerSecond
 from binwright.testing.control_topics import FakeControlTopics
 

@@ -10,9 +10,9 @@ from structlog.testing import capture_logs
 
 from binwright.kafka.control_records import Decoder
 from binwright.kafka.publishing import SMALLEST_RECORD_BYTES, Publisher, QueuedPublisher
-from binwright.protocol import wire
+from binwright.protocol.commands import Leave, StateQuery, decode_command
 from binwright.protocol.errors import TopicMissing
-from binwright.protocol.messages import Dead, Leave, Planned, StateQuery
+from binwright.protocol.metadata import Dead, Planned, decode_inbound
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.testing.control_topics import FakeControlTopics
 
@@ -34,7 +34,7 @@ async def running_publisher(bus: FakeControlTopics) -> AsyncIterator[QueuedPubli
 
 
 def sent(bus: FakeControlTopics, partition: int) -> list[object]:
-    return [wire.decode_command(r.value) for r in bus.records(TOPIC, partition)]
+    return [decode_command(r.value) for r in bus.records(TOPIC, partition)]
 
 
 async def test_sending_to_a_hundred_slots_takes_no_longer_than_to_one() -> None:
@@ -131,7 +131,7 @@ async def test_a_plan_of_a_hundred_thousand_partitions_is_sent_in_parts() -> Non
         publisher.send(0, large)
         publisher.send(0, DEAD)
         await asyncio.sleep(1)
-        decoder = Decoder(wire.decode_inbound)
+        decoder = Decoder(decode_inbound)
         read = list(decoder.decode(bus.records(TOPIC, 0)))
     last = bus.records(TOPIC, 0)[-1].offset
     assert [(record.offset, message) for record, message in read] == [
@@ -147,7 +147,7 @@ async def test_a_message_that_the_topic_refuses_in_any_size_delays_no_other() ->
         publisher.send(0, plan(1_000))
         publisher.send(0, DEAD)
         await asyncio.sleep(1)
-        assert [wire.decode_inbound(r.value) for r in bus.records(TOPIC, 0)] == [DEAD]
+        assert [decode_inbound(r.value) for r in bus.records(TOPIC, 0)] == [DEAD]
 
 
 async def test_a_topic_with_a_smaller_record_limit_than_the_default_gets_smaller_parts() -> None:
@@ -156,5 +156,5 @@ async def test_a_topic_with_a_smaller_record_limit_than_the_default_gets_smaller
     async with running_publisher(bus) as publisher:
         publisher.send(0, large)
         await asyncio.sleep(1)
-        decoder = Decoder(wire.decode_inbound)
+        decoder = Decoder(decode_inbound)
         assert [message for _, message in decoder.decode(bus.records(TOPIC, 0))] == [large]

@@ -18,9 +18,8 @@ from binwright.lab.savings import (
 from binwright.lab.simulation.run import run
 from binwright.lab.simulation.scenario import Timing
 from binwright.lab.simulation.sources import Recorded
-from binwright.protocol.group_orders import AdoptOrder, FreezeOrder
 from binwright.protocol.model import BytesPerSecond, PerSlot, TopicPartition
-from binwright.protocol.savings import SimulatedCost
+from binwright.protocol.orders import AdoptOrder, FreezeOrder, SimulatedCost
 from binwright.runtime.settings.group import Settings, load_settings
 
 MINUTES, EVERY_S = 30, 5.0

@@ -18,32 +18,34 @@ from binwright.controller.decide.events import (
 )
 from binwright.controller.decide.machine import begin, transition
 from binwright.controller.decide.states import State
-from binwright.group.fold import Measured, RecordRead
+from binwright.group.fold import Measured, RecordRead, StateRecord
 from binwright.group.group import ControllerConfig
 from binwright.group.plans import Pack
 from binwright.look.group_view import GroupView
 from binwright.packing.catalogue import algorithm
-from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import (
-    Approved,
+from binwright.protocol.commands import (
     Command,
-    Goodbye,
-    Hello,
     Leave,
-    MeasuredCapacity,
-    Report,
-    Started,
+    SplitReading,
     StartReading,
     StartWriting,
     StateQuery,
-    StateRecord,
-    Stopped,
     StopReading,
     StopWriting,
+)
+from binwright.protocol.metadata import (
+    Goodbye,
+    Hello,
+    MeasuredCapacity,
+    Report,
+    StagedShare,
+    Started,
+    Stopped,
     TableReport,
 )
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
-from binwright.protocol.splits import SplitReading, StagedShare
+from binwright.protocol.orders import Approved
 
 RECORD_BYTES = 10
 PASS_S = 2

@@ -17,14 +17,8 @@ from binwright.look.explain.answers import Group as SeenGroup
 from binwright.look.explain.questions import answer
 from binwright.look.group_view import GroupView
 from binwright.look.status import status
-from binwright.protocol.group_orders import (
-    CordonOrder,
-    FreezeOrder,
-    GroupOrder,
-    PinOrder,
-    ScaleOrder,
-)
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
+from binwright.protocol.orders import CordonOrder, FreezeOrder, GroupOrder, PinOrder, ScaleOrder
 from binwright.protocol.selection import Selection
 
 START = PerSlot(BytesPerSecond(120.0))

@@ -15,11 +15,10 @@ from binwright.look.follower import (
     watch_group,
 )
 from binwright.look.group_view import GroupView
-from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
-from binwright.protocol.group_orders import FreezeOrder
-from binwright.protocol.messages import Approved
+from binwright.protocol.metadata import decode_inbound
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.orders import Approved, FreezeOrder, decode_order
 from binwright.runtime.run import background_tasks
 from binwright.testing.control_topics import FakeControlTopics
 
@@ -178,7 +177,7 @@ async def test_an_approval_counts_whether_it_or_its_plan_is_read_first() -> None
         number = await group.propose({P: 0}, {P: 1})
         await group.give(Approved(plan=number, by="ann"))
         records = {METADATA: group.bus.records(METADATA), ORDERS: group.bus.records(ORDERS)}
-        decode = {METADATA: wire.decode_inbound, ORDERS: wire.decode_order}
+        decode = {METADATA: decode_inbound, ORDERS: decode_order}
         for topic in (first, *(records.keys() - {first})):
             for record in records[topic]:
                 view.apply(record.offset, record.timestamp_ms, decode[topic](record.value))

@@ -2,8 +2,7 @@
 
 from binwright.look.group_view import GroupView, percentile
 from binwright.look.status import status
-from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import (
+from binwright.protocol.metadata import (
     Dead,
     Gap,
     Goodbye,
@@ -14,6 +13,7 @@ from binwright.protocol.messages import (
     Stopped,
     TableReport,
 )
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 
 P = TopicPartition("orders", 0)

@@ -7,7 +7,7 @@ from binwright.look.commands import live_page, status_page
 from binwright.look.group_view import GroupView
 from binwright.look.page.metrics import group_samples
 from binwright.look.status import Status, status
-from binwright.protocol.messages import Dead, Hello, Report
+from binwright.protocol.metadata import Dead, Hello, Report
 from binwright.protocol.model import Slot, TopicPartition
 
 A, P = Slot(0), TopicPartition("orders", 0)

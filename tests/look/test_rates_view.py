@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from binwright.look.rates_view import HISTORY, RatesView, SortKey
-from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond
 
 

@@ -1,7 +1,7 @@
 """What a group saves, in sentences."""
 
 from binwright.look.savings_text import savings_text, share_text
-from binwright.protocol.savings import Savings, SimulatedCost
+from binwright.protocol.orders import Savings, SimulatedCost
 
 HOUR_MS = 3_600_000
 

@@ -14,14 +14,12 @@ from binwright.look.status import (
     Status,
     status,
 )
-from binwright.protocol.group_orders import MAX_SHOWN, CordonOrder, Held
-from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import (
+from binwright.protocol.metadata import (
     Accepted,
-    Approved,
     Claim,
     Dead,
     Goodbye,
+    Held,
     Hello,
     LimitsMeasured,
     Planned,
@@ -31,7 +29,9 @@ from binwright.protocol.messages import (
     TableReport,
     Withdrawn,
 )
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
+from binwright.protocol.orders import MAX_SHOWN, Approved, CordonOrder
 from binwright.protocol.selection import Selection
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)

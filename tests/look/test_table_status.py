@@ -21,9 +21,7 @@ from binwright.look.status import (
     status,
 )
 from binwright.look.table_status import topics_text
-from binwright.protocol.messages import (
-    TableReport,
-)
+from binwright.protocol.metadata import TableReport
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.selection import Selection
 

@@ -10,8 +10,7 @@ import pytest
 from binwright.kafka.publishing import publish_message
 from binwright.monitor.group_needs import GroupNeeds
 from binwright.monitor.passes import GONE_PASSES, Monitor
-from binwright.protocol import wire
-from binwright.protocol.measurements import Needs
+from binwright.protocol.metrics import Needs, decode_measurement
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection
 from binwright.runtime.clock import wall_ms
@@ -51,7 +50,7 @@ class FollowingMonitor:
         await asyncio.sleep(1)  # a pass may be under way
         begin = len(self.bus.records(METRICS))
         await asyncio.sleep(2)
-        messages = [wire.decode_measurement(r.value) for r in self.bus.records(METRICS)[begin:]]
+        messages = [decode_measurement(r.value) for r in self.bus.records(METRICS)[begin:]]
         return {measurement.topic: measurement.count for measurement in messages}
 
 

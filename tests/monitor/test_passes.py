@@ -8,11 +8,11 @@ import pytest
 
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.monitor.passes import GONE_REPORTED_S, MESSAGE_PARTITIONS, Monitor
-from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.metrics import Measurement, PartitionRate, decode_measurement
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection
-from binwright.protocol.wire import decode_measurement, encode
+from binwright.protocol.wire import encode
 from binwright.runtime.settings.monitor import MonitorSettings
 from binwright.testing.control_topics import FakeControlTopics
 from binwright.testing.data_topics import FakeTopics

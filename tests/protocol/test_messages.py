@@ -8,38 +8,45 @@ from hypothesis import strategies as some
 from tests.builders import LIMIT, measurement
 
 from binwright.protocol import wire
-from binwright.protocol.errors import MalformedMessage, UnknownKind
-from binwright.protocol.group_orders import FormerOrders, FreezeOrder
-from binwright.protocol.measurements import PartitionRate
-from binwright.protocol.messages import (
-    Accepted,
-    Approved,
-    Claim,
+from binwright.protocol.commands import (
     Command,
+    Leave,
+    StartReading,
+    StartWriting,
+    StateQuery,
+    StopReading,
+    StopWriting,
+    decode_command,
+)
+from binwright.protocol.errors import MalformedMessage, UnknownKind
+from binwright.protocol.landing import OffsetRange, Staged, decode_staged
+from binwright.protocol.metadata import (
+    Accepted,
+    Claim,
     Dead,
     Gap,
     Goodbye,
     Hello,
     Inbound,
-    Leave,
-    OffsetRange,
-    OrderRecord,
     Planned,
     Proposed,
     Report,
-    Staged,
     Started,
-    StartReading,
-    StartWriting,
-    StateQuery,
     Stopped,
-    StopReading,
-    StopWriting,
     TableReport,
     Withdrawn,
+    decode_inbound,
 )
+from binwright.protocol.metrics import PartitionRate, decode_measurement
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
-from binwright.protocol.table_orders import TableOrder
+from binwright.protocol.orders import (
+    Approved,
+    FormerOrders,
+    FreezeOrder,
+    OrderRecord,
+    TableOrder,
+    decode_order,
+)
 
 P, Q = TopicPartition("or-ders", 0), TopicPartition("or-ders", 11)
 S = Slot(3)
@@ -98,28 +105,28 @@ COMMANDS: list[Command] = [
 
 @pytest.mark.parametrize("message", INBOUND, ids=lambda m: m.kind)
 def test_a_message_to_controllers_decodes_to_itself(message: Inbound) -> None:
-    assert wire.decode_inbound(wire.encode(message)) == message
+    assert decode_inbound(wire.encode(message)) == message
 
 
 @pytest.mark.parametrize("message", ORDERS, ids=lambda m: m.kind)
 def test_what_people_order_decodes_to_itself_and_is_nothing_else_anywhere(
     message: OrderRecord,
 ) -> None:
-    assert wire.decode_order(wire.encode(message)) == message
+    assert decode_order(wire.encode(message)) == message
     with pytest.raises(UnknownKind):
-        wire.decode_inbound(wire.encode(message))
+        decode_inbound(wire.encode(message))
 
 
 @pytest.mark.parametrize("message", COMMANDS, ids=lambda m: m.kind)
 def test_a_command_decodes_to_itself(message: Command) -> None:
-    assert wire.decode_command(wire.encode(message)) == message
+    assert decode_command(wire.encode(message)) == message
 
 
 def test_a_measurement_has_the_zones_of_its_partitions() -> None:
     rates = (RATE, RATE._replace(partition=RATE.partition + 1))
     first, second = (rate.partition for rate in rates)
     message = measurement("orders", rates, zones={"a": (first,), "b": (first,)})
-    assert wire.decode_measurement(wire.encode(message)) == message
+    assert decode_measurement(wire.encode(message)) == message
     assert message.readable_in() == {first: frozenset("ab"), second: frozenset()}
 
 
@@ -127,12 +134,12 @@ def test_a_reader_that_knows_no_zones_reads_what_names_them() -> None:
     """Fields that a version does not know are ignored: consumers and monitors come before it."""
     text = wire.encode(measurement("orders", (RATE,), zones={"a": (RATE.partition,)}))
     later = text.replace(b'"zones"', b'"unknown"')
-    assert wire.decode_measurement(later) == measurement("orders", (RATE,))
+    assert decode_measurement(later) == measurement("orders", (RATE,))
 
 
 def test_a_measurement_decodes_to_itself_and_has_its_rates() -> None:
     message = measurement("orders", (RATE,))
-    assert wire.decode_measurement(wire.encode(message)) == message
+    assert decode_measurement(wire.encode(message)) == message
     assert message.rates() == {TopicPartition("orders", 1): 2.5}
 
 
@@ -148,10 +155,10 @@ def test_an_announcement_decodes_to_itself() -> None:
         epoch=1,
         cut=(P,),
     )
-    assert wire.decode_staged(wire.encode(staged)) == staged
+    assert decode_staged(wire.encode(staged)) == staged
     assert wire.key(staged) == b"or-ders"
     named = replace(staged, table="or-ders_raw")
-    assert wire.decode_staged(wire.encode(named)) == named
+    assert decode_staged(wire.encode(named)) == named
     assert (named.target, wire.key(named)) == ("or-ders_raw", b"or-ders_raw")
 
 
@@ -161,7 +168,7 @@ def test_an_announcement_of_an_older_version_is_to_the_table_of_its_topics_name(
         b' "bytes": 9, "ranges": {"orders-0": [0, 1]}, "slot": 0, "epoch": 1, "age_s": 0.5,'
         b' "cut": []}'
     )
-    staged = wire.decode_staged(payload)
+    staged = decode_staged(payload)
     assert (staged.table, staged.target) == (None, "orders")
 
 
@@ -185,7 +192,7 @@ def test_equal_messages_are_equal_bytes(offsets: dict[int, int]) -> None:
     back = dict(reversed(read.items()))
     one, two = (Goodbye(slot=S, epoch=1, next=following) for following in (read, back))
     assert wire.encode(one) == wire.encode(two)
-    assert wire.decode_inbound(wire.encode(one)) == one
+    assert decode_inbound(wire.encode(one)) == one
 
 
 def test_the_record_key_is_the_kind_and_slot_or_the_topic() -> None:
@@ -221,16 +228,16 @@ def test_the_record_key_is_the_kind_and_slot_or_the_topic() -> None:
 )
 def test_invalid_bytes_raise_an_error_with_the_reason(payload: bytes | None, reason: str) -> None:
     with pytest.raises(MalformedMessage, match=reason) as found:
-        wire.decode_inbound(payload)
+        decode_inbound(payload)
     assert not isinstance(found.value, UnknownKind)
     assert found.value.payload == (payload or b"")
 
 
 def test_a_kind_of_another_version_is_unknown() -> None:
     with pytest.raises(UnknownKind, match="dead/3"):
-        wire.decode_inbound(b'{"kind":"dead/3","slot":1}')
+        decode_inbound(b'{"kind":"dead/3","slot":1}')
     with pytest.raises(UnknownKind):
-        wire.decode_measurement(b'{"kind":"measurement/9","topic":"a","at_ms":1,"partitions":[]}')
+        decode_measurement(b'{"kind":"measurement/9","topic":"a","at_ms":1,"partitions":[]}')
 
 
 @pytest.mark.parametrize("text", ["", "orders", "-1", "orders-", "orders-x", "orders-²"])

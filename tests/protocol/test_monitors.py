@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from tests.builders import measurement
 
-from binwright.protocol.measurements import Measurement
+from binwright.protocol.metrics import Measurement
 from binwright.protocol.monitors import Monitors, accept_measurement, drop_silent
 
 NO_MONITORS = Monitors()

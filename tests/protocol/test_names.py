@@ -4,8 +4,9 @@ import orjson
 import pytest
 
 from binwright.protocol import wire
+from binwright.protocol.commands import StartWriting, decode_command
 from binwright.protocol.errors import MalformedMessage
-from binwright.protocol.messages import OffsetRange, Staged, StartWriting
+from binwright.protocol.landing import OffsetRange, Staged, decode_staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import (
     batch_name,
@@ -36,17 +37,17 @@ STAGED = Staged(
 @pytest.mark.parametrize("name", BAD)
 @pytest.mark.parametrize("field", ["topic", "file"])
 def test_an_announcement_with_such_a_name_is_malformed(field: str, name: str) -> None:
-    assert wire.decode_staged(wire.encode(STAGED)) == STAGED
+    assert decode_staged(wire.encode(STAGED)) == STAGED
     fields = {**orjson.loads(wire.encode(STAGED)), field: name}
     with pytest.raises(MalformedMessage, match=field):
-        wire.decode_staged(orjson.dumps(fields))
+        decode_staged(orjson.dumps(fields))
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_a_command_about_such_a_table_is_malformed(name: str) -> None:
     command = wire.encode(StartWriting(term=1, revision=1, epoch=1, tables=("orders",)))
     with pytest.raises(MalformedMessage, match="tables"):
-        wire.decode_command(command.replace(b'"orders"', orjson.dumps(name)))
+        decode_command(command.replace(b'"orders"', orjson.dumps(name)))
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from binwright.protocol.savings import parse_change, setting_text
+from binwright.protocol.orders import parse_change, setting_text
 
 
 @pytest.mark.parametrize(

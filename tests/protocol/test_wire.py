@@ -11,36 +11,54 @@ from tests import builders
 
 from binwright.balancer.decide.proposals import BrokerPlanRecord, decode_record
 from binwright.protocol import wire
+from binwright.protocol.commands import (
+    Command,
+    SplitReading,
+    StartReading,
+    StateQuery,
+    decode_command,
+)
 from binwright.protocol.errors import MalformedMessage, UnknownKind
 from binwright.protocol.fields import LATEST_MS
-from binwright.protocol.group_orders import (
-    AdoptOrder,
-    CordonOrder,
-    FreezeOrder,
-    PinOrder,
-    ScaleOrder,
+from binwright.protocol.group_plans import GroupPlan, decode_group_plan
+from binwright.protocol.landing import (
+    OffsetRange,
+    RangeMessage,
+    Staged,
+    decode_range,
+    decode_staged,
 )
-from binwright.protocol.group_plans import GroupPlan
-from binwright.protocol.measurements import Measurement, Needs, PartitionRate, Quality
-from binwright.protocol.messages import (
+from binwright.protocol.metadata import (
     Claim,
-    Command,
     Hello,
     Inbound,
     MeasuredCapacity,
-    OffsetRange,
-    OrderRecord,
     Planned,
-    Staged,
-    StartReading,
-    StateQuery,
+    StagedShare,
     Stopped,
     TableReport,
+    decode_inbound,
+)
+from binwright.protocol.metrics import (
+    Measurement,
+    Needs,
+    PartitionRate,
+    Quality,
+    decode_measurement,
+    decode_needs,
 )
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.savings import Savings, SimulatedCost
-from binwright.protocol.splits import SplitReading, StagedShare
-from binwright.protocol.stage_ranges import RangeMessage
+from binwright.protocol.orders import (
+    AdoptOrder,
+    CordonOrder,
+    FreezeOrder,
+    OrderRecord,
+    PinOrder,
+    Savings,
+    ScaleOrder,
+    SimulatedCost,
+    decode_order,
+)
 
 NAMES = some.from_regex(r"[A-Za-z0-9._-]{1,249}", fullmatch=True).filter(
     lambda name: name not in {".", ".."}
@@ -174,14 +192,14 @@ SPECIAL: dict[type, dict[str, some.SearchStrategy[Any]]] = {
 
 
 READERS = (
-    wire.decode_inbound,
-    wire.decode_order,
-    wire.decode_command,
-    wire.decode_measurement,
-    wire.decode_staged,
-    wire.decode_range,
-    wire.decode_needs,
-    wire.decode_group_plan,
+    decode_inbound,
+    decode_order,
+    decode_command,
+    decode_measurement,
+    decode_staged,
+    decode_range,
+    decode_needs,
+    decode_group_plan,
     decode_record,
 )
 OTHER_KINDS = (
@@ -218,44 +236,44 @@ def test_the_kind_is_the_last_field_of_every_message() -> None:
 
 @given(some_message(get_args(Inbound)))
 def test_any_message_to_controllers_decodes_to_itself(message: Inbound) -> None:
-    assert wire.decode_inbound(wire.encode(message)) == message
+    assert decode_inbound(wire.encode(message)) == message
 
 
 @given(some_message(get_args(OrderRecord)))
 def test_whatever_people_order_decodes_to_itself(message: OrderRecord) -> None:
-    assert wire.decode_order(wire.encode(message)) == message
+    assert decode_order(wire.encode(message)) == message
 
 
 @given(some_message(get_args(Command)))
 def test_any_command_decodes_to_itself(message: Command) -> None:
-    assert wire.decode_command(wire.encode(message)) == message
+    assert decode_command(wire.encode(message)) == message
 
 
 @given(some_message((Measurement,)))
 def test_any_measurement_decodes_to_itself(message: Measurement) -> None:
-    assert wire.decode_measurement(wire.encode(message)) == message
+    assert decode_measurement(wire.encode(message)) == message
 
 
 @given(some_message((Staged,)))
 def test_any_announcement_decodes_to_itself(message: Staged) -> None:
-    assert wire.decode_staged(wire.encode(message)) == message
+    assert decode_staged(wire.encode(message)) == message
     assert wire.key(message) == message.target.encode()
 
 
 @given(some_message(get_args(RangeMessage)))
 def test_whatever_consumers_write_about_parts_decodes_to_itself(message: RangeMessage) -> None:
-    assert wire.decode_range(wire.encode(message)) == message
+    assert decode_range(wire.encode(message)) == message
 
 
 @given(some_message((Needs,)))
 def test_any_needs_decode_to_themselves(message: Needs) -> None:
-    assert wire.decode_needs(wire.encode(message)) == message
+    assert decode_needs(wire.encode(message)) == message
     assert wire.key(message) == message.group.encode()
 
 
 @given(some_message((GroupPlan,)))
 def test_any_group_plan_decodes_to_itself(message: GroupPlan) -> None:
-    assert wire.decode_group_plan(wire.encode(message)) == message
+    assert decode_group_plan(wire.encode(message)) == message
     assert wire.key(message) == message.group.encode()
 
 
@@ -320,7 +338,7 @@ def test_any_bytes_decode_or_raise_malformed_message(payload: bytes | None) -> N
 def test_any_json_decodes_or_raises_malformed_message(value: object) -> None:
     found = json.dumps({"kind": "goodbye/2", "slot": 1, "epoch": 1, "next": {"t-1": value}})
     try:
-        wire.decode_inbound(found.encode())
+        decode_inbound(found.encode())
     except MalformedMessage as found:
         assert "next" in found.reason  # noqa: PT017 - it need not raise: a number is fine
 
@@ -354,48 +372,48 @@ REPORT = {
 )
 def test_a_field_out_of_range_is_malformed_and_named(fault: dict[str, object]) -> None:
     """Values that cannot be encoded again must be rejected: they would fail later."""
-    wire.decode_inbound(json.dumps(REPORT).encode())
+    decode_inbound(json.dumps(REPORT).encode())
     with pytest.raises(MalformedMessage, match=next(iter(fault))) as found:
-        wire.decode_inbound(json.dumps({**REPORT, **fault}).encode())
+        decode_inbound(json.dumps({**REPORT, **fault}).encode())
     assert not isinstance(found.value, UnknownKind)
 
 
 def test_a_message_of_an_unknown_kind_may_have_any_fields() -> None:
     """A later version may have other fields, so it is unknown, not malformed."""
     with pytest.raises(UnknownKind, match="measurement/2"):
-        wire.decode_measurement(b'{"kind":"measurement/1","topic":"t"}')
+        decode_measurement(b'{"kind":"measurement/1","topic":"t"}')
     with pytest.raises(UnknownKind, match="report/9"):
-        wire.decode_inbound(b'{"kind":"report/9"}')
+        decode_inbound(b'{"kind":"report/9"}')
 
 
 def test_a_message_of_another_topic_is_of_an_unknown_kind() -> None:
     with pytest.raises(UnknownKind):
-        wire.decode_inbound(wire.encode(StateQuery(term=1)))
+        decode_inbound(wire.encode(StateQuery(term=1)))
     with pytest.raises(UnknownKind):
-        wire.decode_command(wire.encode(Claim(controller="c", limit=builders.LIMIT)))
+        decode_command(wire.encode(Claim(controller="c", limit=builders.LIMIT)))
 
 
 def test_additional_fields_are_ignored() -> None:
-    found = wire.decode_inbound(json.dumps({**REPORT, "mood": "fine"}).encode())
-    assert found == wire.decode_inbound(json.dumps(REPORT).encode())
+    found = decode_inbound(json.dumps({**REPORT, "mood": "fine"}).encode())
+    assert found == decode_inbound(json.dumps(REPORT).encode())
 
 
 def test_a_hello_of_an_older_version_names_what_to_do() -> None:
     hello = b'{"kind":"hello/1","slot":0,"process":"hello/9","version":"0.1"}'
     with pytest.raises(UnknownKind, match=r"commands in GROUP\.metadata.*end it, and start one"):
-        wire.decode_inbound(hello)
+        decode_inbound(hello)
     for other in (hello.replace(b"hello/1", b"hello/9"), b'{"process":"hello/1"}', b"[]"):
         with pytest.raises(MalformedMessage, match=r"^(?!hello)"):
-            wire.decode_inbound(other)
+            decode_inbound(other)
 
 
 def test_an_order_outside_its_topic_names_what_to_do() -> None:
     """Of an older version, or of somebody who may report, and not give orders."""
     order = b'{"kind":"freeze/1","frozen":true,"by":"x"}'
     with pytest.raises(UnknownKind, match=r"followed in GROUP\.group-orders alone.*no right"):
-        wire.decode_inbound(order)
+        decode_inbound(order)
 
 
 def test_a_hello_without_a_time_has_none() -> None:
-    found = wire.decode_inbound(b'{"kind":"hello/2","slot":0,"process":"p","version":"0.1"}')
+    found = decode_inbound(b'{"kind":"hello/2","slot":0,"process":"p","version":"0.1"}')
     assert found == Hello(slot=Slot(0), process="p", version="0.1", sent_ms=0)

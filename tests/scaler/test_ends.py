@@ -9,7 +9,7 @@ import pytest
 from binwright.kafka.client import EARLIEST, TopicsMetadata
 from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable
-from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.scaler.ends import ABSENT_LOOKS, FOLLOWED_S, STARTS_S, MeasuredEnds, TopicEnds

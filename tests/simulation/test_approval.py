@@ -9,7 +9,7 @@ import pytest
 from tests.simulation.world import CONFIG, P, World, until, world
 
 from binwright.controller.decide.states import Sentinel
-from binwright.protocol.messages import Accepted, Planned, Withdrawn
+from binwright.protocol.metadata import Accepted, Planned, Withdrawn
 from binwright.protocol.model import Slot, TopicPartition
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)

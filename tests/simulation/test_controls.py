@@ -12,17 +12,18 @@ from tests.simulation.world import CONFIG, METADATA, ORDERS, P, World, until, wo
 from binwright.controller.decide.states import Sentinel
 from binwright.protocol import wire
 from binwright.protocol.daily_windows import DailyWindow
-from binwright.protocol.group_orders import (
+from binwright.protocol.metadata import Held, Planned
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.orders import (
     AdoptOrder,
+    Approved,
     CordonOrder,
     FreezeOrder,
     GroupOrder,
-    Held,
+    OrderRecord,
     PinOrder,
     ScaleOrder,
 )
-from binwright.protocol.messages import Approved, OrderRecord, Planned
-from binwright.protocol.model import Slot, TopicPartition
 from binwright.testing.control_topics import READ_RECORDS, FakeControlTopics, loop_ms
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)

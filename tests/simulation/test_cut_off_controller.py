@@ -23,7 +23,7 @@ from binwright.controller.leadership import Leadership
 from binwright.kafka.election import LeadershipLost
 from binwright.kafka.metrics_topic import run_measurements
 from binwright.packing.catalogue import algorithm
-from binwright.protocol.messages import Dead
+from binwright.protocol.metadata import Dead
 from binwright.protocol.model import Slot
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)

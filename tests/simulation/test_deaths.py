@@ -6,7 +6,7 @@ import pytest
 from tests.simulation.world import P, World, until, world
 
 from binwright.group.ownership import Owned
-from binwright.protocol.messages import Dead
+from binwright.protocol.metadata import Dead
 from binwright.protocol.model import Slot
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)

@@ -6,8 +6,7 @@ import pytest
 from tests.simulation.world import METADATA, P, World, until, world
 
 from binwright.look.group_view import GroupView
-from binwright.protocol import wire
-from binwright.protocol.messages import Goodbye
+from binwright.protocol.metadata import Goodbye, decode_inbound
 from binwright.protocol.model import Slot
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
@@ -18,7 +17,7 @@ WRITE_S = 8.0
 def view(w: World) -> GroupView:
     made = GroupView()
     for record in w.bus.records(METADATA, 0):
-        made.apply(record.offset, record.timestamp_ms, wire.decode_inbound(record.value))
+        made.apply(record.offset, record.timestamp_ms, decode_inbound(record.value))
     return made
 
 

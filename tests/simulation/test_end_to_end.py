@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.simulation.world import CONFIG, P, until, world
 
-from binwright.protocol.messages import Goodbye, Planned
+from binwright.protocol.metadata import Goodbye, Planned
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)

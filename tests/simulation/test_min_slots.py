@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from tests.simulation.world import CONFIG, P, until, world
 
-from binwright.protocol.messages import Planned
+from binwright.protocol.metadata import Planned
 from binwright.protocol.model import Slot
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)

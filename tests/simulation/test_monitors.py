@@ -7,8 +7,8 @@ from tests.simulation.world import CONFIG, METRICS, NEEDS, P, World, until, worl
 
 from binwright.monitor.passes import Monitor
 from binwright.protocol import wire
-from binwright.protocol.measurements import Needs
-from binwright.protocol.messages import Planned
+from binwright.protocol.metadata import Planned
+from binwright.protocol.metrics import Needs
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection

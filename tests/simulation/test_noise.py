@@ -6,7 +6,8 @@ import pytest
 from tests.simulation.world import COMMANDS, LANDING, METADATA, METRICS, P, until, world
 
 from binwright.protocol import wire
-from binwright.protocol.messages import Planned, StartReading, StartWriting, StopReading
+from binwright.protocol.commands import StartReading, StartWriting, StopReading, decode_command
+from binwright.protocol.metadata import Planned
 from binwright.protocol.model import Slot
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
@@ -57,7 +58,7 @@ async def test_repeated_commands_change_nothing() -> None:
         await until(lambda: len(w.fleet.running) == 2 and w.steady())
         for slot in (0, 1):
             for record in w.bus.records(COMMANDS, slot):
-                command = wire.decode_command(record.value)
+                command = decode_command(record.value)
                 if isinstance(command, StartReading | StartWriting):
                     await w.bus.publish(COMMANDS, slot, b"again", wire.encode(command))
         await asyncio.sleep(5)

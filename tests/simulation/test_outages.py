@@ -7,7 +7,7 @@ import pytest
 from tests.simulation.world import INGEST, P, World, until, world
 
 from binwright.consumer.decide.buffer import BatchConfig
-from binwright.protocol.messages import Report
+from binwright.protocol.metadata import Report
 from binwright.protocol.model import Slot
 from binwright.testing.lake import Failure
 

@@ -6,7 +6,7 @@ import pytest
 from tests.simulation.world import P, World, until, world
 
 from binwright.group.ownership import Owned
-from binwright.protocol.messages import Dead, Hello
+from binwright.protocol.metadata import Dead, Hello
 from binwright.protocol.model import Slot, TopicPartition
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.simulation.world import CONFIG, World, until, world
 
-from binwright.protocol.messages import Report
+from binwright.protocol.metadata import Report
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.simulation.world import P, World, until, world
 
-from binwright.protocol.messages import Gap
+from binwright.protocol.metadata import Gap
 from binwright.protocol.model import Slot, TopicPartition
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)

@@ -12,9 +12,10 @@ from tests.simulation.world import COMMANDS, METADATA, METRICS, P, World, until,
 
 from binwright.group.ownership import Owned
 from binwright.protocol import wire
-from binwright.protocol.group_orders import CordonOrder, FreezeOrder
-from binwright.protocol.messages import Claim, Command, Leave, Report, StopReading
+from binwright.protocol.commands import Command, Leave, StopReading
+from binwright.protocol.metadata import Claim, Report
 from binwright.protocol.model import BytesPerSecond, Slot
+from binwright.protocol.orders import CordonOrder, FreezeOrder
 from binwright.testing.control_topics import FakeControlTopics
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from tests.simulation.world import INGEST, LANDING, P, World, until, world
 
-from binwright.protocol.messages import Gap
+from binwright.protocol.metadata import Gap
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import lease_name
 

@@ -37,10 +37,11 @@ from binwright.monitor.passes import Monitor
 from binwright.packing.catalogue import algorithm
 from binwright.protocol import wire
 from binwright.protocol.errors import MalformedMessage
-from binwright.protocol.group_orders import GroupOrder
-from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import Inbound, Report, Staged
+from binwright.protocol.landing import Staged, decode_staged
+from binwright.protocol.metadata import Inbound, Report, decode_inbound
+from binwright.protocol.metrics import Measurement, decode_measurement
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
+from binwright.protocol.orders import GroupOrder
 from binwright.protocol.patterns import Pattern, compile_pattern
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.protocol.selection import Selection
@@ -293,7 +294,7 @@ class World:
 
     def announced(self) -> list[Staged]:
         return [
-            wire.decode_staged(record.value)
+            decode_staged(record.value)
             for partition in range(8)
             for record in self.bus.records(LANDING, partition)
             if b"/" not in (record.key or b"")  # else it is about parts of a split partition
@@ -327,11 +328,11 @@ class World:
         found = []
         for record in self.bus.records(METADATA, 0):
             with contextlib.suppress(MalformedMessage):
-                found.append(wire.decode_inbound(record.value))
+                found.append(decode_inbound(record.value))
         return found
 
     def measured(self) -> list[Measurement]:
-        return [wire.decode_measurement(r.value) for r in self.bus.records(METRICS, 0)]
+        return [decode_measurement(r.value) for r in self.bus.records(METRICS, 0)]
 
     def load(self, rates: Mapping[TopicPartition, float]) -> None:
         for partition, rate in rates.items():

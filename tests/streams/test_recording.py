@@ -6,7 +6,7 @@ import pytest
 
 from binwright.protocol import wire
 from binwright.protocol.errors import StreamError
-from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.streams import recording, stream_file
 

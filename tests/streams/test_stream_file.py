@@ -11,7 +11,7 @@ from tests.streams.strategies import ROWS, STREAMS
 
 from binwright.protocol import wire
 from binwright.protocol.errors import StreamError
-from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.metrics import Measurement, PartitionRate, decode_measurement
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.streams.recording import header_line
 from binwright.streams.stream_file import StreamFile, StreamMeasurements, recorded_rows
@@ -128,7 +128,7 @@ def row(**rates: dict[int, float]) -> dict[TopicPartition, PerCent]:
 def again(stream: Sequence[Row], row_s: float) -> list[Row]:
     """Return the stream that its measurements give, each written and read as a message."""
     made = StreamMeasurements(stream, FULL, row_s)
-    messages = (wire.decode_measurement(wire.encode(measurement)) for measurement in made)
+    messages = (decode_measurement(wire.encode(measurement)) for measurement in made)
     return list(recorded_rows(messages, FULL, row_s))
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from binwright.protocol.messages import OffsetRange, Staged
+from binwright.protocol.landing import OffsetRange, Staged
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.tables.ports import Footer
 

@@ -14,21 +14,13 @@ from tools.reference.markdown import code, table
 
 from binwright.balancer.decide.proposals import BrokerPlanRecord
 from binwright.protocol import fields as aliases
-from binwright.protocol import measurements, wire
+from binwright.protocol import metrics, wire
+from binwright.protocol.commands import Command
 from binwright.protocol.group_plans import GroupPlan
-from binwright.protocol.measurements import Measurement, Needs, PartitionRate
-from binwright.protocol.messages import (
-    Command,
-    Inbound,
-    MeasuredCapacity,
-    OffsetRange,
-    OrderRecord,
-    Staged,
-    TableReport,
-)
-from binwright.protocol.savings import SettingName, SimulatedCost
-from binwright.protocol.splits import StagedShare
-from binwright.protocol.stage_ranges import RangeMessage
+from binwright.protocol.landing import OffsetRange, RangeMessage, Staged
+from binwright.protocol.metadata import Inbound, MeasuredCapacity, StagedShare, TableReport
+from binwright.protocol.metrics import Measurement, Needs, PartitionRate
+from binwright.protocol.orders import OrderRecord, SettingName, SimulatedCost
 from binwright.protocol.wire import Part
 
 HEAD = """\
@@ -102,7 +94,7 @@ TYPES = {
     "Partition": "partition",
     "PartitionNumber": "integer ≥ 0",
     "PersonName": "text, 200 characters at most",
-    "Quality": " or ".join(map(code, get_args(measurements.Quality))),
+    "Quality": " or ".join(map(code, get_args(metrics.Quality))),
     "Rate": "number ≥ 0",
     "Reason": "text, 500 characters at most",
     "Revision": "integer",
@@ -158,7 +150,9 @@ def _rows(kind: type[Any]) -> Iterator[tuple[str, str, str, str]]:
     comments = _comments(source)
     (body,) = (node.body for node in ast.parse(source).body if isinstance(node, ast.ClassDef))
     for node in body:
-        if not isinstance(node, ast.AnnAssign) or (name := ast.unparse(node.target)) == "kind":
+        if not isinstance(node, ast.AnnAssign):
+            continue
+        if (name := ast.unparse(node.target)) in ("kind", "KEY"):
             continue
         meaning = comments.get(node.lineno) or _alias_meaning(node.annotation)
         if not meaning:
@@ -222,7 +216,7 @@ def _type(annotation: ast.expr) -> str:
 
 
 def _qualities() -> str:
-    found = {name.strip(): text for name, text in _pairs(_below(measurements, "Quality"))}
+    found = {name.strip(): text for name, text in _pairs(_below(metrics, "Quality"))}
     return table(["quality", "meaning"], ((code(n), _sentence(t)) for n, t in found.items()))
 
 

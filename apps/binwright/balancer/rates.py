@@ -7,9 +7,8 @@ from pathlib import Path
 from binwright.balancer.decide.rate_history import HOUR_S, WEEK_HOURS, RateHistory
 from binwright.kafka.control_records import METRICS_PARTITION, Decoder
 from binwright.look.follower import read_recent_measurements
-from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, StreamError
-from binwright.protocol.measurements import Measurement
+from binwright.protocol.metrics import Measurement, decode_measurement
 from binwright.protocol.model import BytesPerSecond, Rates, TopicPartition
 from binwright.protocol.monitors import Monitors, accept_measurement
 from binwright.protocol.ports.kafka import ControlTopics, Reader
@@ -35,7 +34,7 @@ async def published_rates(
     if not await bus.partitions(topic):
         return {}
     reader, end = await read_recent_measurements(bus, topic, RECENT)
-    decoder = Decoder(wire.decode_measurement)
+    decoder = Decoder(decode_measurement)
     measurements: list[Measurement] = []
     try:
         while reader.position < end:
@@ -73,7 +72,7 @@ async def published_history(bus: ControlTopics, topic: str, now_ms: int) -> Rate
 async def _pass_rates(reader: Reader, offset: int, end: int) -> Rates:
     """Return the rates of the pass that begins at an offset."""
     reader.seek(offset)
-    decoder = Decoder(wire.decode_measurement)
+    decoder = Decoder(decode_measurement)
     measurements: list[Measurement] = []
     try:
         async with asyncio.timeout(PASS_S):

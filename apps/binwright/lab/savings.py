@@ -9,9 +9,10 @@ from binwright.lab.simulation.run import PRODUCT, Run
 from binwright.lab.simulation.scenario import Timing
 from binwright.lab.simulation.sources import Recorded
 from binwright.packing.sticky.policy import PRICE
-from binwright.protocol.group_orders import AdoptOrder, GroupOrder
 from binwright.protocol.model import PerSlot
-from binwright.protocol.savings import (
+from binwright.protocol.orders import (
+    AdoptOrder,
+    GroupOrder,
     Savings,
     SettingName,
     SimulatedCost,

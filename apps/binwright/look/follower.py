@@ -9,13 +9,15 @@ from typing import Any, Self
 
 import structlog
 
+from binwright.group.fold import StateRecord
 from binwright.group.group import ControllerConfig
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, Decoder
 from binwright.look.group_view import GroupView
 from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, ExternalError, TopicMissing
-from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import StateRecord
+from binwright.protocol.metadata import decode_inbound
+from binwright.protocol.metrics import Measurement, decode_measurement
+from binwright.protocol.orders import decode_order
 from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
 from binwright.protocol.selection import METADATA_SUFFIX, ORDERS_SUFFIX
 from binwright.runtime.run import must_not_end
@@ -194,7 +196,7 @@ class GroupFollower:
         if (metrics := self.metrics_topic) is not None:
             recent = partial(read_recent_measurements, self.bus, metrics, self.measurements)
             self._others.append(
-                self._topic(metrics, recent, wire.decode_measurement, self._apply_measurement)
+                self._topic(metrics, recent, decode_measurement, self._apply_measurement)
             )
         async with AsyncExitStack() as closing:
             closing.push_async_callback(self.__aexit__)
@@ -229,13 +231,13 @@ class GroupFollower:
         group = self._topic(
             metadata,
             partial(read_history, self.bus, metadata),
-            wire.decode_inbound,
+            decode_inbound,
             self._apply_to(view),
         )
         group.without_superseded = self.until_ms is None  # a later report hides none
         self._groups.append(group)
         history = partial(read_history, self.bus, orders)
-        self._others.append(self._topic(orders, history, wire.decode_order, self._apply_to(view)))
+        self._others.append(self._topic(orders, history, decode_order, self._apply_to(view)))
 
     def _topic(
         self,

@@ -20,6 +20,7 @@ from binwright.group.fold import (
     ConsumerReady,
     Measured,
     RecordRead,
+    StateRecord,
 )
 from binwright.group.group import ControllerConfig, Group, Proposal
 from binwright.group.observer import observe_measurement, observe_record
@@ -29,20 +30,8 @@ from binwright.group.zones import known_zones
 from binwright.look.plan_history import PlanHistory
 from binwright.look.table_view import TableViews
 from binwright.packing.zones import Zones
-from binwright.protocol.group_orders import (
-    MAX_SHOWN,
-    AdoptOrder,
-    CordonOrder,
-    FreezeOrder,
-    PinOrder,
-    ScaleOrder,
-    StandingOrders,
-    describe,
-)
-from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import (
+from binwright.protocol.metadata import (
     Accepted,
-    Approved,
     Claim,
     Gap,
     Goodbye,
@@ -50,14 +39,25 @@ from binwright.protocol.messages import (
     Planned,
     Proposed,
     Report,
+    StagedShare,
     Started,
-    StateRecord,
     Stopped,
     Withdrawn,
 )
+from binwright.protocol.metrics import Measurement
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
-from binwright.protocol.savings import Savings
-from binwright.protocol.splits import StagedShare
+from binwright.protocol.orders import (
+    MAX_SHOWN,
+    AdoptOrder,
+    Approved,
+    CordonOrder,
+    FreezeOrder,
+    PinOrder,
+    Savings,
+    ScaleOrder,
+    StandingOrders,
+    describe,
+)
 from binwright.runtime.settings.group_config import unknown_config
 
 MAX_EVENTS = 200  # that are kept

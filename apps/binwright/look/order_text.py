@@ -1,7 +1,7 @@
 """An order in words, for a terminal and for the page."""
 
 from binwright.look.status import OrderStatus
-from binwright.protocol.group_orders import moment
+from binwright.protocol.orders import moment
 
 
 def order_text(order: OrderStatus) -> str:

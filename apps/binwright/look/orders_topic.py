@@ -3,7 +3,7 @@
 from binwright.kafka.control_records import ORDERS_PARTITION
 from binwright.kafka.publishing import publish_message
 from binwright.protocol.errors import TopicMissing
-from binwright.protocol.messages import OrderRecord
+from binwright.protocol.orders import OrderRecord
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.protocol.selection import ORDERS_SUFFIX
 

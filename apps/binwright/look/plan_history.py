@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from binwright.protocol.messages import Planned
+from binwright.protocol.metadata import Planned
 from binwright.protocol.model import Slot, TopicPartition
 
 MAX_PLANS = 50  # that are kept

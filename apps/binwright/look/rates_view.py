@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from binwright.protocol.measurements import Measurement, PartitionRate, Quality
+from binwright.protocol.metrics import Measurement, PartitionRate, Quality
 from binwright.protocol.monitors import Monitors, accept_measurement
 
 HISTORY = 60

@@ -1,6 +1,6 @@
 """What a group saves, in sentences: by the last `binwright savings --publish`."""
 
-from binwright.protocol.savings import Savings, SimulatedCost
+from binwright.protocol.orders import Savings, SimulatedCost
 
 HOUR_MS = 3_600_000
 RULES = {"peak": "than at peak", "lag": "than by KEDA's rule"}

@@ -7,12 +7,10 @@ from typing import Any, Literal
 from binwright.look.group_view import GroupView
 from binwright.look.table_status import TableStatus, table_statuses
 from binwright.packing.zones import Zones
-from binwright.protocol.group_orders import AdoptOrder, GroupOrder, describe, subject
-from binwright.protocol.messages import MeasuredCapacity, Report
+from binwright.protocol.metadata import MeasuredCapacity, Report, StagedShare
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
-from binwright.protocol.savings import Savings
+from binwright.protocol.orders import AdoptOrder, GroupOrder, Savings, describe, subject
 from binwright.protocol.selection import Selection
-from binwright.protocol.splits import StagedShare
 
 State = Literal["empty", "silent", "unread", "refused", "unwritten", "moving", "steady"]
 """empty: nothing was ever reported. silent: no consumer has reported lately. unread: a partition

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from binwright.look.group_view import GroupView
-from binwright.protocol.messages import Report
+from binwright.protocol.metadata import Report
 from binwright.protocol.model import Slot, TopicPartition
 
 LISTED = 3

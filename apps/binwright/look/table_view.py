@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from binwright.protocol.messages import Report, TableReport
+from binwright.protocol.metadata import Report, TableReport
 from binwright.protocol.model import Slot, TopicPartition, newest
 
 

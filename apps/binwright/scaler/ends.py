@@ -14,8 +14,8 @@ import structlog
 from binwright.kafka.client import EARLIEST, LATEST, ClusterClient, TopicsMetadata
 from binwright.kafka.leaders import Leaders, PendingReplies, by_leader
 from binwright.kafka.metrics_topic import new_records
-from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, MalformedMessage
+from binwright.protocol.metrics import decode_measurement
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.clock import loop_s
 from binwright.scaler.decide.lags import WINDOW_S, EndHistory, LogEnds
@@ -60,7 +60,7 @@ class MeasuredEnds:
             self._last.pop(topic, None)
             return None
         try:
-            measurement = wire.decode_measurement(payload)
+            measurement = decode_measurement(payload)
         except MalformedMessage as exc:
             log.warning("message.malformed", offset=None, reason=exc.reason)
             del self._last[topic]

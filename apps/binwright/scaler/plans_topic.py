@@ -7,7 +7,7 @@ from aiokafka.partitioner import murmur2
 
 from binwright.protocol import wire
 from binwright.protocol.errors import MalformedMessage
-from binwright.protocol.group_plans import GroupPlan
+from binwright.protocol.group_plans import GroupPlan, decode_group_plan
 from binwright.protocol.ports.kafka import ControlTopics
 
 log = structlog.get_logger()
@@ -72,7 +72,7 @@ async def last_plans(
 def decoded_plan(value: bytes, group: str | None = None) -> GroupPlan | None:
     """Return the plan of a record; None: it is malformed or of an unknown kind, which is logged."""
     try:
-        return wire.decode_group_plan(value)
+        return decode_group_plan(value)
     except MalformedMessage as exc:
         log.warning("plan.malformed", group=group, reason=exc.reason)
         return None

@@ -23,7 +23,7 @@ from binwright.cli.embedded_spark import spark_connect
 from binwright.cli.options import settings_at
 from binwright.cli.terminal import Console
 from binwright.protocol.errors import SettingsError, StreamError
-from binwright.protocol.measurements import Measurement
+from binwright.protocol.metrics import Measurement
 from binwright.protocol.model import BytesPerSecond
 from binwright.streams.recording import FileRecordingWriter, RecordedMeasurement, RecordingWriter
 from binwright.streams.stream_file import ROW_S, StreamFile, TimedStream

@@ -15,7 +15,7 @@ import orjson
 
 from binwright.protocol import wire
 from binwright.protocol.errors import MalformedMessage, StreamError, UnknownKind
-from binwright.protocol.measurements import Measurement
+from binwright.protocol.metrics import Measurement, decode_measurement
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.protocol.monitors import Monitors, accept_measurement
 
@@ -70,7 +70,7 @@ class RecordingReader:
             if not line.endswith(b"\n"):
                 return
             try:
-                yield wire.decode_measurement(line)
+                yield decode_measurement(line)
             except UnknownKind:
                 self.skipped += 1
             except MalformedMessage as exc:

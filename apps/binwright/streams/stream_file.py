@@ -11,7 +11,7 @@ from math import isfinite
 from pathlib import Path
 
 from binwright.protocol.errors import StreamError
-from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.streams import recording
 from binwright.streams.streams import CompactStream, PerCent, Row, read_rows

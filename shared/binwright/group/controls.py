@@ -10,18 +10,19 @@ from dataclasses import dataclass, replace
 
 from binwright.packing.rules import NO_RULES, Rules
 from binwright.protocol.daily_windows import DailyWindow
-from binwright.protocol.group_orders import (
+from binwright.protocol.model import Slot
+from binwright.protocol.orders import (
     AdoptOrder,
     CordonOrder,
     FreezeOrder,
     GroupOrder,
     PinOrder,
     ScaleOrder,
+    SettingName,
     signed,
     subject,
+    value_fault,
 )
-from binwright.protocol.model import Slot
-from binwright.protocol.savings import SettingName, value_fault
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,38 +21,42 @@ from binwright.group.ownership import (
 )
 from binwright.group.proposals import ApprovalRefused, PlanApproved, fold_plan
 from binwright.group.zones import with_zones
-from binwright.protocol.group_orders import (
-    AdoptOrder,
-    CordonOrder,
-    FormerOrders,
-    FreezeOrder,
-    Held,
-    PinOrder,
-    ScaleOrder,
-)
-from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import (
+from binwright.protocol.metadata import (
     Accepted,
-    Approved,
     CatchingUp,
     Claim,
     Dead,
     Gap,
     Goodbye,
+    Held,
     Hello,
+    Inbound,
     LimitsMeasured,
     Planned,
     Proposed,
     Report,
     Started,
-    StateRecord,
     Stopped,
     Withdrawn,
 )
+from binwright.protocol.metrics import Measurement
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.monitors import accept_measurement
-from binwright.protocol.savings import Savings
-from binwright.protocol.table_orders import TableOrder
+from binwright.protocol.orders import (
+    AdoptOrder,
+    Approved,
+    CordonOrder,
+    FormerOrders,
+    FreezeOrder,
+    OrderRecord,
+    PinOrder,
+    Savings,
+    ScaleOrder,
+    TableOrder,
+)
+
+StateRecord = Inbound | OrderRecord
+"""What a group's state is made of."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,8 @@ from binwright.group.rates import MeasuredRates, RateVolatility
 from binwright.packing.inputs import Capacity, SlotCapacities, slot_capacities
 from binwright.packing.placement import room
 from binwright.protocol.daily_windows import DailyWindow
-from binwright.protocol.group_orders import PinOrder, StandingOrders
-from binwright.protocol.messages import (
+from binwright.protocol.metadata import (
     Accepted,
-    Approved,
     LimitsMeasured,
     MeasuredCapacity,
     Proposed,
@@ -28,8 +26,8 @@ from binwright.protocol.messages import (
 )
 from binwright.protocol.model import Assignment, BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.protocol.monitors import Monitors
+from binwright.protocol.orders import Approved, PinOrder, SettingName, StandingOrders, setting_text
 from binwright.protocol.ports.fleet import Disruption
-from binwright.protocol.savings import SettingName, setting_text
 from binwright.protocol.selection import Selection
 
 Mode = Literal["observe", "approve", "act"]

@@ -7,7 +7,7 @@ what it measures may raise a limit, and lowers none.
 from dataclasses import replace
 
 from binwright.group.group import Group
-from binwright.protocol.messages import LimitsMeasured, MeasuredCapacity
+from binwright.protocol.metadata import LimitsMeasured, MeasuredCapacity
 from binwright.protocol.model import BytesPerSecond, PerSlot
 from binwright.protocol.quantiles import weighted_quantile
 

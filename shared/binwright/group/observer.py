@@ -14,7 +14,7 @@ from binwright.group.group import Group, add_partitions, forget_gone
 from binwright.group.limits import adopt_limits
 from binwright.group.ownership import K, Owned, Ownership, Released, State
 from binwright.group.zones import with_known_zones
-from binwright.protocol.messages import Claim, LimitsMeasured, Report, Started, Stopped
+from binwright.protocol.metadata import Claim, LimitsMeasured, Report, Started, Stopped
 from binwright.protocol.model import PerSlot, Slot, TopicPartition
 
 Splits = Map[TopicPartition, tuple[Slot, ...]]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from binwright.group.controls import controls, with_adopted
 from binwright.group.group import Group
-from binwright.protocol.group_orders import GroupOrder
+from binwright.protocol.orders import GroupOrder
 
 
 def with_order(group: Group, order: GroupOrder) -> Group:

@@ -10,7 +10,7 @@ from binwright.packing.adjust import ensure_min_slots, limit_slots, worth_moving
 from binwright.packing.inputs import Load, slot_capacities
 from binwright.packing.placement import is_overfull, most_consumers, open_load, place
 from binwright.packing.score import moved_partitions, rscore
-from binwright.protocol.messages import Planned, Proposed
+from binwright.protocol.metadata import Planned, Proposed
 from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
 
 MIN_SAVING = 0.5

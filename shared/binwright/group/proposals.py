@@ -7,7 +7,8 @@ names.
 from dataclasses import dataclass, replace
 
 from binwright.group.group import Group, Proposal
-from binwright.protocol.messages import Accepted, Approved, Planned, Proposed, Withdrawn
+from binwright.protocol.metadata import Accepted, Planned, Proposed, Withdrawn
+from binwright.protocol.orders import Approved
 
 PlanRecord = Proposed | Approved | Accepted | Withdrawn | Planned
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from binwright.group.group import Group
 from binwright.packing.zones import NO_ZONES, Zones
-from binwright.protocol.measurements import Measurement
+from binwright.protocol.metrics import Measurement
 from binwright.protocol.model import Slot, TopicPartition
 
 

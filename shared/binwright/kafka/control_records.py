@@ -7,10 +7,7 @@ from zlib import crc32
 
 import structlog
 
-from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, MalformedMessage, UnknownKind
-from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import Command, Inbound, OrderRecord
 from binwright.protocol.ports.kafka import Reader, Record
 from binwright.protocol.wire import PartialMessages, is_part, message_key
 
@@ -124,7 +121,7 @@ class Decoder(Generic[T]):
     """Decodes the records of one partition for one reader."""
 
     def __init__(self, decode: Callable[[bytes | None], T], *, history_end: int = 0) -> None:
-        """Decode values by `decode`, a function of `wire`.
+        """Decode values by `decode`, of the topic's module in `protocol`.
 
         Before `history_end`, reports that others supersede are left out; see `HistoryFilter`.
         """
@@ -174,37 +171,18 @@ async def read_or_log(reader: Reader, event: str, **fields: str) -> Sequence[Rec
         return None
 
 
-async def _decoded(
-    reader: Reader, decoder: Decoder[T], beat: Callable[[], None] = lambda: None
+async def messages(
+    reader: Reader,
+    decode: Callable[[bytes | None], T],
+    history_end: int = 0,
+    beat: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[tuple[Record, T]]:
+    """Yield the messages of a control topic's partition, in order, without end; see `Decoder`.
+
+    `beat` is called after each read, whether or not it has brought records.
+    """
+    decoder = Decoder(decode, history_end=history_end)
     while True:
         for message in decoder.decode(await read_or_log(reader, "control_topic.unreachable") or ()):
             yield message
         beat()
-
-
-def inbound(
-    reader: Reader, history_end: int = 0, beat: Callable[[], None] = lambda: None
-) -> AsyncIterator[tuple[Record, Inbound]]:
-    """Yield the messages of metadata partition 0, in order, without end; see `Decoder`.
-
-    `beat` is called after each read, whether or not it has brought records.
-    """
-    return _decoded(reader, Decoder(wire.decode_inbound, history_end=history_end), beat)
-
-
-def orders(
-    reader: Reader, beat: Callable[[], None] = lambda: None
-) -> AsyncIterator[tuple[Record, OrderRecord]]:
-    """Yield what people order and approve, in order, without end; `beat` as of `inbound`."""
-    return _decoded(reader, Decoder(wire.decode_order), beat)
-
-
-def commands(reader: Reader) -> AsyncIterator[tuple[Record, Command]]:
-    """Yield the commands to a slot, in order, without end."""
-    return _decoded(reader, Decoder(wire.decode_command))
-
-
-def measurements(reader: Reader) -> AsyncIterator[tuple[Record, Measurement]]:
-    """Yield measurements, in order, without end."""
-    return _decoded(reader, Decoder(wire.decode_measurement))

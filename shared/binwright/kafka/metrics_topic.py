@@ -7,9 +7,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator,
 import structlog
 
 from binwright.kafka.control_records import METRICS_PARTITION, Decoder, read_or_log
-from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError
-from binwright.protocol.measurements import Measurement
+from binwright.protocol.metrics import Measurement, decode_measurement
 from binwright.protocol.ports.kafka import ControlTopics, Record
 from binwright.protocol.selection import Selection
 from binwright.protocol.wire import message_key
@@ -78,7 +77,7 @@ class Measurements:
         """Read, for ever."""
         while True:
             await self._subscribed.wait()
-            decoder = Decoder(wire.decode_measurement)
+            decoder = Decoder(decode_measurement)
             async with contextlib.aclosing(new_records(self._bus, self._topic)) as batches:
                 async for records in batches:
                     await self._distribute(decoder, records)

@@ -11,9 +11,8 @@ import structlog
 
 from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
-from binwright.protocol.messages import AnyMessage
 from binwright.protocol.ports.kafka import ControlTopics
-from binwright.protocol.wire import RECORD_BYTES, split_message
+from binwright.protocol.wire import RECORD_BYTES, AnyMessage, split_message
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.run import must_not_end
 

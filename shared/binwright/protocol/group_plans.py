@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from binwright.protocol.fields import Number, Partition
+from binwright.protocol.wire import Decode, sole_decoder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +24,12 @@ class GroupPlan:
     reason: str  # for people: why the bins changed
     leaving: tuple[str, ...] = ()  # ids of members that read nothing any more, as they are to end
     kind: Literal["group-plan/1"] = "group-plan/1"
+    KEY: ClassVar = "{0.group}"
 
     def is_valid(self, now_ms: int) -> bool:
         """Return whether the plan is in force at this time, ms since 1970; clocks may differ."""
         return abs(now_ms - self.at_ms) <= self.valid_ms
+
+
+decode_group_plan: Decode[GroupPlan] = sole_decoder(GroupPlan)
+"""Of the plans topic."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from immutables import Map
 
-from binwright.protocol.measurements import Measurement
+from binwright.protocol.metrics import Measurement
 
 SILENT_AFTER_PASSES = 3
 MIN_SILENT_AFTER_S = 5.0

@@ -11,40 +11,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import partial
 from sys import getsizeof
-from typing import Annotated, Any, Literal, Self, TypeVar
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, Protocol, Self, TypeVar, runtime_checkable
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from binwright.protocol.errors import MalformedMessage, UnknownKind
-from binwright.protocol.group_orders import (
-    AdoptOrder,
-    CordonOrder,
-    FreezeOrder,
-    PinOrder,
-    ScaleOrder,
-    subject,
-)
-from binwright.protocol.group_plans import GroupPlan
-from binwright.protocol.measurements import Measurement, Needs
-from binwright.protocol.messages import (
-    AnyMessage,
-    Command,
-    Dead,
-    Gap,
-    Goodbye,
-    Hello,
-    Inbound,
-    OrderRecord,
-    Report,
-    Staged,
-    Started,
-    Stopped,
-)
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.stage_ranges import RangeMessage, RangeStaged, StageRange
-from binwright.protocol.table_orders import TableOrder
 
 T = TypeVar("T")
 
@@ -63,14 +38,40 @@ _ENTRY = 500  # bytes of a pending part besides its text and key
 
 _Name = tuple[bytes, str, int]
 
-
-def decoder(union: Any) -> "Decode[Any]":
-    """Return what reads the records of a topic that has these kinds, two at least."""
-    return partial(_decode, _adapter(union))
+NONE_RETIRED: Mapping[str, str] = MappingProxyType({})
 
 
-def _adapter(union: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(Annotated[union, Field(discriminator="kind")])
+class AnyMessage(Protocol):
+    """A frozen dataclass with a versioned kind; `KEY`, a class's, formats its record key.
+
+    Increase the version when a field changes its meaning. Readers skip unknown kinds.
+    """
+
+    @property
+    def kind(self) -> str:
+        """Return the message's name and version."""
+
+
+@runtime_checkable
+class _Plain(Protocol):
+    """A message that makes its JSON itself."""
+
+    def plain(self) -> dict[str, object]: ...
+
+
+def decoder(union: Any, retired: Mapping[str, str] = NONE_RETIRED) -> "Decode[Any]":
+    """Return what reads the records of a topic that has these kinds, two at least.
+
+    Args:
+        union: The kinds.
+        retired: Those of older versions -> what a person has to do about them.
+    """
+    return partial(_decode, TypeAdapter(Annotated[union, Field(discriminator="kind")]), retired)
+
+
+def sole_decoder(kind: type[T]) -> "Decode[T]":
+    """Return what reads the records of a topic that has this kind alone."""
+    return partial(_decode, TypeAdapter(kind), NONE_RETIRED)
 
 
 def _plain(value: object) -> object:
@@ -89,36 +90,13 @@ def _plain(value: object) -> object:
 
 def encode(message: AnyMessage) -> bytes:
     """Return JSON, fields as declared, mappings sorted: equal messages are equal bytes."""
-    if isinstance(message, Measurement):  # large and frequent: the faster way
-        zones, rows = dict(sorted(message.zones.items())), list(map(tuple, message.partitions))
-        return orjson.dumps({**_shallow(message), "partitions": rows, "zones": zones})
-    return orjson.dumps(_plain(message))
-
-
-def _shallow(message: Measurement) -> dict[str, Any]:
-    return {f.name: getattr(message, f.name) for f in fields(message)}
+    return orjson.dumps(message.plain() if isinstance(message, _Plain) else _plain(message))
 
 
 def key(message: AnyMessage) -> bytes:
-    """Return the record key: kind and slot, topic, table, or group; compaction keeps the newest."""
-    name = message.kind.partition("/")[0]
-    match message:
-        case Staged():
-            return message.target.encode()
-        case TableOrder():
-            return f"{name}/{message.table}".encode()
-        case Measurement():
-            return message.topic.encode()
-        case Needs() | GroupPlan():
-            return message.group.encode()
-        case Hello() | Report() | Stopped() | Started() | Gap() | Goodbye() | Dead():
-            return f"{name}/{message.slot}".encode()
-        case StageRange() | RangeStaged():
-            return f"{name}/{message.helper}".encode()
-        case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder() | AdoptOrder():
-            return subject(message).encode()
-        case _:
-            return name.encode()
+    """Return the record key, by which compaction keeps the newest: its `KEY`, or its kind."""
+    template: str = getattr(message, "KEY", message.kind.partition("/")[0])
+    return template.format(message).encode()
 
 
 def is_message(record_key: bytes | None, value: bytes | None) -> bool:
@@ -140,7 +118,7 @@ def is_message(record_key: bytes | None, value: bytes | None) -> bool:
             return False
 
 
-def _decode(adapter: TypeAdapter[Any], payload: bytes | None) -> Any:
+def _decode(adapter: TypeAdapter[Any], retired: Mapping[str, str], payload: bytes | None) -> Any:
     payload = payload or b""
     try:
         return adapter.validate_json(payload)
@@ -152,35 +130,8 @@ def _decode(adapter: TypeAdapter[Any], payload: bytes | None) -> Any:
         where = ".".join(map(str, first["loc"])) or "message"
         error = UnknownKind if unknown else MalformedMessage
         reported = f"{where}: {first['msg']}"[:REASON_LENGTH]  # it may have parts of the message
-        raise error(_retired(first) or reported, payload) from exc
-
-
-RETIRED = {
-    "hello/1": (
-        "hello/1 is of a consumer of an older version: it waits for commands in GROUP.metadata, "
-        "and controllers write them to GROUP.commands. If it still runs, end it, and start one of "
-        "this version"
-    ),
-    **dict.fromkeys(
-        (
-            *("approved/1", "cordon/1", "freeze/1", "pin/1", "savings/1", "scale/1"),
-            "table-order/1",
-        ),
-        "orders and approvals are followed in GROUP.group-orders alone, where the first controller "
-        "of this version has put what was given before. Whoever wrote this one later has an older "
-        "version, or no right to give orders",
-    ),
-}
-"""Kinds that older versions had in a topic that is read, and what a person has to do about them."""
-
-
-def _retired(fault: ErrorDetails) -> str:
-    """Return what to do about a message of a retired kind; "": it has another fault."""
-    match fault["input"]:
-        case {"kind": str(kind)}:
-            return RETIRED.get(kind, "")
-        case _:
-            return ""
+        found = first["input"].get("kind") if isinstance(first["input"], dict) else None
+        raise error(retired.get(str(found), reported), payload) from exc
 
 
 def _is_unknown_kind(fault: ErrorDetails) -> bool:
@@ -193,22 +144,7 @@ def _is_unknown_kind(fault: ErrorDetails) -> bool:
 Decode = Callable[[bytes | None], T]
 """Reads a record; raises `MalformedMessage`, or `UnknownKind` for a kind of a later version."""
 
-decode_inbound: Decode[Inbound] = decoder(Inbound)
-"""Of metadata partition 0."""
-decode_order: Decode[OrderRecord] = decoder(OrderRecord)
-"""Of the orders topic."""
-decode_command: Decode[Command] = decoder(Command)
-"""Of a slot's partition of the commands topic."""
-decode_measurement: Decode[Measurement] = partial(_decode, TypeAdapter(Measurement))
-"""Of the metrics topic."""
-decode_needs: Decode[Needs] = partial(_decode, TypeAdapter(Needs))
-"""Of the needs topic."""
-decode_staged: Decode[Staged] = partial(_decode, TypeAdapter(Staged))
-"""Of the landing topic."""
-decode_range: Decode[RangeMessage] = decoder(RangeMessage)
-"""Of the landing topic, what consumers of a split partition write to each other."""
-decode_group_plan: Decode[GroupPlan] = partial(_decode, TypeAdapter(GroupPlan))
-"""Of the plans topic."""
+
 # --- parts ----------------------------------------------------------------------------------------
 
 

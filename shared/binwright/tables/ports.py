@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from binwright.protocol.messages import Staged
+from binwright.protocol.landing import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
 from binwright.tables.columns import Columns

@@ -15,7 +15,7 @@ from binwright.consumer.decide.buffer import (
     interval_s,
     over_share,
 )
-from binwright.protocol.messages import OffsetRange
+from binwright.protocol.landing import OffsetRange
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import HEADER_BYTES, RECORD_BYTES, Record, Records
 

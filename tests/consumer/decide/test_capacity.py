@@ -13,7 +13,7 @@ from binwright.consumer.decide.capacity import (
     Window,
     at_full_speed,
 )
-from binwright.protocol.messages import MeasuredCapacity
+from binwright.protocol.metadata import MeasuredCapacity
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 
 MB = 1_000_000

@@ -18,21 +18,19 @@ from binwright.consumer.decide.machine import (
     StopFetching,
     StopWriter,
 )
-from binwright.protocol.messages import (
+from binwright.protocol.commands import (
     Command,
-    Goodbye,
     Leave,
-    OffsetRange,
-    Started,
+    SplitReading,
     StartReading,
     StartWriting,
     StateQuery,
-    Stopped,
     StopReading,
     StopWriting,
 )
+from binwright.protocol.landing import OffsetRange
+from binwright.protocol.metadata import Goodbye, Started, Stopped
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.splits import SplitReading
 
 P, Q = TopicPartition("t", 0), TopicPartition("t", 1)
 SLOT, EPOCH, TERM = Slot(2), 40, 7

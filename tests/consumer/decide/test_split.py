@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from binwright.consumer.decide import split as decide
 from binwright.consumer.decide.split import PATIENCE_S, REST_S, Part, Piece, Split
-from binwright.protocol.messages import OffsetRange
+from binwright.protocol.landing import OffsetRange
 from binwright.protocol.model import Slot
 
 OWN, HELPER, OTHER = Slot(0), Slot(1), Slot(2)

@@ -19,10 +19,11 @@ from binwright.consumer.writer.orders import TableOrders
 from binwright.consumer.writer.writers import Writers
 from binwright.kafka.control_records import LANDING_PARTITIONS, landing_partition
 from binwright.protocol import wire
-from binwright.protocol.messages import OffsetRange, Staged, TableReport
+from binwright.protocol.landing import OffsetRange, Staged
+from binwright.protocol.metadata import TableReport
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
-from binwright.protocol.table_orders import TableOrder
+from binwright.protocol.orders import TableOrder
 from binwright.runtime.settings.targets import Target
 from binwright.tables.columns import Columns, parse_columns
 from binwright.tables.ports import Footer, Lake, Table, ValueDecoder

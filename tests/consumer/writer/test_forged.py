@@ -13,7 +13,7 @@ from dataclasses import fields, replace
 import pytest
 
 from binwright.consumer.decide.writer.landing import MOST_WAITING
-from binwright.protocol.messages import OffsetRange, Staged
+from binwright.protocol.landing import OffsetRange, Staged
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.tables.ports import Commit, Table
 from binwright.tables.stamp import read_stamp

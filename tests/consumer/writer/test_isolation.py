@@ -8,7 +8,7 @@ import pytest
 
 from binwright.consumer.writer.context import MOST_PENDING
 from binwright.consumer.writer.table_writer import TableWriter
-from binwright.protocol.messages import OffsetRange
+from binwright.protocol.landing import OffsetRange
 from binwright.protocol.model import TopicPartition
 from binwright.tables.ports import Batch, Table
 from binwright.testing.lake_storage import FakeTable

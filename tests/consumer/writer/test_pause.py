@@ -6,7 +6,7 @@ from binwright.consumer.writer import table_writer
 from binwright.consumer.writer.maintenance import MaintenanceConfig
 from binwright.kafka.control_records import LANDING_PARTITIONS
 from binwright.protocol.errors import BrokerUnavailable
-from binwright.protocol.table_orders import TableOrder
+from binwright.protocol.orders import TableOrder
 from binwright.tables.ports import Table
 from binwright.tables.stamp import read_stamp
 

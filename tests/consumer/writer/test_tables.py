@@ -9,7 +9,7 @@ from binwright.consumer.writer.context import STARTS_AT_ONCE
 from binwright.kafka.control_records import landing_partition
 from binwright.protocol import wire
 from binwright.protocol.errors import LakeUnavailable
-from binwright.protocol.messages import OffsetRange, Staged
+from binwright.protocol.landing import OffsetRange, Staged
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.tables.ports import Lake, Table
 from binwright.testing.lake import Failure

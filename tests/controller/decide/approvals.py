@@ -7,8 +7,9 @@ from tests.controller.decide.driver import CONFIG, A, B, ControllerDriver, P, Q,
 
 from binwright.controller.decide.events import Action, Log, Reconcile
 from binwright.group.group import Mode
-from binwright.protocol.messages import Accepted, Approved, Inbound
+from binwright.protocol.metadata import Accepted, Inbound
 from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.orders import Approved
 
 R = TopicPartition("orders", 2)
 C = Slot(2)

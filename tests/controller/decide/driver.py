@@ -10,26 +10,20 @@ from tests.builders import LIMIT, measurement
 from binwright.controller.decide.events import Action, Event, Packed, Publish, Send, Tick
 from binwright.controller.decide.machine import begin, transition
 from binwright.controller.decide.states import State
-from binwright.group.fold import Measured, RecordRead
+from binwright.group.fold import Measured, RecordRead, StateRecord
 from binwright.group.group import ControllerConfig, Group
 from binwright.group.ownership import Owned
 from binwright.group.ownership import State as OwnershipState
 from binwright.group.plans import Pack
-from binwright.protocol.measurements import PartitionRate
-from binwright.protocol.messages import (
-    Claim,
+from binwright.protocol.commands import (
     Command,
-    Dead,
-    Hello,
-    Inbound,
-    Started,
     StartReading,
     StartWriting,
-    StateRecord,
-    Stopped,
     StopReading,
     StopWriting,
 )
+from binwright.protocol.metadata import Claim, Dead, Hello, Inbound, Started, Stopped
+from binwright.protocol.metrics import PartitionRate
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)

@@ -8,9 +8,10 @@ from tests.controller.decide.driver import CONFIG, ControllerDriver, assigned, p
 
 from binwright.controller.decide.events import Action, Packed
 from binwright.group.plans import Pack
-from binwright.protocol.group_orders import CordonOrder, FreezeOrder, PinOrder
-from binwright.protocol.messages import Planned, StartReading, StopReading
+from binwright.protocol.commands import StartReading, StopReading
+from binwright.protocol.metadata import Planned
 from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.orders import CordonOrder, FreezeOrder, PinOrder
 from binwright.protocol.ports.fleet import Disruption
 
 Kind = Literal["node", "roll", "evicted"]

@@ -40,7 +40,8 @@ from binwright.controller.decide.deaths import process_ended
 from binwright.controller.decide.events import Destroy, Log, ProcessEnded, Publish, Send
 from binwright.group.group import Group, Member
 from binwright.group.ownership import State
-from binwright.protocol.messages import Claim, Inbound, Leave, Planned
+from binwright.protocol.commands import Leave
+from binwright.protocol.metadata import Claim, Inbound, Planned
 from binwright.protocol.model import TopicPartition
 
 

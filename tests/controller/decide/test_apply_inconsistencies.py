@@ -23,7 +23,8 @@ from tests.controller.decide.driver import sent
 from binwright.controller.decide.apply import correct, inconsistency
 from binwright.controller.decide.events import Log
 from binwright.group.ownership import Starting, State
-from binwright.protocol.messages import Inbound, StartReading, StopReading, StopWriting, TableReport
+from binwright.protocol.commands import StartReading, StopReading, StopWriting
+from binwright.protocol.metadata import Inbound, TableReport
 
 BOTH = {S0: alive(1), S1: alive(2)}
 WRITER = {"orders": owned(S0, 1)}

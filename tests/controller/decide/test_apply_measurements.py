@@ -18,8 +18,8 @@ from binwright.controller.decide.events import Action, Log
 from binwright.controller.decide.states import Sentinel
 from binwright.group.fold import Measured
 from binwright.group.plans import Pack
-from binwright.protocol.measurements import PartitionRate
-from binwright.protocol.messages import StopReading
+from binwright.protocol.commands import StopReading
+from binwright.protocol.metrics import PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 
 RATES = {P: 50.0, Q: 40.0}

@@ -31,15 +31,9 @@ from binwright.controller.decide.approval import outdated_reason
 from binwright.controller.decide.events import Action, Packed
 from binwright.controller.decide.states import Manage, Sentinel
 from binwright.group.plans import Pack
-from binwright.protocol.messages import (
-    Accepted,
-    Approved,
-    Planned,
-    Proposed,
-    StartReading,
-    StopReading,
-    Withdrawn,
-)
+from binwright.protocol.commands import StartReading, StopReading
+from binwright.protocol.metadata import Accepted, Planned, Proposed, Withdrawn
+from binwright.protocol.orders import Approved
 
 # --- a plan waits ------------------------------------------------------------------------------
 

@@ -4,7 +4,8 @@ from tests.controller.decide.approvals import APART, BOTH_AT_A, RATES, R, with_a
 from tests.controller.decide.driver import A, B, ControllerDriver, P, Q, sent_commands
 
 from binwright.controller.decide.states import Sentinel
-from binwright.protocol.messages import Accepted, StartReading, StopReading
+from binwright.protocol.commands import StartReading, StopReading
+from binwright.protocol.metadata import Accepted
 
 
 def restored() -> ControllerDriver:

@@ -20,16 +20,11 @@ from tests.controller.decide.driver import A, B, ControllerDriver, P, Q
 
 from binwright.controller.decide.approval import accept_proposal, reevaluate, withdraw_proposal
 from binwright.controller.decide.events import Action
+from binwright.group.fold import StateRecord
 from binwright.group.plans import Rejected
-from binwright.protocol.messages import (
-    Accepted,
-    Approved,
-    Planned,
-    Proposed,
-    StateRecord,
-    Withdrawn,
-)
+from binwright.protocol.metadata import Accepted, Planned, Proposed, Withdrawn
 from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.orders import Approved
 
 # --- another controller takes over -------------------------------------------------------------
 

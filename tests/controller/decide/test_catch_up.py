@@ -20,8 +20,8 @@ from binwright.group.fold import Measured
 from binwright.group.group import Group
 from binwright.group.ownership import Released, State
 from binwright.group.plans import Pack, packing_request, triggers
-from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import CatchingUp, TableReport
+from binwright.protocol.metadata import CatchingUp, TableReport
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 
 CATCHING_UP = replace(CONFIG, catch_up_s=100.0)  # packed to 100 bytes/s; a limit of 120

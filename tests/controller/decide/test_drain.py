@@ -27,7 +27,8 @@ from binwright.controller.decide.states import Manage, Reassign, Sentinel, Synch
 from binwright.group.group import Member
 from binwright.group.ownership import Owned, State
 from binwright.group.plans import Pack
-from binwright.protocol.messages import Goodbye, Planned, StartReading, StateQuery, StopReading
+from binwright.protocol.commands import StartReading, StateQuery, StopReading
+from binwright.protocol.metadata import Goodbye, Planned
 from binwright.protocol.model import Slot, TopicPartition
 
 R = TopicPartition("orders", 2)

@@ -19,7 +19,8 @@ from binwright.controller.decide.events import Log, ProcessEnded, Reconcile
 from binwright.controller.decide.states import Manage, Sentinel, Synchronize
 from binwright.group.ownership import Owned, Released
 from binwright.group.plans import Pack
-from binwright.protocol.messages import Dead, StartReading, StopReading
+from binwright.protocol.commands import StartReading, StopReading
+from binwright.protocol.metadata import Dead
 from binwright.protocol.model import Slot, TopicPartition
 
 RATES = {P: 50.0, Q: 40.0}

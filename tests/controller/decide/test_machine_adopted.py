@@ -9,9 +9,7 @@ from tests.controller.decide.running_group import (
 )
 
 from binwright.group.plans import Pack
-from binwright.protocol.group_orders import (
-    AdoptOrder,
-)
+from binwright.protocol.orders import AdoptOrder
 
 
 def adopt(setting: Any, value: str | None, replaces: str) -> AdoptOrder:

@@ -28,20 +28,10 @@ from tests.controller.decide.running_group import (
 from binwright.controller.decide.events import Log, Packed, Reconcile
 from binwright.controller.decide.states import Manage, Reassign, Sentinel
 from binwright.group.plans import Pack
-from binwright.protocol.group_orders import (
-    ScaleOrder,
-)
-from binwright.protocol.messages import (
-    Accepted,
-    Approved,
-    Planned,
-    Proposed,
-    StartReading,
-    StartWriting,
-    StopReading,
-    StopWriting,
-)
+from binwright.protocol.commands import StartReading, StartWriting, StopReading, StopWriting
+from binwright.protocol.metadata import Accepted, Planned, Proposed
 from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.orders import Approved, ScaleOrder
 
 # --- freeze -------------------------------------------------------------------------------------
 

@@ -16,15 +16,8 @@ from tests.controller.decide.driver import (
 from binwright.controller.decide.events import Broadcast, Destroy, StepDown
 from binwright.controller.decide.states import Manage, Sentinel, SteppedDown, Synchronize
 from binwright.group.ownership import Owned, Released
-from binwright.protocol.messages import (
-    Claim,
-    Dead,
-    Goodbye,
-    Leave,
-    StartReading,
-    StateQuery,
-    StopReading,
-)
+from binwright.protocol.commands import Leave, StartReading, StateQuery, StopReading
+from binwright.protocol.metadata import Claim, Dead, Goodbye
 
 RATES = {P: 50.0, Q: 40.0}
 

@@ -17,7 +17,9 @@ from tests.controller.decide.driver import (
 from binwright.controller.decide.events import Log, Reconcile
 from binwright.controller.decide.states import Sentinel
 from binwright.group.plans import Pack
-from binwright.protocol.messages import Approved, Planned, Proposed, StopReading
+from binwright.protocol.commands import StopReading
+from binwright.protocol.metadata import Planned, Proposed
+from binwright.protocol.orders import Approved
 
 RATES = {P: 90.0, Q: 80.0}
 

@@ -25,8 +25,9 @@ from binwright.group.group import Group
 from binwright.group.ownership import Owned, Stopping
 from binwright.group.plans import Pack
 from binwright.packing.inputs import SlotCapacities
+from binwright.protocol.commands import StartReading, StopReading
 from binwright.protocol.errors import IllegalTransition
-from binwright.protocol.messages import Claim, Planned, StartReading, StopReading
+from binwright.protocol.metadata import Claim, Planned
 from binwright.protocol.model import BytesPerSecond, PerSlot, TopicPartition
 
 RATES = {P: 50.0, Q: 40.0}

@@ -29,7 +29,8 @@ from tests.controller.decide.running_group import (
 
 from binwright.controller.decide.events import Action, Disrupted, Log, Packed, Reconcile, Renew
 from binwright.controller.decide.states import Manage, Sentinel
-from binwright.protocol.messages import Accepted, Goodbye, StopReading
+from binwright.protocol.commands import StopReading
+from binwright.protocol.metadata import Accepted, Goodbye
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.ports.fleet import Disruption
 

@@ -17,7 +17,8 @@ from tests.controller.decide.driver import (
 from binwright.controller.decide.events import Packed, Reconcile
 from binwright.controller.decide.states import Sentinel
 from binwright.group.plans import Pack
-from binwright.protocol.messages import Planned, StartReading
+from binwright.protocol.commands import StartReading
+from binwright.protocol.metadata import Planned
 from binwright.protocol.model import TopicPartition
 
 R = TopicPartition("orders", 2)

@@ -28,12 +28,7 @@ from binwright.controller.decide.events import Action
 from binwright.controller.decide.moves import add_misplaced, advance, goal_for, goal_reached, resend
 from binwright.group.group import Group
 from binwright.group.ownership import Starting, State, Stopping
-from binwright.protocol.messages import (
-    StartReading,
-    StartWriting,
-    StopReading,
-    StopWriting,
-)
+from binwright.protocol.commands import StartReading, StartWriting, StopReading, StopWriting
 from binwright.protocol.model import Assignment, Slot, TopicPartition
 
 BOTH = {S0: alive(1), S1: alive(2)}

@@ -37,14 +37,8 @@ from binwright.controller.decide.moves import move_writers, wanted_writers
 from binwright.controller.decide.states import Manage, Sentinel
 from binwright.group.group import Group
 from binwright.group.ownership import Owned, Released, State
-from binwright.protocol.messages import (
-    Gap,
-    Goodbye,
-    StartReading,
-    StartWriting,
-    StopReading,
-    StopWriting,
-)
+from binwright.protocol.commands import StartReading, StartWriting, StopReading, StopWriting
+from binwright.protocol.metadata import Gap, Goodbye
 from binwright.protocol.model import Slot, TopicPartition
 
 THREE = {S0: alive(1), S1: alive(2), S2: alive(3)}

@@ -16,16 +16,16 @@ from binwright.controller.decide.orders import (
 from binwright.group.group import Group
 from binwright.group.orders import with_order
 from binwright.group.plans import reader_triggers
-from binwright.protocol.group_orders import (
+from binwright.protocol.metadata import Held
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.orders import (
     MAX_SHOWN,
     MAX_TEXT,
     CordonOrder,
     FreezeOrder,
-    Held,
     PinOrder,
     ScaleOrder,
 )
-from binwright.protocol.model import Slot, TopicPartition
 
 P = [TopicPartition("orders", n) for n in range(4)]
 A, B = Slot(0), Slot(1)

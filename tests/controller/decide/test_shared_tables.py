@@ -9,7 +9,8 @@ from binwright.controller.decide.moves import move_writers, wanted_writers
 from binwright.controller.decide.shared_tables import together
 from binwright.group.group import Group
 from binwright.group.ownership import Ownership, Released, State
-from binwright.protocol.messages import StartWriting, StopWriting, TableReport
+from binwright.protocol.commands import StartWriting, StopWriting
+from binwright.protocol.metadata import TableReport
 from binwright.protocol.model import TopicPartition
 
 TABLES = {"a": ("t", "a"), "b": ("b",), "c": ("t", "u"), "d": ("u",), "e": ()}

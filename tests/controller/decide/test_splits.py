@@ -15,8 +15,8 @@ from binwright.group.plans import Pack, packing_request, plan, reuse_idle_consum
 from binwright.group.rates import MeasuredRates
 from binwright.packing.inputs import SlotCapacities
 from binwright.packing.rules import Rules
+from binwright.protocol.commands import SplitReading
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
-from binwright.protocol.splits import SplitReading
 
 SPLIT = replace(CONFIG, split=True, max_slots=6)
 S3, S4 = Slot(3), Slot(4)

@@ -29,7 +29,8 @@ from binwright.controller.decide.synchronize import (
     collect_replies,
 )
 from binwright.group.group import Group, Member
-from binwright.protocol.messages import Report, StateQuery, StopReading, StopWriting
+from binwright.protocol.commands import StateQuery, StopReading, StopWriting
+from binwright.protocol.metadata import Report
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection

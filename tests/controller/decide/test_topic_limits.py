@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from binwright.controller.decide.topic_limits import NamespaceTopics, TopicShare, Usage
 from binwright.group.group import ControllerConfig, Group, add_partitions
-from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.protocol.selection import Selection
 

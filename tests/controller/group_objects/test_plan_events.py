@@ -17,7 +17,7 @@ from binwright.group.group import Group, Proposal
 from binwright.kubernetes.events import EventRecorder
 from binwright.kubernetes.objects import Obj, Owner
 from binwright.kubernetes.status import APPROVE_ANNOTATION, Approvals
-from binwright.protocol.messages import Accepted, Proposed
+from binwright.protocol.metadata import Accepted, Proposed
 from binwright.protocol.model import Slot, TopicPartition
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)

@@ -19,8 +19,8 @@ from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.metrics_topic import run_measurements
 from binwright.kubernetes.objects import Obj
 from binwright.protocol import wire
-from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import Planned
+from binwright.protocol.metadata import Planned, decode_inbound
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, Slot
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings.loading import load
@@ -298,7 +298,7 @@ async def test_the_pins_of_an_object_are_those_of_its_plans(harness: GroupsHarne
 
     def plans() -> list[Planned]:
         records = harness.bus.records("pinned.metadata", 0)
-        every = [wire.decode_inbound(record.value) for record in records]
+        every = [decode_inbound(record.value) for record in records]
         return [message for message in every if isinstance(message, Planned)]
 
     async def planned() -> bool:

@@ -13,8 +13,8 @@ from tests.scaler.decide.cases import CASES, by_rule
 from tools.assignor_jar import build_jar, compile_java
 
 from binwright.local.kafka import ensure_kafka
-from binwright.protocol import wire
 from binwright.protocol.errors import MalformedMessage
+from binwright.protocol.group_plans import decode_group_plan
 
 pytestmark = pytest.mark.integration
 
@@ -132,7 +132,7 @@ async def test_hostile_records_are_no_plans_in_java_and_cost_it_little(tmp_path:
 
 def is_plan(payload: bytes) -> bool:
     try:
-        wire.decode_group_plan(payload)
+        decode_group_plan(payload)
     except MalformedMessage:
         return False
     return True

@@ -18,7 +18,7 @@ from binwright.balancer.snapshot import ClusterReader, take_snapshot
 from binwright.kafka.client import client_options
 from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.protocol import wire
-from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.settings.kafka import KafkaSettings

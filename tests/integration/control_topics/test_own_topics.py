@@ -19,7 +19,7 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.own_topics import ensure_own
 from binwright.kafka.publishing import publish_message
 from binwright.protocol.errors import ForeignTopic
-from binwright.protocol.messages import Claim
+from binwright.protocol.metadata import Claim
 from binwright.protocol.model import BytesPerSecond
 from binwright.runtime.settings.loading import load
 

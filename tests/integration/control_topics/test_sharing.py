@@ -10,9 +10,8 @@ from binwright.kafka.control_records import Decoder
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.publishing import publish_message
 from binwright.protocol import model as data
-from binwright.protocol import wire
 from binwright.protocol.errors import TopicMissing
-from binwright.protocol.messages import Accepted, Inbound, Withdrawn
+from binwright.protocol.metadata import Accepted, Inbound, Withdrawn, decode_inbound
 from binwright.protocol.ports.kafka import ControlTopics, Record
 
 pytestmark = pytest.mark.integration
@@ -43,7 +42,7 @@ async def there_and_back(bus: ControlTopics, topic: str, message: Inbound) -> bo
     while reader.position <= last:
         records += await reader.read(1.0)
     await reader.close()
-    found = list(Decoder(wire.decode_inbound).decode(records))
+    found = list(Decoder(decode_inbound).decode(records))
     return [(record.offset, sent) for record, sent in found] == [(last, message)]
 
 

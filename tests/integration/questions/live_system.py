@@ -23,12 +23,11 @@ from binwright.kafka.control_records import (
 )
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.stack import services
-from binwright.protocol import wire
-from binwright.protocol.group_orders import FreezeOrder, GroupOrder, Held, ScaleOrder
-from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import Claim, Inbound, OrderRecord, Planned, Report
+from binwright.protocol.metadata import Claim, Held, Inbound, Planned, Report, decode_inbound
+from binwright.protocol.metrics import Measurement, decode_measurement
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
+from binwright.protocol.orders import FreezeOrder, GroupOrder, OrderRecord, ScaleOrder, decode_order
 from binwright.protocol.ports.kafka import Record
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings.group import Settings, load_settings
@@ -89,16 +88,16 @@ class LiveSystem:
         """Read the group's topics from their beginnings to their present ends."""
         async with KafkaControlTopics(self.settings.kafka, read_only=True) as bus:
             metadata = await _read(
-                bus, f"{GROUP}.metadata", CONTROLLER_PARTITION, Decoder(wire.decode_inbound)
+                bus, f"{GROUP}.metadata", CONTROLLER_PARTITION, Decoder(decode_inbound)
             )
             orders = await _read(
-                bus, self.settings.orders_topic, ORDERS_PARTITION, Decoder(wire.decode_order)
+                bus, self.settings.orders_topic, ORDERS_PARTITION, Decoder(decode_order)
             )
             measured = await _read(
                 bus,
                 self.settings.monitor.topic,
                 METRICS_PARTITION,
-                Decoder(wire.decode_measurement),
+                Decoder(decode_measurement),
             )
         return Topics(metadata, orders, [message for _, message in measured])
 

@@ -33,7 +33,7 @@ from tests.integration.questions.live_system import (
 )
 
 from binwright.cli.terminal import data_size
-from binwright.protocol.group_orders import Held
+from binwright.protocol.metadata import Held
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 

@@ -25,28 +25,25 @@ from binwright.kafka.control_records import (
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.publishing import publish_message
 from binwright.monitor.sampling import KafkaLogs
+from binwright.protocol.commands import Leave, StopReading
 from binwright.protocol.errors import BrokerUnavailable
-from binwright.protocol.group_orders import (
+from binwright.protocol.landing import Staged
+from binwright.protocol.metadata import Hello
+from binwright.protocol.metrics import Needs
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.orders import (
+    Approved,
     CordonOrder,
     FormerOrders,
     FreezeOrder,
+    OrderRecord,
     PinOrder,
     ScaleOrder,
+    TableOrder,
 )
-from binwright.protocol.measurements import Needs
-from binwright.protocol.messages import (
-    AnyMessage,
-    Approved,
-    Hello,
-    Leave,
-    OrderRecord,
-    Staged,
-    StopReading,
-)
-from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection
-from binwright.protocol.table_orders import TableOrder
+from binwright.protocol.wire import AnyMessage
 from binwright.runtime.settings.kafka import KafkaSettings
 
 pytestmark = pytest.mark.integration

@@ -10,7 +10,7 @@ from binwright.cli.main import app
 from binwright.lab.commands import calibrate
 from binwright.lab.timings.capacity import ReadCapacity, StagedBytes, capacity
 from binwright.protocol.errors import SettingsError
-from binwright.protocol.messages import MeasuredCapacity
+from binwright.protocol.metadata import MeasuredCapacity
 from binwright.protocol.model import BytesPerSecond
 
 READ = capacity("test 1", 32, [StagedBytes(n * 0.1, "a", 10**6) for n in range(80)])

@@ -10,7 +10,7 @@ from binwright.lab.simulation.sources import READ_S, Recorded, StreamSource, fro
 from binwright.monitor.decide.estimator import TopicRates
 from binwright.protocol import wire
 from binwright.protocol.errors import StreamError
-from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.protocol.ports.kafka import LogSample
 from binwright.streams import recording, streams

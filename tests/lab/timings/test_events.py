@@ -5,8 +5,7 @@ from tests.builders import LIMIT, P, Q, measurement
 
 from binwright.lab.timings.events import GroupRecord, GroupTimings, timings_since
 from binwright.lab.timings.steps import Pass
-from binwright.protocol.measurements import PartitionRate
-from binwright.protocol.messages import (
+from binwright.protocol.metadata import (
     Claim,
     Dead,
     Goodbye,
@@ -16,6 +15,7 @@ from binwright.protocol.messages import (
     Started,
     Stopped,
 )
+from binwright.protocol.metrics import PartitionRate
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 
 A, B = Slot(0), Slot(1)

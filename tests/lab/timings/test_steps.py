@@ -1,7 +1,7 @@
 """When a monitor has measured a step."""
 
 from binwright.lab.timings.steps import Pass, steps
-from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond
 
 RATE = 1_000.0

@@ -18,16 +18,17 @@ from binwright.look.commands.give_order import (
 )
 from binwright.look.group_view import GroupView
 from binwright.protocol.errors import SettingsError, UserError
-from binwright.protocol.group_orders import (
+from binwright.protocol.model import Slot
+from binwright.protocol.orders import (
     REASON_LENGTH,
     AdoptOrder,
     CordonOrder,
     FreezeOrder,
     PinOrder,
+    Savings,
     ScaleOrder,
+    SimulatedCost,
 )
-from binwright.protocol.model import Slot
-from binwright.protocol.savings import Savings, SimulatedCost
 from binwright.runtime.settings.group import load_settings
 
 NOW_MS = 1_764_165_600_000

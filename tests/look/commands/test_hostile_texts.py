@@ -18,16 +18,18 @@ from binwright.look.order_text import order_text
 from binwright.look.status import Status, status
 from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError, SettingsError
-from binwright.protocol.group_orders import FreezeOrder, Held
-from binwright.protocol.messages import (
+from binwright.protocol.metadata import (
     Claim,
+    Held,
     Hello,
     Inbound,
     Planned,
     Report,
     TableReport,
+    decode_inbound,
 )
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
+from binwright.protocol.orders import FreezeOrder, decode_order
 from binwright.runtime.run import print_error, print_usage_error
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b[1;1Hall is well\x1b[8m\x9b2J\u202e\r\x08\x00"
@@ -64,9 +66,9 @@ def seen() -> SeenGroup:
         Held(term=1, reasons=(HOSTILE,)),
     ]
     for offset, message in enumerate(messages, 1):
-        view.apply(offset, NOW_MS, wire.decode_inbound(wire.encode(message)))
+        view.apply(offset, NOW_MS, decode_inbound(wire.encode(message)))
     order = FreezeOrder(frozen=True, by=HOSTILE, reason=HOSTILE, at_ms=NOW_MS)
-    view.apply(6, NOW_MS, wire.decode_order(wire.encode(order)))
+    view.apply(6, NOW_MS, decode_order(wire.encode(order)))
     return SeenGroup(view, status(HOSTILE, view, NOW_MS, None), NOW_MS)
 
 

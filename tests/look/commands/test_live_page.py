@@ -10,8 +10,8 @@ from binwright.cli.terminal import Console
 from binwright.look.commands import live_page
 from binwright.look.group_view import GroupView
 from binwright.look.status import Status, status
-from binwright.protocol.measurements import PartitionRate
-from binwright.protocol.messages import Claim, Hello, Planned, Report, TableReport
+from binwright.protocol.metadata import Claim, Hello, Planned, Report, TableReport
+from binwright.protocol.metrics import PartitionRate
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.selection import Selection
 from binwright.runtime.settings.group import Settings

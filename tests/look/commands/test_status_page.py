@@ -18,7 +18,7 @@ from binwright.look.status import (
     Status,
 )
 from binwright.look.table_status import TableStatus
-from binwright.protocol.messages import MeasuredCapacity
+from binwright.protocol.metadata import MeasuredCapacity
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 
 PARTS = tuple(TopicPartition("orders", n) for n in range(14))

@@ -7,7 +7,7 @@ from tests.builders import measurement
 from binwright.cli.terminal import Console
 from binwright.look.commands.top import TopOptions, draw
 from binwright.look.rates_view import RatesView
-from binwright.protocol.measurements import PartitionRate
+from binwright.protocol.metrics import PartitionRate
 from binwright.protocol.model import BytesPerSecond
 
 

@@ -11,18 +11,9 @@ from binwright.look.explain.questions import answer
 from binwright.look.group_view import GroupView
 from binwright.look.status import status
 from binwright.protocol.errors import UserError
-from binwright.protocol.group_orders import (
-    AdoptOrder,
-    CordonOrder,
-    FreezeOrder,
-    GroupOrder,
-    Held,
-    PinOrder,
-    ScaleOrder,
-)
-from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import (
+from binwright.protocol.metadata import (
     Claim,
+    Held,
     Hello,
     Planned,
     Proposed,
@@ -31,7 +22,16 @@ from binwright.protocol.messages import (
     Stopped,
     TableReport,
 )
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
+from binwright.protocol.orders import (
+    AdoptOrder,
+    CordonOrder,
+    FreezeOrder,
+    GroupOrder,
+    PinOrder,
+    ScaleOrder,
+)
 
 P = [TopicPartition("orders", number) for number in range(4)]
 A, B, C = Slot(0), Slot(1), Slot(2)

@@ -8,7 +8,7 @@ from binwright.cli.terminal import Console
 from binwright.look.commands.status_page import draw
 from binwright.look.group_view import GroupView
 from binwright.look.status import HotPartition, SplitPartition, status
-from binwright.protocol.splits import StagedShare
+from binwright.protocol.metadata import StagedShare
 
 SHARES = (StagedShare(B, 60), StagedShare(A, 40))
 

@@ -10,12 +10,10 @@ from binwright.local.server import reserve_port
 from binwright.look.page.order_desk import OrderDesk
 from binwright.look.page.server import Page
 from binwright.protocol import wire
-from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import (
+from binwright.protocol.metadata import (
     Claim,
     Hello,
     Inbound,
-    OrderRecord,
     Planned,
     Proposed,
     Report,
@@ -23,7 +21,9 @@ from binwright.protocol.messages import (
     Stopped,
     TableReport,
 )
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
+from binwright.protocol.orders import OrderRecord
 from binwright.runtime.http import Listener
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings.group import load_settings

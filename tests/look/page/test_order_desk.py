@@ -11,16 +11,19 @@ from tests.look.page.group import GROUP, ORDERS, TOPICS, Group, table
 from binwright.kafka.control_records import Decoder
 from binwright.look.page.order_desk import OrderDesk
 from binwright.protocol import wire
-from binwright.protocol.group_orders import (
+from binwright.protocol.metadata import Accepted
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.orders import (
     AdoptOrder,
+    Approved,
     CordonOrder,
     FreezeOrder,
     PinOrder,
+    Savings,
     ScaleOrder,
+    SimulatedCost,
+    decode_order,
 )
-from binwright.protocol.messages import Accepted, Approved
-from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.savings import Savings, SimulatedCost
 from binwright.runtime.http import Posted
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings.group import load_settings
@@ -62,7 +65,7 @@ class Desk:
         """Return what people have put into the orders topic."""
         end = await self.group.bus.end(ORDERS, 0)
         reader = await self.group.bus.reader(ORDERS, 0, 0)
-        decoder, found = Decoder(wire.decode_order), list[Any]()
+        decoder, found = Decoder(decode_order), list[Any]()
         while reader.position < end:
             found += [message for _, message in decoder.decode(await reader.read(1.0))]
         await reader.close()

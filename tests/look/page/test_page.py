@@ -10,8 +10,9 @@ from tests.chromium import Tab, tab
 from tests.look.page.group import LIMIT, TOPICS, Group, page, port, serving, table
 
 from binwright.look.page.server import Page
-from binwright.protocol.group_orders import FreezeOrder, Held
+from binwright.protocol.metadata import Held
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.orders import FreezeOrder
 from binwright.testing.control_topics import FakeControlTopics
 
 P = [TopicPartition("orders", number) for number in range(4)]

@@ -24,8 +24,9 @@ from binwright.controller.decide.states import Sentinel, State
 from binwright.group.fold import Measured, RecordRead
 from binwright.group.group import ControllerConfig, Group
 from binwright.group.plans import Pack
-from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import Claim, Command, Hello, Inbound, Planned, Report, TableReport
+from binwright.protocol.commands import Command
+from binwright.protocol.metadata import Claim, Hello, Inbound, Planned, Report, TableReport
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
 
 TOPIC = "t"

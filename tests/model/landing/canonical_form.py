@@ -12,7 +12,7 @@ from binwright.consumer.decide.writer.states import (
     Landing,
     Resolving,
 )
-from binwright.protocol.messages import Staged
+from binwright.protocol.landing import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.tables.ports import Batch, CutFiles
 

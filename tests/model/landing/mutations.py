@@ -29,7 +29,7 @@ from binwright.consumer.decide.writer.states import (
     Writer,
 )
 from binwright.consumer.decoding import one_by_one
-from binwright.protocol.messages import Staged
+from binwright.protocol.landing import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset
 from binwright.tables.ports import Commit, PartitionOffsets, Ranges

@@ -12,7 +12,8 @@ from binwright.consumer.decide.buffer import BatchConfig, Buffer
 from binwright.consumer.decide.machine import Consumer, Fetch, Reply, StopFetching
 from binwright.consumer.decoding import one_by_one
 from binwright.consumer.decoding.arrow_types import BAD, row_type
-from binwright.protocol.messages import Command, Staged, StartReading, StopReading
+from binwright.protocol.commands import Command, StartReading, StopReading
+from binwright.protocol.landing import Staged
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.kafka import Record, Records
 from binwright.tables.columns import Columns, parse_columns

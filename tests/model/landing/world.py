@@ -7,7 +7,7 @@ from typing import NamedTuple
 from binwright.consumer.decide.buffer import Buffer
 from binwright.consumer.decide.machine import Consumer
 from binwright.consumer.decide.writer.states import KafkaState, Writer
-from binwright.protocol.messages import Staged
+from binwright.protocol.landing import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset
 from binwright.tables.ports import Batch, Commit, Table

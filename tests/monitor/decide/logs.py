@@ -1,7 +1,7 @@
 """A log with a known load, and helpers that feed its samples to an estimator."""
 
 from binwright.monitor.decide.estimator import TopicRates
-from binwright.protocol.measurements import PartitionRate
+from binwright.protocol.metrics import PartitionRate
 from binwright.protocol.ports.kafka import LogSample
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.monitor.decide.logs import Log, after, feed, sample_at, speed
 
 from binwright.monitor.decide.estimator import TopicRates
-from binwright.protocol.measurements import PartitionRate
+from binwright.protocol.metrics import PartitionRate
 
 
 def test_one_sample_gives_no_rate() -> None:

@@ -3,7 +3,7 @@
 from tests.monitor.decide.logs import Log, after, feed, sample_at, speed
 
 from binwright.monitor.decide.estimator import TopicRates
-from binwright.protocol.measurements import PartitionRate
+from binwright.protocol.metrics import PartitionRate
 
 
 def turn(rates: TopicRates, now: float, log: Log, every: int) -> PartitionRate:

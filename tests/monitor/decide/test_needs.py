@@ -9,7 +9,7 @@ from binwright.monitor.decide.needs import (
     received,
     same_needs,
 )
-from binwright.protocol.measurements import Needs
+from binwright.protocol.metrics import Needs
 from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.selection import Selection
 

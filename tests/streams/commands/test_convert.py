@@ -19,7 +19,7 @@ from tests.streams.strategies import STREAMS
 from binwright.cli.terminal import Console
 from binwright.protocol import wire
 from binwright.protocol.errors import SettingsError, StreamError
-from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.streams import recording, stream_file, streams
 from binwright.streams.commands.convert import Conversion, Form

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from binwright.cli.terminal import Console
-from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, StreamError
-from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.metrics import Measurement, PartitionRate, decode_measurement
 from binwright.protocol.model import BytesPerSecond
 from binwright.runtime.settings.group import Settings
 from binwright.streams import recording
@@ -39,7 +38,7 @@ def measured(at_s: float, rate: float, monitor: str = "m") -> Measurement:
 
 
 def published(bus: FakeControlTopics) -> list[Measurement]:
-    return [wire.decode_measurement(record.value) for record in bus.records(TOPIC)]
+    return [decode_measurement(record.value) for record in bus.records(TOPIC)]
 
 
 @pytest.mark.parametrize(("speed", "took_s"), [(1.0, 20), (10.0, 2), (math.inf, 0)])

@@ -12,10 +12,10 @@ from binwright.fleets.reconcile import samples
 from binwright.look.page.metrics import group_samples
 from binwright.look.status import ConsumerStatus, Status
 from binwright.look.table_status import TableStatus
-from binwright.protocol.messages import MeasuredCapacity, Report, TableReport
+from binwright.protocol.metadata import MeasuredCapacity, Report, TableReport
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
+from binwright.protocol.orders import Savings, SimulatedCost
 from binwright.protocol.ports.fleet import Disruption
-from binwright.protocol.savings import Savings, SimulatedCost
 from binwright.runtime.health import Health
 from binwright.runtime.metrics import Sample
 from binwright.runtime.settings.targets import Target

@@ -27,8 +27,9 @@ from binwright.look.orders_topic import publish_order
 from binwright.look.savings_text import savings_text, share_text
 from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError, StreamError
+from binwright.protocol.metrics import decode_measurement
 from binwright.protocol.model import PerSlot
-from binwright.protocol.savings import Savings, SimulatedCost
+from binwright.protocol.orders import Savings, SimulatedCost
 from binwright.protocol.selection import Selection
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings.group import Settings
@@ -71,7 +72,7 @@ class PastLoad:
         end = await bus.end(topic, METRICS_PARTITION)
         self.log(f"reading {end - first:,} measurements from {topic}")
         reader = await bus.reader(topic, METRICS_PARTITION, first)
-        decoder = Decoder(wire.decode_measurement)
+        decoder = Decoder(decode_measurement)
         measured: list[int] = []
         try:
             async with asyncio.timeout(READ_ALL_S):

@@ -17,7 +17,7 @@ import numpy as np
 from binwright.lab.simulation.fluid.arrivals import Floats, FluidLoad, arrivals
 from binwright.lab.simulation.scenario import PublishedRates
 from binwright.protocol.errors import StreamError
-from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.protocol.monitors import Monitors, accept_measurement
 from binwright.streams import recording, stream_file, streams

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from binwright.lab.timings.distribution import Distribution
-from binwright.protocol.messages import MeasuredCapacity
+from binwright.protocol.metadata import MeasuredCapacity
 
 CYCLE_S, LEAST_CYCLES = 0.5, 4
 """Length of a cycle, less where a backlog would have fewer of them. The paper's took 2.1 s."""

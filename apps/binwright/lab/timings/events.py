@@ -14,8 +14,7 @@ from binwright.group.observer import observe_measurement, observe_record
 from binwright.group.plans import overloaded
 from binwright.group.rates import MeasuredRates
 from binwright.lab.timings.steps import Pass
-from binwright.protocol.measurements import Measurement
-from binwright.protocol.messages import (
+from binwright.protocol.metadata import (
     CatchingUp,
     Claim,
     Dead,
@@ -27,6 +26,7 @@ from binwright.protocol.messages import (
     Started,
     Stopped,
 )
+from binwright.protocol.metrics import Measurement
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.runtime.settings.group_config import unknown_config
 

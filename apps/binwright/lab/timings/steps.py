@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.metrics import Measurement, PartitionRate
 
 PAPER_SHARE, WHOLE_SHARE = 0.9, 0.99
 """Of the step that is to be measured: what the paper's controller waited for, and (almost) all."""

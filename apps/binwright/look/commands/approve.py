@@ -12,13 +12,15 @@ import typer
 from binwright.cli.options import CONTROLLER_S, Bootstrap, ControllerSeconds, settings_at
 from binwright.cli.runner import run
 from binwright.cli.terminal import Console
+from binwright.group.fold import StateRecord
 from binwright.group.group import Proposal
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.look.follower import Connect, GroupFollower, group_topic
 from binwright.look.group_view import GroupView
 from binwright.look.orders_topic import publish_order
 from binwright.protocol.errors import ExternalError, UserError
-from binwright.protocol.messages import Accepted, Approved, StateRecord, Withdrawn
+from binwright.protocol.metadata import Accepted, Withdrawn
+from binwright.protocol.orders import Approved
 
 READ_S = 0.5
 

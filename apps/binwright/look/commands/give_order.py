@@ -19,7 +19,8 @@ from binwright.look.orders_topic import publish_order
 from binwright.look.status import Status, status
 from binwright.protocol.errors import ExternalError, SettingsError, UserError
 from binwright.protocol.fields import LATEST_MS
-from binwright.protocol.group_orders import (
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.orders import (
     NAME_LENGTH,
     REASON_LENGTH,
     AdoptOrder,
@@ -27,12 +28,13 @@ from binwright.protocol.group_orders import (
     GroupOrder,
     PinOrder,
     ScaleOrder,
+    SettingName,
     describe,
     is_lifted,
+    parse_change,
+    setting_text,
     subject,
 )
-from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.savings import SettingName, parse_change, setting_text
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings.group import Settings
 

@@ -28,7 +28,8 @@ from binwright.look.commands.give_order import (
 from binwright.look.follower import read_group
 from binwright.look.order_text import order_text
 from binwright.look.status import Status, status
-from binwright.protocol.group_orders import (
+from binwright.protocol.model import Slot
+from binwright.protocol.orders import (
     MOST_CONSUMERS,
     REASON_LENGTH,
     CordonOrder,
@@ -37,7 +38,6 @@ from binwright.protocol.group_orders import (
     ScaleOrder,
     describe,
 )
-from binwright.protocol.model import Slot
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings.group import Settings
 

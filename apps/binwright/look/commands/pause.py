@@ -17,8 +17,8 @@ from binwright.look.follower import Connect, GroupFollower, group_topic
 from binwright.look.group_view import GroupView
 from binwright.look.orders_topic import publish_order
 from binwright.protocol.errors import ExternalError, UserError
+from binwright.protocol.orders import TableOrder
 from binwright.protocol.ports.kafka import ControlTopics
-from binwright.protocol.table_orders import TableOrder
 from binwright.runtime.clock import wall_ms
 
 READ_S = 0.5

@@ -17,7 +17,7 @@ from binwright.look.order_text import order_text
 from binwright.look.savings_text import savings_text
 from binwright.look.status import ProposalStatus, SplitPartition, Status, status
 from binwright.protocol.errors import ExternalError, TopicMissing
-from binwright.protocol.messages import MeasuredCapacity
+from binwright.protocol.metadata import MeasuredCapacity
 from binwright.protocol.selection import METADATA_SUFFIX
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings.group import LATE_S, Settings

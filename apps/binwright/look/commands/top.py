@@ -25,11 +25,12 @@ from binwright.cli.terminal import (
     print_page,
     sparkline,
 )
-from binwright.kafka.control_records import measurements
+from binwright.kafka.control_records import messages
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.look.follower import read_recent_measurements
 from binwright.look.rates_view import HISTORY, RateRow, RatesView, SortKey
 from binwright.protocol.errors import ExternalError, SettingsError
+from binwright.protocol.metrics import decode_measurement
 from binwright.protocol.ports.kafka import Reader
 from binwright.runtime.settings.group import Settings
 
@@ -155,7 +156,7 @@ class Top:
 
 async def _follow(reader: Reader, view: RatesView) -> None:
     now = asyncio.get_running_loop().time
-    async for _, measurement in measurements(reader):
+    async for _, measurement in messages(reader, decode_measurement):
         view.apply_measurement(now(), measurement)
 
 

@@ -14,7 +14,8 @@ from binwright.look.plan_history import PastPlan
 from binwright.look.status import ConsumerStatus, Status
 from binwright.packing.inputs import slot_capacities
 from binwright.packing.score import lower_bound
-from binwright.protocol.group_orders import (
+from binwright.protocol.model import PerSlot, Slot, TopicPartition, newest
+from binwright.protocol.orders import (
     AdoptOrder,
     CordonOrder,
     FreezeOrder,
@@ -22,7 +23,6 @@ from binwright.protocol.group_orders import (
     ScaleOrder,
     signed,
 )
-from binwright.protocol.model import PerSlot, Slot, TopicPartition, newest
 from binwright.runtime.settings.group import LATE_S, Settings
 
 Kind = Literal["is", "why", "otherwise", "held", "change"]

@@ -18,8 +18,8 @@ from binwright.look.savings_text import savings_text
 from binwright.look.status import ConsumerStatus
 from binwright.packing.catalogue import algorithm
 from binwright.protocol.errors import PackingError
-from binwright.protocol.group_orders import signed
 from binwright.protocol.model import Slot
+from binwright.protocol.orders import signed
 
 
 def explain_group(group: Group) -> Explanation:

@@ -11,7 +11,7 @@ from binwright.look.follower import Connect, GroupFollower
 from binwright.look.group_view import GroupView
 from binwright.look.page.metrics import MOVE_PAUSE_SECONDS
 from binwright.protocol.errors import BrokerUnavailable, ExternalError, TopicMissing
-from binwright.protocol.measurements import Measurement
+from binwright.protocol.metrics import Measurement
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.exposition import histogram
 from binwright.runtime.run import root_cause

@@ -23,17 +23,17 @@ from binwright.look.commands.pause import follow
 from binwright.look.follower import Connect
 from binwright.look.status import Status
 from binwright.protocol.errors import ExternalError, UserError
-from binwright.protocol.group_orders import (
+from binwright.protocol.model import Slot
+from binwright.protocol.orders import (
     MOST_CONSUMERS,
     NAME_LENGTH,
     CordonOrder,
     FreezeOrder,
     GroupOrder,
     ScaleOrder,
+    TableOrder,
     describe,
 )
-from binwright.protocol.model import Slot
-from binwright.protocol.table_orders import TableOrder
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.http import Posted, Response, json_response
 from binwright.runtime.settings.group import Settings

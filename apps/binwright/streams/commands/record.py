@@ -11,7 +11,7 @@ from binwright.cli.options import Bootstrap, OptionalSpark, settings_at
 from binwright.cli.runner import progress_console, run, working_directory
 from binwright.kafka.control_records import METRICS_PARTITION, Decoder
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.protocol import wire
+from binwright.protocol.metrics import decode_measurement
 from binwright.protocol.model import BytesPerSecond
 from binwright.protocol.ports.kafka import Reader
 from binwright.runtime.settings.group import Settings
@@ -41,7 +41,7 @@ async def record(
     """
     now = asyncio.get_running_loop().time
     count, pending, due = 0, list[RecordedMeasurement](), now() + every_s
-    decoder = Decoder(wire.decode_measurement)
+    decoder = Decoder(decode_measurement)
     while not stop.is_set():
         records = await reader.read(min(READ_S, every_s))
         decoded = decoder.decode(records)

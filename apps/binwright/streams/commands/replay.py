@@ -15,7 +15,7 @@ from binwright.kafka.control_records import METRICS_CONFIG, METRICS_PARTITION
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.publishing import publish_message
 from binwright.protocol.errors import StreamError
-from binwright.protocol.measurements import Measurement
+from binwright.protocol.metrics import Measurement
 from binwright.protocol.model import BytesPerSecond
 from binwright.protocol.monitors import Monitors, accept_measurement
 from binwright.protocol.ports.kafka import ControlTopics

@@ -12,7 +12,7 @@ from binwright.consumer.decide.capacity import (
     Window,
     at_full_speed,
 )
-from binwright.protocol.messages import MeasuredCapacity
+from binwright.protocol.metadata import MeasuredCapacity
 from binwright.protocol.ports.kafka import ReadProgress
 
 CGROUP = Path("/sys/fs/cgroup")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from binwright.protocol.messages import OffsetRange
+from binwright.protocol.landing import OffsetRange
 from binwright.protocol.model import TopicPartition
 
 

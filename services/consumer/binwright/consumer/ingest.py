@@ -49,9 +49,10 @@ from binwright.consumer.staging.file_writer import FileWriter, Origin, one_raw_t
 from binwright.consumer.staging.part_stager import OpenReader, PartStager
 from binwright.consumer.staging.stager import Stager
 from binwright.consumer.timings import Timings
-from binwright.kafka.control_records import commands
+from binwright.kafka.control_records import messages
+from binwright.protocol.commands import decode_command
 from binwright.protocol.errors import StagingUnavailable, Superseded
-from binwright.protocol.messages import Report, TableReport
+from binwright.protocol.metadata import Report, TableReport
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, ReadProgress
 from binwright.runtime.backoff import Backoff
@@ -275,7 +276,7 @@ class Ingest:
     # --- the tasks -------------------------------------------------------------------------------
 
     async def _apply_commands(self) -> None:
-        async for _, command in commands(self._mailbox.reader):
+        async for _, command in messages(self._mailbox.reader, decode_command):
             self._command_at = loop_s()
             self._apply(machine.handle_command(self.consumer, command, self._wall_ms()))
 

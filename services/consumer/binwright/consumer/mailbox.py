@@ -12,7 +12,7 @@ from binwright.kafka.control_records import CONTROLLER_PARTITION
 from binwright.kafka.own_topics import check_own
 from binwright.kafka.publishing import Publisher, publish_message
 from binwright.protocol.errors import TopicMissing
-from binwright.protocol.messages import Gap, Goodbye, Hello, Report
+from binwright.protocol.metadata import Gap, Goodbye, Hello, Report
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.ports.kafka import ControlTopics, Reader
 

@@ -25,7 +25,7 @@ from binwright.consumer.reading.start_offsets import (
 )
 from binwright.consumer.undecodable import UndecodableBatches
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
-from binwright.protocol.messages import OffsetRange
+from binwright.protocol.landing import OffsetRange
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, UndecodableBatch
 from binwright.runtime.backoff import Backoff, until_set

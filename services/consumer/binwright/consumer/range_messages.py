@@ -10,10 +10,9 @@ import structlog
 
 from binwright.kafka.control_records import Decoder, landing_partition, read_or_log
 from binwright.kafka.publishing import Publisher
-from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError
+from binwright.protocol.landing import RangeMessage, decode_range
 from binwright.protocol.ports.kafka import ControlTopics
-from binwright.protocol.stage_ranges import RangeMessage
 from binwright.protocol.wire import message_key
 
 log = structlog.get_logger()
@@ -73,7 +72,7 @@ class RangeMessages:
                 offset = await self._bus.offset_at(self._landing_topic, partition, since_ms)
                 reader = await self._bus.reader(self._landing_topic, partition, offset)
                 try:
-                    decoder = Decoder(wire.decode_range)
+                    decoder = Decoder(decode_range)
                     while True:
                         records = await read_or_log(reader, "landing_topic.unreachable")
                         found = (r for r in records or () if _is_about_ranges(r.key))

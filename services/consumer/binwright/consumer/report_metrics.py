@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from binwright.consumer import metrics
 from binwright.consumer.decoding.decoders import DecodingTotals
-from binwright.protocol.messages import Report, TableReport
+from binwright.protocol.metadata import Report, TableReport
 from binwright.runtime import group_metrics
 from binwright.runtime.metrics import Sample, table_lands, topic_label
 from binwright.runtime.settings.targets import Target

@@ -21,11 +21,10 @@ from binwright.consumer.staging.file_writer import FileWriter, Origin
 from binwright.consumer.staging.part_stager import PartStager
 from binwright.consumer.staging.stager import announce
 from binwright.protocol.errors import BrokerUnavailable, RangeRefused, TopicMissing
-from binwright.protocol.messages import OffsetRange, Staged
+from binwright.protocol.landing import OffsetRange, RangeMessage, RangeStaged, Staged, StageRange
+from binwright.protocol.metadata import StagedShare
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.ports.kafka import ControlTopics, DataReader
-from binwright.protocol.splits import StagedShare
-from binwright.protocol.stage_ranges import RangeMessage, RangeStaged, StageRange
 from binwright.runtime.backoff import until_set
 from binwright.runtime.clock import loop_s
 from binwright.runtime.run import must_not_end

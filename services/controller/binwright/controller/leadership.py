@@ -46,8 +46,7 @@ from binwright.kafka.control_records import (
     METADATA_CONFIG,
     ORDERS_CONFIG,
     ORDERS_PARTITION,
-    inbound,
-    orders,
+    messages,
 )
 from binwright.kafka.election import LeadershipLost
 from binwright.kafka.metrics_topic import Measurements
@@ -55,9 +54,10 @@ from binwright.kafka.own_topics import ensure_own
 from binwright.kafka.publishing import QueuedPublisher
 from binwright.packing.catalogue import algorithm
 from binwright.protocol.errors import ExternalError, UserError
-from binwright.protocol.messages import Approved
+from binwright.protocol.metadata import decode_inbound
 from binwright.protocol.metadata_topic import POLICY, UNCLEAN, refusal, weaknesses
 from binwright.protocol.model import Assignment, Slot
+from binwright.protocol.orders import Approved, decode_order
 from binwright.protocol.ports.fleet import Fleet, Process
 from binwright.protocol.ports.kafka import ControlTopics, Reader
 from binwright.runtime.backoff import Backoff
@@ -210,14 +210,14 @@ class Leadership:
     async def _read_records(self, reader: Reader, history_end: int) -> None:
         traces = PlanTraces(self._context.group, self._context.trace)
         with self._health.progress(f"records of {self._context.group}") as beat:
-            async for record, message in inbound(reader, history_end, beat):
+            async for record, message in messages(reader, decode_inbound, history_end, beat):
                 self._feed(RecordRead(loop_s(), record.offset, message))
                 if record.offset >= history_end:
                     traces.apply(record.timestamp_ms, message)
 
     async def _read_orders(self, reader: Reader) -> None:
         with self._health.progress(f"orders of {self._context.group}") as beat:
-            async for record, message in orders(reader, beat):
+            async for record, message in messages(reader, decode_order, beat=beat):
                 self._feed(RecordRead(loop_s(), record.offset, message))
 
     async def _read_measurements(self) -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 from binwright.kafka.control_records import NEEDS_CONFIG, NEEDS_PARTITION
 from binwright.kafka.publishing import Publisher
-from binwright.protocol.measurements import Needs
+from binwright.protocol.metrics import Needs
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.protocol.selection import Selection
 from binwright.runtime.backoff import Backoff

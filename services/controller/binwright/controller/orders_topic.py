@@ -17,8 +17,7 @@ from binwright.kafka.control_records import (
 )
 from binwright.kafka.publishing import publish_message
 from binwright.protocol import wire
-from binwright.protocol.group_orders import FormerOrders
-from binwright.protocol.messages import OrderRecord
+from binwright.protocol.orders import FormerOrders, OrderRecord, decode_order
 from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
 
 log = structlog.get_logger()
@@ -45,7 +44,7 @@ async def open_orders(
     """
     reader = await bus.reader(topic, ORDERS_PARTITION, 0)
     try:
-        decoder = Decoder(wire.decode_order)
+        decoder = Decoder(decode_order)
         given = await _read_to_end(bus, reader, topic, decoder)
         if not any(isinstance(message, FormerOrders) for _, message in given):
             await _take_over(bus, metadata, topic)
@@ -76,9 +75,7 @@ async def _take_over(bus: ControlTopics, metadata: str, topic: str) -> None:
     """
     former = await bus.reader(metadata, CONTROLLER_PARTITION, 0)
     try:
-        records = await _read_to_end(
-            bus, former, metadata, Decoder(wire.decode_order), _is_former_order
-        )
+        records = await _read_to_end(bus, former, metadata, Decoder(decode_order), _is_former_order)
     finally:
         await former.close()
     newest = {wire.key(message): message for _, message in records}

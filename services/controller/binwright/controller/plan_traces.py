@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from binwright.protocol.messages import Goodbye, Message, Planned, Started, Stopped
+from binwright.group.fold import StateRecord
+from binwright.protocol.metadata import Goodbye, Planned, Started, Stopped
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.traces import Span, Trace
 
@@ -81,7 +82,7 @@ class PlanTraces:
         self._group, self._trace = group, trace
         self._plan: _Plan | None = None
 
-    def apply(self, at_ms: int, message: Message) -> None:
+    def apply(self, at_ms: int, message: StateRecord) -> None:
         """Take a record; `at_ms` is the wall clock when Kafka got it."""
         if isinstance(message, Planned):
             self._begin(at_ms, message)

@@ -8,9 +8,8 @@ import structlog
 from binwright.kafka.control_records import NEEDS_CONFIG, NEEDS_PARTITION, Decoder, read_or_log
 from binwright.kafka.own_topics import ensure_own
 from binwright.monitor.decide.needs import current_needs, merge_needs, received, same_needs
-from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError
-from binwright.protocol.measurements import Needs
+from binwright.protocol.metrics import Needs, decode_needs
 from binwright.protocol.ports.kafka import ControlTopics, Reader
 from binwright.protocol.selection import Selection
 from binwright.runtime.backoff import Backoff
@@ -51,7 +50,7 @@ class GroupNeeds:
                 await asyncio.sleep(pause.next())
 
     async def _follow(self, reader: Reader, end: int) -> None:
-        decoder = Decoder(wire.decode_needs)
+        decoder = Decoder(decode_needs)
         while True:
             records = await read_or_log(reader, "needs.delayed", topic=self._topic)
             if records is None:

@@ -13,7 +13,7 @@ from binwright.kafka.own_topics import ensure_own
 from binwright.kafka.publishing import publish_message
 from binwright.monitor.decide.estimator import TopicRates
 from binwright.protocol.errors import ExternalError
-from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.ports.kafka import ControlTopics, LogSample, LogSampler
 from binwright.protocol.selection import Selection
 from binwright.runtime.clock import wall_ms

@@ -6,8 +6,8 @@ from typing import Any
 
 from binwright.group.group import ControllerConfig
 from binwright.protocol.daily_windows import DailyWindow
-from binwright.protocol.group_orders import PinOrder
 from binwright.protocol.model import Slot
+from binwright.protocol.orders import PinOrder
 from binwright.runtime.settings.consumer import LakeSettings
 from binwright.runtime.settings.controller import ControllerSettings
 from binwright.runtime.settings.group import LATE_TARGETS, STALE_WINDOWS, Settings

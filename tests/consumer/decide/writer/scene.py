@@ -26,9 +26,9 @@ from binwright.consumer.decide.writer.states import (
     Writer,
     WriterConfig,
 )
-from binwright.protocol.messages import OffsetRange, Staged
+from binwright.protocol.landing import OffsetRange, Staged
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.table_orders import TableOrder
+from binwright.protocol.orders import TableOrder
 from binwright.tables.ports import Commit, Table
 from binwright.tables.stamp import Stamp
 

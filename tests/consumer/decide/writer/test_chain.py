@@ -22,7 +22,7 @@ from binwright.consumer.decide.writer.chain import (
     without_files,
     without_old_topic,
 )
-from binwright.protocol.messages import OffsetRange, Staged
+from binwright.protocol.landing import OffsetRange, Staged
 from binwright.protocol.model import TopicPartition
 from binwright.tables.ports import Ranges
 

@@ -21,7 +21,7 @@ from binwright.consumer.decide.writer.states import (
     Unclear,
     WriterConfig,
 )
-from binwright.protocol.messages import Staged
+from binwright.protocol.landing import Staged
 from binwright.tables.ports import PartitionOffsets
 from binwright.tables.stamp import Stamp, read_stamp
 

@@ -19,7 +19,7 @@ from binwright.lab.simulation.product.idle_skip import next_tick
 from binwright.lab.simulation.scenario import Scenario, Timing
 from binwright.packing.catalogue import algorithm
 from binwright.protocol.daily_windows import DailyWindow
-from binwright.protocol.messages import Hello, Inbound
+from binwright.protocol.metadata import Hello, Inbound
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
 
 A, B = Slot(0), Slot(1)

@@ -7,10 +7,11 @@ from itertools import count
 
 import pytest
 
-from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, measurements
+from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, messages
 from binwright.kafka.publishing import publish_message
 from binwright.lab.timings.live.changes import PARTITIONS, ROW_S, TOPICS, ChangeTest
-from binwright.protocol.messages import Hello, Inbound, Planned, Report, Started
+from binwright.protocol.metadata import Hello, Inbound, Planned, Report, Started
+from binwright.protocol.metrics import decode_measurement
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.run import background_tasks
 from binwright.runtime.settings.group import Settings, load_settings
@@ -36,7 +37,7 @@ class FakeGroup:
         await self._start(Slot(0))
         await self._start(Slot(1))
         plans = 0
-        async for _, message in measurements(reader):
+        async for _, message in messages(reader, decode_measurement):
             if message.topic == TOPICS[-1]:  # the row is complete
                 await self._change(plans)
                 plans += 1

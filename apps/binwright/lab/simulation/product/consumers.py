@@ -18,7 +18,8 @@ from binwright.lab.simulation.clock import Clock
 from binwright.lab.simulation.fluid.data_path import DataPath
 from binwright.lab.simulation.outcome import ConsumerCounts
 from binwright.lab.simulation.scenario import Scenario
-from binwright.protocol.messages import Command, Hello, Inbound, Report, TableReport
+from binwright.protocol.commands import Command
+from binwright.protocol.metadata import Hello, Inbound, Report, TableReport
 from binwright.protocol.model import Slot
 
 VERSION = "simulated"

@@ -29,8 +29,8 @@ from binwright.lab.simulation.product.consumers import Consumers
 from binwright.lab.simulation.product.idle_skip import next_tick
 from binwright.lab.simulation.scenario import ROUNDING, TICK_S, Scenario
 from binwright.packing.catalogue import Packing
-from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import Inbound, Planned, Report
+from binwright.protocol.metadata import Inbound, Planned, Report
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond
 
 NAME = "simulated"

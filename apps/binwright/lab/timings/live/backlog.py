@@ -18,9 +18,9 @@ from binwright.lab.timings.capacity import ReadCapacity, StagedBytes, capacity
 from binwright.lab.timings.published import PublishedCapacity
 from binwright.local.stack import Servers, services
 from binwright.look.follower import read_history
-from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError
-from binwright.protocol.messages import MeasuredCapacity, Report
+from binwright.protocol.landing import decode_staged
+from binwright.protocol.metadata import MeasuredCapacity, Report, decode_inbound
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Reader
 from binwright.runtime.run import background_tasks
@@ -168,7 +168,7 @@ class BacklogTest:
         complete = asyncio.Event()
 
         async def follow(reader: Reader) -> None:
-            decoder = Decoder(wire.decode_staged)
+            decoder = Decoder(decode_staged)
             while True:
                 for record, message in decoder.decode(await reader.read(READ_S)):
                     size = message.rows * RECORD_BYTES
@@ -192,7 +192,7 @@ class BacklogTest:
 async def _reported(bus: KafkaControlTopics, settings: Settings) -> MeasuredCapacity | None:
     """Return what the group's consumer has measured of itself; None: it was too short for that."""
     reader, end = await read_history(bus, settings.metadata_topic)
-    decoder, found = Decoder(wire.decode_inbound), None
+    decoder, found = Decoder(decode_inbound), None
     try:
         async with asyncio.timeout(START_S):
             while reader.position < end:

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, count
 
-from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, inbound
+from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, messages
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.publishing import publish_message
 from binwright.lab.timings.events import GroupTimings
 from binwright.protocol.errors import ExternalError
-from binwright.protocol.measurements import Measurement, PartitionRate
+from binwright.protocol.metadata import decode_inbound
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.protocol.ports.kafka import Reader
 from binwright.runtime.backoff import until_set
@@ -157,7 +158,7 @@ class ChangeTest:
             await publish_message(self.bus, self.settings.monitor.topic, METRICS_PARTITION, message)
 
     async def _follow(self, reader: Reader) -> None:
-        async for record, message in inbound(reader):
+        async for record, message in messages(reader, decode_inbound):
             self.timings.apply(record.timestamp_ms / 1_000, record.offset, message)
             self._read.set()
 

@@ -11,8 +11,9 @@ from binwright.lab.timings.events import GroupRecord, timings_since
 from binwright.lab.timings.outcome import Timings
 from binwright.lab.timings.steps import Pass
 from binwright.look.follower import group_topic
-from binwright.protocol import wire
 from binwright.protocol.errors import ExternalError
+from binwright.protocol.metadata import decode_inbound
+from binwright.protocol.metrics import decode_measurement
 from binwright.protocol.ports.kafka import Reader, Record
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.settings.group import Settings
@@ -94,7 +95,7 @@ class HistoryRange:
         first = await bus.offset_at(topic, partition, round(1_000 * self.since_s))
         reader = await bus.reader(topic, partition, 0)
         # Before the range only the last report of each consumer counts.
-        decoder = Decoder(wire.decode_inbound, history_end=first)
+        decoder = Decoder(decode_inbound, history_end=first)
         group = TopicRange(topic, partition, reader, first, decoder, _group_record)
         try:
             metrics = await self._metrics(bus)
@@ -125,7 +126,7 @@ class HistoryRange:
         before_ms = round(1_000 * (self.since_s - BEFORE_S))
         first = await bus.offset_at(topic, partition, before_ms)
         reader = await bus.reader(topic, partition, first)
-        return TopicRange(topic, partition, reader, first, Decoder(wire.decode_measurement), _pass)
+        return TopicRange(topic, partition, reader, first, Decoder(decode_measurement), _pass)
 
     async def _read(self, bus: KafkaControlTopics, read: TopicRange[Any]) -> None:
         last_s = loop_s()

@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import ceil
 
-from binwright.kafka.control_records import METRICS_PARTITION, measurements
+from binwright.kafka.control_records import METRICS_PARTITION, messages
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.lab.timings.steps import Pass, RateStep, steps
 from binwright.protocol.errors import ExternalError
+from binwright.protocol.metrics import decode_measurement
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Reader
 from binwright.runtime.run import background_tasks
@@ -59,7 +60,7 @@ class StepTest:
 
     async def _follow(self, reader: Reader) -> None:
         window_s, interval_s = self.settings.monitor.window_s, self.settings.monitor.interval_s
-        async for record, message in measurements(reader):
+        async for record, message in messages(reader, decode_measurement):
             if message.topic != TOPIC:
                 continue
             self._passes.append(Pass(record.timestamp_ms / 1_000, message))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from binwright.consumer.decide.turns import until_turn_s
-from binwright.protocol.messages import OffsetRange
+from binwright.protocol.landing import OffsetRange
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
 

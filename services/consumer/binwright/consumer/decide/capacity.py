@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from binwright.protocol.messages import MeasuredCapacity
+from binwright.protocol.metadata import MeasuredCapacity
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.protocol.quantiles import weighted_quantile
 

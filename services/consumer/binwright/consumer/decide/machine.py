@@ -8,21 +8,19 @@ writers land each offset once, from whichever consumer staged it.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from binwright.protocol.messages import (
+from binwright.protocol.commands import (
     Command,
-    Goodbye,
     Leave,
-    OffsetRange,
-    Started,
+    SplitReading,
     StartReading,
     StartWriting,
     StateQuery,
-    Stopped,
     StopReading,
     StopWriting,
 )
+from binwright.protocol.landing import OffsetRange
+from binwright.protocol.metadata import Goodbye, Started, Stopped
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.splits import SplitReading
 
 # --- actions -----------------------------------------------------------------------------------
 

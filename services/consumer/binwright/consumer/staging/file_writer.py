@@ -12,7 +12,7 @@ from binwright.consumer.backlog import Backlog
 from binwright.consumer.decide.buffer import TakenRows
 from binwright.consumer.decoding.decoders import DecoderOf, no_decoder
 from binwright.consumer.timings import Timings
-from binwright.protocol.messages import OffsetRange, Staged
+from binwright.protocol.landing import OffsetRange, Staged
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import staged_by
 from binwright.runtime.clock import loop_s

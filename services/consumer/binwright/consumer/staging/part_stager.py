@@ -16,7 +16,7 @@ from binwright.consumer.decide.split import PATIENCE_S
 from binwright.consumer.meters import Meter
 from binwright.consumer.staging.file_writer import FileWriter
 from binwright.protocol.errors import ExternalError, RangeRefused
-from binwright.protocol.messages import OffsetRange, Staged
+from binwright.protocol.landing import OffsetRange, Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, Records
 from binwright.runtime.clock import loop_s

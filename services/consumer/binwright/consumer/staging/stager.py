@@ -14,7 +14,7 @@ from binwright.consumer.staging.file_writer import FileWriter, Origin
 from binwright.kafka.control_records import LANDING_CONFIG, LANDING_PARTITIONS, landing_partition
 from binwright.kafka.publishing import Publisher
 from binwright.protocol.errors import ExternalError
-from binwright.protocol.messages import Staged
+from binwright.protocol.landing import Staged
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s

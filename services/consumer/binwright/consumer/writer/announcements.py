@@ -8,9 +8,8 @@ import structlog
 
 from binwright.consumer.decide.writer.chain import contradiction
 from binwright.kafka.control_records import READ_S, Decoder, landing_partition
-from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
-from binwright.protocol.messages import Staged
+from binwright.protocol.landing import Staged, decode_staged
 from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
 from binwright.protocol.wire import message_key
 from binwright.runtime.clock import loop_s, wall_ms
@@ -50,7 +49,7 @@ class Subscription:
     """Called with the reason when the landing topic was deleted, truncated or recreated; the
     subscription has ended."""
     turn: int = 0  # of its last records
-    decoder: Decoder[Staged] = field(default_factory=lambda: Decoder(wire.decode_staged))
+    decoder: Decoder[Staged] = field(default_factory=lambda: Decoder(decode_staged))
 
     async def take(self, records: Sequence[Record], position: int, now_ms: int) -> None:
         """Hand out what is this table's of consecutive records, which end before `position`."""

@@ -22,7 +22,7 @@ from binwright.consumer.decide.writer.states import (
 from binwright.consumer.events import Emit, RowsMissing
 from binwright.consumer.writer.context import WriterContext
 from binwright.protocol.errors import BrokerUnavailable, StagingUnavailable, TopicMissing
-from binwright.protocol.messages import Staged
+from binwright.protocol.landing import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, GroupOffset
 from binwright.tables.ports import PartitionOffsets, Staging

@@ -7,11 +7,9 @@ from math import inf
 import structlog
 
 from binwright.kafka.control_records import ORDERS_PARTITION, READ_S, Decoder
-from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
-from binwright.protocol.messages import OrderRecord
+from binwright.protocol.orders import OrderRecord, TableOrder, decode_order
 from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
-from binwright.protocol.table_orders import TableOrder
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
 
@@ -65,7 +63,7 @@ class TableOrders:
 
     async def _follow(self, reader: Reader, pause: Backoff) -> None:
         """Read from the beginning; older orders than the newest about a table are not shown."""
-        decoder, newest = Decoder(wire.decode_order), dict[str, TableOrder]()
+        decoder, newest = Decoder(decode_order), dict[str, TableOrder]()
         while True:
             asked_at = loop_s()
             end = await self._bus.end(self._topic, ORDERS_PARTITION)

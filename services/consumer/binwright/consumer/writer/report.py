@@ -1,7 +1,7 @@
 """What a table's writer reports to the controller."""
 
 from binwright.consumer.decide.writer.states import Landing, Writer
-from binwright.protocol.messages import TableReport
+from binwright.protocol.metadata import TableReport
 
 
 def table_report(writer: Writer, fault: str, now: float, *, refused: bool) -> TableReport:

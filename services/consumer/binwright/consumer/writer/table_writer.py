@@ -45,7 +45,7 @@ from binwright.consumer.writer.context import MOST_PENDING, Permit, WriterContex
 from binwright.consumer.writer.effects import Effects, OffsetCommitters
 from binwright.consumer.writer.report import table_report
 from binwright.protocol.errors import LakeUnavailable, TableRefused
-from binwright.protocol.messages import TableReport
+from binwright.protocol.metadata import TableReport
 from binwright.runtime.backoff import Backoff, until_set
 from binwright.runtime.clock import loop_s
 from binwright.runtime.metrics import topic_label

@@ -12,7 +12,7 @@ from binwright.consumer.writer.context import WriterContext
 from binwright.consumer.writer.effects import OffsetCommitter
 from binwright.consumer.writer.table_writer import TableWriter
 from binwright.protocol.errors import TableRefused
-from binwright.protocol.messages import TableReport
+from binwright.protocol.metadata import TableReport
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings.targets import Target
 

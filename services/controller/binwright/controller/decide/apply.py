@@ -20,6 +20,7 @@ from binwright.group.fold import (
     ConsumerReady,
     Measured,
     RecordRead,
+    StateRecord,
     Superseded,
     fold_measurement,
     fold_record,
@@ -27,7 +28,11 @@ from binwright.group.fold import (
 from binwright.group.group import Group
 from binwright.group.ownership import Owned, Released, State
 from binwright.group.proposals import PlanApproved
-from binwright.protocol.group_orders import (
+from binwright.protocol.commands import Leave
+from binwright.protocol.metadata import Claim, Gap, Proposed, Report
+from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.monitors import drop_silent
+from binwright.protocol.orders import (
     AdoptOrder,
     CordonOrder,
     FreezeOrder,
@@ -35,9 +40,6 @@ from binwright.protocol.group_orders import (
     ScaleOrder,
     describe,
 )
-from binwright.protocol.messages import Claim, Gap, Leave, Proposed, Report, StateRecord
-from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.monitors import drop_silent
 
 
 def later_claim(group: Group, event: RecordRead) -> int | None:

@@ -14,7 +14,7 @@ from binwright.group.controls import Controls
 from binwright.group.group import Group, Proposal
 from binwright.group.ownership import PartitionOwnership
 from binwright.group.plans import Plan, Rejected, evaluate
-from binwright.protocol.messages import Accepted, Proposed, Withdrawn
+from binwright.protocol.metadata import Accepted, Proposed, Withdrawn
 from binwright.protocol.model import Slot, TopicPartition
 
 # --- whether a proposed plan is still valid ----------------------------------------------------

@@ -6,8 +6,8 @@ from immutables import Map
 
 from binwright.controller.decide.events import Publish, Update
 from binwright.group.group import Group
-from binwright.protocol.measurements import Measurement, PartitionRate
-from binwright.protocol.messages import CatchingUp
+from binwright.protocol.metadata import CatchingUp
+from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 
 SLACK_S = 30.0

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from binwright.controller.decide.events import Action, ProcessEnded, Publish, Update
 from binwright.group.group import ControllerConfig, Group, Member
-from binwright.protocol.messages import Dead
+from binwright.protocol.metadata import Dead
 from binwright.protocol.model import Slot
 
 MAX_DOUBLINGS = 5  # of the time that a slot's process has to become ready

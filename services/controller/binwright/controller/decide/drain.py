@@ -11,7 +11,7 @@ from binwright.controller.decide.moves import find_readers
 from binwright.group.group import Group
 from binwright.group.ownership import Owned, Starting
 from binwright.group.plans import Plan, counted, evaluate
-from binwright.protocol.messages import StateQuery
+from binwright.protocol.commands import StateQuery
 from binwright.protocol.model import Assignment, Slot, TopicPartition
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from binwright.group.fold import Measured, RecordRead
 from binwright.group.group import Group
 from binwright.group.plans import Pack
-from binwright.protocol.messages import Command, Inbound
+from binwright.protocol.commands import Command
+from binwright.protocol.metadata import Inbound
 from binwright.protocol.model import Assignment, Slot
 from binwright.protocol.ports.fleet import Disruption
 

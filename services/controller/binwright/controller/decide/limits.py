@@ -5,7 +5,7 @@ from dataclasses import replace
 from binwright.controller.decide.events import Action, Log, Publish, Update
 from binwright.group.group import Group
 from binwright.group.limits import measured_limits
-from binwright.protocol.messages import LimitsMeasured
+from binwright.protocol.metadata import LimitsMeasured
 
 
 def measure_limits(group: Group) -> Update:

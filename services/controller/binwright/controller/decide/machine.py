@@ -88,7 +88,7 @@ from binwright.group.plans import (
     triggers,
 )
 from binwright.protocol.errors import IllegalTransition
-from binwright.protocol.messages import Claim, Report, Started
+from binwright.protocol.metadata import Claim, Report, Started
 
 
 def begin(config: ControllerConfig, controller: str, now: float) -> Step:

@@ -24,7 +24,7 @@ from binwright.group.ownership import (
     unacknowledged,
 )
 from binwright.packing.adjust import spread
-from binwright.protocol.messages import StartReading, StartWriting, StopReading, StopWriting
+from binwright.protocol.commands import StartReading, StartWriting, StopReading, StopWriting
 from binwright.protocol.model import Assignment, Slot, TopicPartition
 
 # --- partitions ---------------------------------------------------------------------------------

@@ -9,12 +9,8 @@ from binwright.group.budgets import affords
 from binwright.group.group import Group
 from binwright.group.orders import at_time
 from binwright.group.plans import order_triggers, overload, overloaded, reader_triggers
-from binwright.protocol.group_orders import (
-    MAX_SHOWN,
-    MAX_TEXT,
-    Held,
-    signed,
-)
+from binwright.protocol.metadata import Held
+from binwright.protocol.orders import MAX_SHOWN, MAX_TEXT, signed
 
 PERCENTAGE = re.compile(r"[\d.]+%")
 

@@ -15,8 +15,8 @@ from binwright.controller.decide.events import Action, Log, Reconcile, Send, Upd
 from binwright.group.group import Group, SplitCommand
 from binwright.group.ownership import Owned, Starting
 from binwright.packing.inputs import slot_capacities
+from binwright.protocol.commands import SplitReading
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.splits import SplitReading
 
 SPARE = 0.8
 """A helper goes when the others would carry the load with this share of their capacity."""

@@ -7,7 +7,7 @@ from binwright.controller.decide.approval import RestoredState
 from binwright.controller.decide.events import Action
 from binwright.controller.decide.moves import Goal
 from binwright.group.group import Group
-from binwright.protocol.messages import Report
+from binwright.protocol.metadata import Report
 from binwright.protocol.model import Slot, TopicPartition
 
 

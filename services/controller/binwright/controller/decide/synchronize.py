@@ -17,7 +17,7 @@ from binwright.controller.decide.events import (
 )
 from binwright.controller.decide.moves import stop_unexpected
 from binwright.controller.decide.states import Sentinel, Step, SteppedDown, Synchronize
-from binwright.group.fold import RecordRead
+from binwright.group.fold import RecordRead, StateRecord
 from binwright.group.group import Group
 from binwright.group.ownership import (
     K,
@@ -27,7 +27,8 @@ from binwright.group.ownership import (
     Released,
     State,
 )
-from binwright.protocol.messages import Claim, Report, StateQuery, StateRecord
+from binwright.protocol.commands import StateQuery
+from binwright.protocol.metadata import Claim, Report
 from binwright.protocol.model import Slot, TopicPartition
 
 

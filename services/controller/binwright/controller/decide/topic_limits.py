@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from binwright.group.group import Group
-from binwright.protocol.measurements import Measurement
+from binwright.protocol.metrics import Measurement
 
 
 class Usage(NamedTuple):

@@ -11,7 +11,7 @@ from binwright.kubernetes.events import EventRecorder
 from binwright.kubernetes.objects import Obj, Owner, now
 from binwright.kubernetes.status import APPROVE_ANNOTATION, Approvals
 from binwright.protocol.errors import UserError
-from binwright.protocol.messages import Dead, Planned, Proposed
+from binwright.protocol.metadata import Dead, Planned, Proposed
 
 MAX_SHOWN = 100  # changes in a status; an object must not exceed about a megabyte
 

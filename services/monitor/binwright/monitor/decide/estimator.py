@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from itertools import islice
 from math import isfinite
 
-from binwright.protocol.measurements import PartitionRate, Quality
+from binwright.protocol.metrics import PartitionRate, Quality
 from binwright.protocol.model import BytesPerSecond
 from binwright.protocol.ports.kafka import LogSample
 

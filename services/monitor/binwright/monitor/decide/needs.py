@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from binwright.protocol.measurements import Needs
+from binwright.protocol.metrics import Needs
 from binwright.protocol.patterns import ALL_STEPS, compile_pattern
 from binwright.protocol.selection import Selection
 

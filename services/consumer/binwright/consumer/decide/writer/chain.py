@@ -10,7 +10,7 @@ from math import inf
 from types import MappingProxyType
 from typing import NamedTuple
 
-from binwright.protocol.messages import Staged
+from binwright.protocol.landing import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import is_staged_file
 from binwright.tables.ports import Batch, CutFiles, FileSlice, PartitionOffsets, Ranges

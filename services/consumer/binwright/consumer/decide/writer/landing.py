@@ -29,9 +29,9 @@ from binwright.consumer.decide.writer.states import (
     by_name,
 )
 from binwright.protocol.fields import LATEST_MS
-from binwright.protocol.messages import Staged
+from binwright.protocol.landing import Staged
 from binwright.protocol.model import TopicPartition, newest
-from binwright.protocol.table_orders import TableOrder
+from binwright.protocol.orders import TableOrder
 from binwright.tables.ports import Batch
 from binwright.tables.stamp import Stamp
 

@@ -50,8 +50,8 @@ from binwright.consumer.decide.writer.states import (
     Writer,
     by_name,
 )
-from binwright.protocol.messages import Staged
-from binwright.protocol.table_orders import TableOrder
+from binwright.protocol.landing import Staged
+from binwright.protocol.orders import TableOrder
 from binwright.tables.ports import PartitionOffsets, Table
 from binwright.tables.stamp import Stamp
 

@@ -6,7 +6,7 @@ from enum import Enum
 
 from binwright.consumer.decide.writer.chain import Chain
 from binwright.consumer.decide.writer.commits import Resolved
-from binwright.protocol.messages import Staged
+from binwright.protocol.landing import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
 from binwright.tables.columns import Columns

@@ -1,22 +1,24 @@
-"""Standing orders: a person steers a group, until the order is lifted or its time is over.
+"""What people order, approve and may adopt: the records of the group's orders topic.
 
-Each is a record of the group's orders topic with who, when and why. Of the orders about the same
-thing the newest counts, and compaction retains it: they outlive controllers. Kafka's right to write
-to the topic is the proof of an order; the name in it is not.
+A standing order steers a group until it is lifted or its time is over. Each says who gave it, when
+and why. Of the orders about the same thing the newest counts, and compaction retains it: they
+outlive controllers. Kafka's right to write to the topic is the proof of an order; the name in it is
+not.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from immutables import Map
 from pydantic import Field
 
-from binwright.protocol.fields import LATEST_MS, Number, Offset, SlotNumber, Term
+from binwright.protocol.fields import LATEST_MS, Amount, Number, Offset, SlotNumber
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import TopicName
-from binwright.protocol.savings import SettingName
+from binwright.protocol.wire import Decode, decoder, key
 
 NAME_LENGTH, REASON_LENGTH = 200, 500
 PersonName = Annotated[str, Field(max_length=NAME_LENGTH)]
@@ -26,6 +28,12 @@ PartitionNumber = Annotated[int, Field(ge=0, le=2**31 - 1)]
 SettingValue = Annotated[str, Field(max_length=100)]
 MOST_CONSUMERS = 10_000
 Consumers = Annotated[int, Field(ge=1, le=MOST_CONSUMERS)]
+
+SettingName = Literal["packing", "replan_interval_s"]
+"""Settings of the controller that a proposal changes."""
+PRICED = re.compile(r"sticky:([0-9]{1,4}(?:\.[0-9]{1,6})?)")
+PRICES = 0.001, 1000.0
+INTERVALS_S = 1.0, 86_400.0
 
 MAX_ORDERS = 10_000
 """About different partitions, topics and consumers of a group; further ones are not followed."""
@@ -45,6 +53,12 @@ class PinOrder:
     at_ms: Moment = 0  # wall clock, ms since 1970
     until_ms: Moment = 0  # when it ends by itself, ms since 1970; 0: it does not
     kind: Literal["pin/1"] = "pin/1"
+    KEY: ClassVar = "pin/{0.place}"
+
+    @property
+    def place(self) -> str:
+        """Return what is pinned, as the record key has it: `orders`, or `orders/3`."""
+        return self.topic if self.partition is None else f"{self.topic}/{self.partition}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +72,7 @@ class CordonOrder:
     at_ms: Moment = 0  # wall clock, ms since 1970
     until_ms: Moment = 0  # when it ends by itself, ms since 1970; 0: it does not
     kind: Literal["cordon/1"] = "cordon/1"
+    KEY: ClassVar = "cordon/{0.slot}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +115,67 @@ class AdoptOrder:
     at_ms: Moment = 0  # wall clock, ms since 1970
     until_ms: Moment = 0  # when it ends by itself, ms since 1970; 0: it does not
     kind: Literal["adopt/1"] = "adopt/1"
+    KEY: ClassVar = "adopt/{0.setting}"
 
 
 GroupOrder = PinOrder | CordonOrder | FreezeOrder | ScaleOrder | AdoptOrder
+
+
+# --- other records -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approved:
+    """A person approves exactly this plan."""
+
+    plan: Offset  # its number
+    by: str  # a name for people; it proves nothing
+    kind: Literal["approved/1"] = "approved/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableOrder:
+    """A person pauses a table, or lets it land again: its newest order counts."""
+
+    topic: TopicName  # the table's name: its topic's, if it has no other one
+    paused: bool  # false: it lands again
+    by: str  # a name for people; it proves nothing
+    reason: str = ""  # for people
+    at_ms: Number = 0  # wall clock, ms since 1970
+    kind: Literal["table-order/1"] = "table-order/1"
+    KEY: ClassVar = "table-order/{0.table}"
+
+    @property
+    def table(self) -> str:
+        """Return the table that is meant."""
+        return self.topic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedCost:
+    """What a rule would have cost the load, and what it would have done for it."""
+
+    rule: str  # binwright, or a policy of `binwright lab simulate`
+    change: str = ""  # of the settings, as NAME=VALUE; empty: the settings as they are
+    replica_minutes: Amount  # minutes of all consumers that run
+    within_sla: Amount  # share of the bytes that are read in time, 0 to 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Savings:
+    """What a group's load of a past time costs under its settings, other rules, other settings.
+
+    For people: no process acts on it; its record's offset is its number.
+    """
+
+    from_ms: Number  # wall clock, ms since 1970
+    until_ms: Number  # wall clock, ms since 1970
+    sla_s: Amount  # within which a record is to be read, seconds
+    own: SimulatedCost  # of the group's controller with its settings
+    others: tuple[SimulatedCost, ...] = ()  # of other rules
+    proposed: SimulatedCost | None = None  # the change that costs least; null: none is worth it
+    replaces: str = ""  # what the settings give where it is proposed otherwise; empty: not known
+    kind: Literal["savings/1"] = "savings/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,30 +186,17 @@ class FormerOrders:
     kind: Literal["former-orders/1"] = "former-orders/1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """What a controller does not do at present, because orders or settings hold it back."""
+OrderRecord = GroupOrder | Approved | TableOrder | Savings | FormerOrders
 
-    term: Term
-    reasons: tuple[str, ...]  # a sentence each, for people; none: nothing is held back
-    kind: Literal["held/1"] = "held/1"
+decode_order: Decode[OrderRecord] = decoder(OrderRecord)
+
+
+# --- what orders say -----------------------------------------------------------------------------
 
 
 def subject(order: GroupOrder) -> str:
     """Return what an order is about, as the record key has it."""
-    match order:
-        case PinOrder(topic=topic, partition=None):
-            return f"pin/{topic}"
-        case PinOrder(topic=topic, partition=partition):
-            return f"pin/{topic}/{partition}"
-        case CordonOrder(slot=slot):
-            return f"cordon/{slot}"
-        case FreezeOrder():
-            return "freeze"
-        case AdoptOrder(setting=setting):
-            return f"adopt/{setting}"
-        case _:
-            return "scale"
+    return key(order).decode()
 
 
 def is_lifted(order: GroupOrder) -> bool:
@@ -215,3 +275,42 @@ def signed(order: GroupOrder) -> str:
 def moment(at_ms: int) -> str:
     """Return a moment to the minute, in UTC."""
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+# --- settings that are adopted -------------------------------------------------------------------
+
+
+def setting_text(value: str | float) -> str:
+    """Return a setting's value as changes and orders have it."""
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def parse_change(change: str) -> tuple[SettingName, str]:
+    """Return the setting and the value of a change, as NAME=VALUE.
+
+    Raises:
+        ValueError: It is not one that proposals change, or the value is out of range.
+    """
+    name, _, value = change.partition("=")
+    for setting in get_args(SettingName):
+        if name == setting:
+            if fault := value_fault(setting, value):
+                raise ValueError(fault)
+            return setting, value
+    raise ValueError(f"controller.{name} is not changed by proposals")
+
+
+def value_fault(setting: SettingName, value: str) -> str:
+    """Return why a setting may not have a value by an order; empty: it may."""
+    if setting == "packing":
+        priced = PRICED.fullmatch(value)
+        low, high = PRICES
+        form, number = f"sticky:PRICE with a price from {low:g} to {high:g}", priced and priced[1]
+    else:
+        low, high = INTERVALS_S
+        form, number = f"{low:g} to {high:g} seconds", value
+    try:
+        in_range = low <= float(number or "") <= high
+    except ValueError:
+        in_range = False
+    return "" if in_range else f"controller.{setting} = {value!r} is out of range: expected {form}"

@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field, fields
+from typing import ClassVar, Literal, NamedTuple
 
 from binwright.protocol.fields import Amount, Number, Offset, Rate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.protocol.names import TopicName
+from binwright.protocol.wire import Decode, sole_decoder
 
 Quality = Literal["measured", "estimated", "warming", "stale"]
 """How far a rate can be trusted.
@@ -49,6 +50,13 @@ class Measurement:
     partitions: tuple[PartitionRate, ...]  # an array each, in the order of its fields
     zones: Mapping[str, tuple[Number, ...]] = field(default_factory=dict)  # -> readable there
     kind: Literal["measurement/2"] = "measurement/2"
+    KEY: ClassVar = "{0.topic}"
+
+    def plain(self) -> dict[str, object]:
+        """Return what its JSON is made of; by hand, as it is large and frequent."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        rows, zones = list(map(tuple, self.partitions)), dict(sorted(self.zones.items()))
+        return {**values, "partitions": rows, "zones": zones}
 
     def rates(self) -> dict[TopicPartition, BytesPerSecond]:
         """Return the partitions whose rate is known."""
@@ -76,3 +84,8 @@ class Needs:
     topics: tuple[TopicName, ...]  # names
     patterns: tuple[str, ...]  # regular expressions for whole names
     kind: Literal["needs/1"] = "needs/1"
+    KEY: ClassVar = "{0.group}"
+
+
+decode_measurement: Decode[Measurement] = sole_decoder(Measurement)
+decode_needs: Decode[Needs] = sole_decoder(Needs)

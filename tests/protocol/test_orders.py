@@ -4,9 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from binwright.protocol import group_orders, wire
+from binwright.protocol import orders as group_orders
+from binwright.protocol import wire
 from binwright.protocol.errors import MalformedMessage
-from binwright.protocol.group_orders import (
+from binwright.protocol.metadata import decode_inbound
+from binwright.protocol.model import Slot
+from binwright.protocol.orders import (
     AdoptOrder,
     CordonOrder,
     FreezeOrder,
@@ -19,7 +22,6 @@ from binwright.protocol.group_orders import (
     signed,
     subject,
 )
-from binwright.protocol.model import Slot
 
 PIN = PinOrder(topic="orders", partition=3, slot=Slot(2), by="alice")
 TOPIC = replace(PIN, partition=None)
@@ -116,4 +118,4 @@ def test_orders_have_words() -> None:
 )
 def test_hostile_fields_are_refused(record: bytes) -> None:
     with pytest.raises(MalformedMessage):
-        wire.decode_inbound(record)
+        decode_inbound(record)

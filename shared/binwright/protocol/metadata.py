@@ -1,14 +1,11 @@
-"""The messages of a group's topics, and the union of all messages; `wire` encodes and decodes them.
+"""The records of metadata partition 0, of which a group's state is made.
 
-`docs/design/protocol.md` describes which process sends each one, and when;
-`docs/reference/messages.md` is generated from the docstrings and the comments behind the fields.
-Every message has a versioned `kind`: increase the version when a field changes its meaning. Readers
-skip unknown kinds.
+`docs/design/protocol.md` describes which process sends each one, and when.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import ClassVar, Literal, NamedTuple
 
 from binwright.protocol.fields import (
     Amount,
@@ -24,16 +21,11 @@ from binwright.protocol.fields import (
     SlotNumber,
     Term,
 )
-from binwright.protocol.group_orders import FormerOrders, GroupOrder, Held
-from binwright.protocol.group_plans import GroupPlan
-from binwright.protocol.measurements import Measurement, Needs
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.names import FileName, TopicName
-from binwright.protocol.savings import Savings
-from binwright.protocol.splits import SplitReading, StagedShare
-from binwright.protocol.table_orders import TableOrder
+from binwright.protocol.names import TopicName
+from binwright.protocol.wire import Decode, decoder
 
-# --- a controller, in metadata partition 0 --------------------------------------------------------
+# --- a controller ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +66,10 @@ class Dead:
     epoch: Epoch  # of the process that is meant
     term: Term
     kind: Literal["dead/2"] = "dead/2"
+    KEY: ClassVar = "dead/{0.slot}"
 
 
-# --- plans, in metadata partition 0 ---------------------------------------------------------------
+# --- plans ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,23 +131,16 @@ class Withdrawn:
     kind: Literal["withdrawn/1"] = "withdrawn/1"
 
 
-# --- people, in the orders topic ------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Approved:
-    """A person approves exactly this plan."""
+class Held:
+    """What a controller does not do at present, because orders or settings hold it back."""
 
-    plan: Offset  # its number
-    by: str  # a name for people; it proves nothing
-    kind: Literal["approved/1"] = "approved/1"
-
-
-OrderRecord = GroupOrder | Approved | TableOrder | Savings | FormerOrders
-"""Records of the orders topic."""
+    term: Term
+    reasons: tuple[str, ...]  # a sentence each, for people; none: nothing is held back
+    kind: Literal["held/1"] = "held/1"
 
 
-# --- a consumer to the controllers, in metadata partition 0 ---------------------------------------
+# --- a consumer to the controllers ----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +152,7 @@ class Hello:
     version: str  # of its software
     sent_ms: Number = 0  # wall clock of its machine, ms since 1970; 0: unknown
     kind: Literal["hello/2"] = "hello/2"
+    KEY: ClassVar = "hello/{0.slot}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +187,13 @@ class MeasuredCapacity:
     seconds: Amount  # that it measured
 
 
+class StagedShare(NamedTuple):
+    """What one consumer has staged of a split partition."""
+
+    slot: SlotNumber  # the consumer's
+    rows: Number  # since the partition was split
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """A consumer's state: every second, and at once after a `StateQuery`."""
@@ -224,6 +218,7 @@ class Report:
     zone: str | None = None  # where it runs; null: not known
     splits: Mapping[Partition, tuple[StagedShare, ...]] = field(default_factory=dict)  # owner first
     kind: Literal["report/3"] = "report/3"
+    KEY: ClassVar = "report/{0.slot}"
 
     @property
     def written_topics(self) -> frozenset[str]:
@@ -242,6 +237,7 @@ class Stopped:
     tables: tuple[TopicName, ...] = ()  # topics whose tables it no longer writes
     stopped_ms: Number = 0  # wall clock when fetching stopped, ms since 1970; measures the pause
     kind: Literal["stopped/3"] = "stopped/3"
+    KEY: ClassVar = "stopped/{0.slot}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,6 +250,7 @@ class Started:
     offsets: Offsets  # where reading begins
     tables: tuple[TopicName, ...] = ()  # topics whose tables it writes now
     kind: Literal["started/2"] = "started/2"
+    KEY: ClassVar = "started/{0.slot}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,6 +261,7 @@ class Gap:
     epoch: Epoch
     committed: Offsets  # the next offset to land
     kind: Literal["gap/1"] = "gap/1"
+    KEY: ClassVar = "gap/{0.slot}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,107 +272,7 @@ class Goodbye:
     epoch: Epoch
     next: Offsets  # the next offset to stage, of what it still read
     kind: Literal["goodbye/2"] = "goodbye/2"
-
-
-# --- a controller to slot i, in partition i of the commands topic ---------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateQuery:
-    """Asks for a `Report`: after it, the consumer takes no command of an older term."""
-
-    term: Term  # the controller's that asks
-    kind: Literal["state-query/1"] = "state-query/1"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StopReading:
-    """Stop fetching these, drop what is not staged, and reply at once."""
-
-    term: Term
-    revision: Revision
-    epoch: Epoch  # of the process that it is for
-    partitions: tuple[Partition, ...]  # not one of them is fetched after this
-    kind: Literal["stop-reading/1"] = "stop-reading/1"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartReading:
-    """Read these from these offsets on, also those that it reads already."""
-
-    term: Term
-    revision: Revision
-    epoch: Epoch  # of the process that it is for
-    offsets: KnownOffsets  # where to begin; null: at the committed offset, else by consumer.start
-    kind: Literal["start-reading/1"] = "start-reading/1"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StopWriting:
-    """Stop being the writer of these tables once the commit in flight has ended."""
-
-    term: Term
-    revision: Revision
-    epoch: Epoch  # of the process that it is for
-    tables: tuple[TopicName, ...]  # by their topics
-    kind: Literal["stop-writing/1"] = "stop-writing/1"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartWriting:
-    """Become the writer of these tables: claim each, then land what is staged."""
-
-    term: Term
-    revision: Revision
-    epoch: Epoch  # of the process that it is for
-    tables: tuple[TopicName, ...]  # by their topics
-    kind: Literal["start-writing/1"] = "start-writing/1"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leave:
-    """This process was declared dead, or a newer one has its slot: exit."""
-
-    term: Term
-    epoch: Epoch  # of the process that it is for
-    kind: Literal["leave/1"] = "leave/1"
-
-
-_ToReaders = StopReading | StartReading | SplitReading
-Command = StateQuery | _ToReaders | StopWriting | StartWriting | Leave
-
-
-# --- a consumer to a table's writer, in the landing topic -----------------------------------------
-
-
-class OffsetRange(NamedTuple):
-    """Offsets from `first` up to, not including, `next`."""
-
-    first: Offset  # the first in the range
-    next: Offset  # the first behind it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Staged:
-    """A staged file is complete and durable. It holds every record of these ranges, once (†)."""
-
-    topic: TopicName  # whose records are in it
-    table: TopicName | None = None  # that takes them; null: the table of the topic's name
-    topic_id: str | None  # Kafka's id of the topic; null: the brokers have none
-    file: FileName  # its name in the table's staging directory
-    rows: Number  # in the file
-    bytes: Number  # of the file
-    ranges: Mapping[Partition, OffsetRange]  # the offsets in it
-    slot: SlotNumber
-    epoch: Epoch
-    age_s: Amount = 0.0  # since the oldest row was fetched, when this was sent
-    cut: tuple[Partition, ...] = ()  # whose log was cut: the range begins at the end it had then
-    kind: Literal["staged/1"] = "staged/1"
-
-    @property
-    def target(self) -> str:
-        """Return the table that takes its rows."""
-        return self.table or self.topic
+    KEY: ClassVar = "goodbye/{0.slot}"
 
 
 # --- all of them ----------------------------------------------------------------------------------
@@ -397,17 +295,23 @@ Inbound = (
     | Held
 )
 """Records of metadata partition 0."""
-StateRecord = Inbound | OrderRecord
-"""What a group's state is made of, for its controllers and for views."""
 
+_RETIRED = {
+    "hello/1": (
+        "hello/1 is of a consumer of an older version: it waits for commands in GROUP.metadata, "
+        "and controllers write them to GROUP.commands. If it still runs, end it, and start one of "
+        "this version"
+    ),
+    **dict.fromkeys(
+        (
+            *("approved/1", "cordon/1", "freeze/1", "pin/1", "savings/1", "scale/1"),
+            "table-order/1",
+        ),
+        "orders and approvals are followed in GROUP.group-orders alone, where the first controller "
+        "of this version has put what was given before. Whoever wrote this one later has an older "
+        "version, or no right to give orders",
+    ),
+}
+"""Kinds that older versions had in a topic that is read, and what a person has to do about them."""
 
-Message = StateRecord | Command | Staged | Measurement | Needs | GroupPlan
-"""Messages that several programs know."""
-
-
-class AnyMessage(Protocol):
-    """A frozen dataclass with a versioned kind: one of these, or a program's own."""
-
-    @property
-    def kind(self) -> str:
-        """Return the message's name and version."""
+decode_inbound: Decode[Inbound] = decoder(Inbound, retired=_RETIRED)
