@@ -20,8 +20,10 @@ from binwright.cli.terminal import Console
 from binwright.controller.decide.events import Tick
 from binwright.controller.decide.machine import transition
 from binwright.controller.decide.states import Sentinel, State
+from binwright.group.config import ControllerConfig
 from binwright.group.fold import Measured, RecordRead
-from binwright.group.group import ControllerConfig, Group, Member
+from binwright.group.group import Group
+from binwright.group.members import Member, Members
 from binwright.group.ownership import Owned, Ownership, PartitionOwnership
 from binwright.protocol import wire
 from binwright.protocol.metadata import Report, TableReport, decode_inbound
@@ -98,9 +100,7 @@ class FakeGroup:
             config=config,
             controller="bench",
             term=TERM,
-            members=Map(members),
-            partitions=PartitionOwnership(owned),
-            writers=Ownership(roles),
+            members=Members(Map(members), PartitionOwnership(owned), Ownership(roles)),
         )
         return Sentinel(group, 0.0)
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from bench import figures
-from binwright.group.group import ControllerConfig
+from binwright.group.config import ControllerConfig
 from binwright.lab.simulation import sources
 from binwright.lab.simulation.fluid.arrivals import Floats, FluidLoad, arrivals
 from binwright.lab.simulation.outcome import Outcome

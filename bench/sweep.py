@@ -19,7 +19,7 @@ import psutil
 
 from bench import figures
 from binwright.cli.console import to_stderr
-from binwright.group.group import ControllerConfig
+from binwright.group.config import ControllerConfig
 from binwright.lab.simulation.scenario import Timing
 from binwright.lab.sweep.points import Point, PointResult, SweepLoad, run_points
 from binwright.local.spark_size import SparkSize

@@ -1,13 +1,15 @@
 """Builders of groups, members and messages with few arguments."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from immutables import Map
 
+from binwright.group.config import ControllerConfig
 from binwright.group.fold import RecordRead, StateRecord
-from binwright.group.group import ControllerConfig, Group, Member
+from binwright.group.group import Group
+from binwright.group.members import Member
 from binwright.group.ownership import (
     Owned,
     Ownership,
@@ -68,15 +70,27 @@ def group(
     counts: Mapping[str, int] | None = None,
     **more: Any,
 ) -> Group:
-    known: dict[str, Any] = {"config": CONFIG, "term": TERM, "ticked_at": NOW, **more}
-    return Group(
-        controller="me",
-        members=Map(members),
-        partitions=PartitionOwnership(partitions),
-        writers=Ownership(writers),
-        rates=topics(rates or {}, counts or {}),
-        **known,
-    )
+    known: dict[str, Any] = {
+        "by_slot": Map(members),
+        "partitions": PartitionOwnership(partitions),
+        "writers": Ownership(writers),
+        "rates": topics(rates or {}, counts or {}),
+        **more,
+    }
+    return changed(Group(CONFIG, "me", TERM, ticked_at=NOW), **known)
+
+
+def changed(known: Group, **more: Any) -> Group:
+    """Return the group with these values of fields, its own and those of its four values."""
+    for name in ("members", "load", "people", "fleet"):
+        value = getattr(known, name)
+        own = {f.name: more.pop(f.name) for f in fields(value) if f.name in more}
+        known = replace(known, **{name: replace(value, **own)}) if own else known
+    return replace(known, **more)
+
+
+def with_member(known: Group, slot: Slot, member: Member) -> Group:
+    return replace(known, members=known.members.with_member(slot, member))
 
 
 def topics(rates: Mapping[TopicPartition, float], counts: Mapping[str, int]) -> MeasuredRates:

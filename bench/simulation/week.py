@@ -6,7 +6,7 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from binwright.group.group import ControllerConfig
+from binwright.group.config import ControllerConfig
 from binwright.lab.simulation import sources
 from binwright.lab.simulation.run import NAMES, Run, run_all
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from binwright.controller.group_context import group_context
-from binwright.group.group import ControllerConfig
+from binwright.group.config import ControllerConfig
 from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot

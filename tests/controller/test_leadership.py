@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.group_context import GroupContext
 from binwright.controller.leadership import Leadership, check_compacted
-from binwright.group.group import ControllerConfig
+from binwright.group.config import ControllerConfig
 from binwright.group.plans import Pack
 from binwright.kafka.control_records import LANDING_PARTITIONS, METADATA_CONFIG
 from binwright.kafka.metrics_topic import Measurements

@@ -12,8 +12,8 @@ from tools.reference.messages import TOPICS
 
 from binwright.controller.decide import approval, drain
 from binwright.controller.decide.states import State
-from binwright.group import plans, proposals
-from binwright.group.group import Mode
+from binwright.group import people, plans
+from binwright.group.config import Mode
 from binwright.group.ownership import State as PartitionState
 
 PAGE = DOCS / "glossary.md"
@@ -66,7 +66,7 @@ def test_the_messages_are_those_of_the_protocol() -> None:
 
 
 def test_the_reasons_are_those_that_plans_have() -> None:
-    texts = {text for module in (approval, drain, plans, proposals) for text in templates(module)}
+    texts = {text for module in (approval, drain, people, plans) for text in templates(module)}
     assert terms("Reasons") == {
         text for text in texts if re.search(r"[a-z] |[a-z]$", text) and " " in text
     }

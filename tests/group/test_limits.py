@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from tests.builders import alive, group, report
+from tests.builders import alive, group, report, with_member
 from tests.controller.decide.driver import A, B, ControllerDriver, P, Q, published
 
 from binwright.controller.decide.events import Log
 from binwright.controller.decide.limits import measure_limits
-from binwright.group.group import ControllerConfig, Group
+from binwright.group.config import ControllerConfig
+from binwright.group.group import Group
 from binwright.group.limits import SHARE, adopt_limits
 from binwright.group.plans import Pack
 from binwright.protocol.metadata import Claim, LimitsMeasured, MeasuredCapacity
@@ -50,7 +51,7 @@ def test_a_given_limit_stays() -> None:
     given = replace(CONFIG, start_limits=None)
     assert measure_limits(measuring(capacity(360.0), config=given))[1] == ()
     message = LimitsMeasured(term=1, limit=BytesPerSecond(360.0))
-    assert adopt_limits(measuring(config=given), message).config == given
+    assert adopt_limits(given, message) == given
 
 
 @pytest.mark.parametrize("measured", [None, capacity(125.0), capacity(115.0)])
@@ -91,8 +92,8 @@ def test_an_own_limit_ends_when_it_is_near_the_others_again() -> None:
     slow = measure_limits(measuring(capacity(200.0), capacity(200.0), capacity(100.0)))[0]
 
     def after(limit: float) -> PerSlot:
-        member = replace(slow.member(Slot(2)), capacity=capacity(limit))
-        return limits(slow.with_member(Slot(2), member))
+        member = replace(slow.members.get(Slot(2)), capacity=capacity(limit))
+        return limits(with_member(slow, Slot(2), member))
 
     assert after(140.0).named == {Slot(2): 140.0}
     assert after(170.0).named == {}
@@ -105,15 +106,15 @@ def test_a_limit_that_is_given_for_a_slot_stays() -> None:
     assert found == PerSlot(BytesPerSecond(300.0), {A: BytesPerSecond(50.0)})
     assert limits(measuring(capacity(500.0), config=config)) == pinned
     earlier = LimitsMeasured(term=1, limit=BytesPerSecond(9.0), slot_limits=((A, START),))
-    assert adopt_limits(measuring(config=config), earlier).config.limits == PerSlot(
+    assert adopt_limits(config, earlier).limits == PerSlot(
         BytesPerSecond(9.0), {A: BytesPerSecond(50.0)}
     )
 
 
 def test_a_consumer_that_has_ended_does_not_count() -> None:
     found = measuring(capacity(300.0))
-    gone = replace(found.member(A), goodbye=1)
-    assert measure_limits(found.with_member(A, gone))[1] == ()
+    gone = replace(found.members.get(A), goodbye=1)
+    assert measure_limits(with_member(found, A, gone))[1] == ()
 
 
 def driver(*slots: Slot) -> ControllerDriver:
@@ -137,7 +138,7 @@ def test_the_next_leader_begins_with_what_the_last_one_measured() -> None:
 
 def test_the_leader_measures_while_it_watches() -> None:
     after = driver(A, B)
-    reported = replace(report(A, after.group.member(A).hello or 0), capacity=capacity(480.0))
+    reported = replace(report(A, after.group.members.get(A).hello or 0), capacity=capacity(480.0))
     after.read(reported)
     actions = after.tick()
     assert LimitsMeasured(term=2, limit=BytesPerSecond(480.0)) in published(actions)
@@ -147,12 +148,12 @@ def test_the_leader_measures_while_it_watches() -> None:
 
 def test_a_slot_keeps_its_capacity_for_its_next_process() -> None:
     after = driver(A)
-    first = report(A, after.group.member(A).hello or 0)
+    first = report(A, after.group.members.get(A).hello or 0)
     after.read(replace(first, capacity=capacity(480.0)))
     after.read(first)
-    assert after.group.member(A).capacity == capacity(480.0)
+    assert after.group.members.get(A).capacity == capacity(480.0)
     after.hello(A)
-    assert after.group.member(A).capacity == capacity(480.0)
+    assert after.group.members.get(A).capacity == capacity(480.0)
 
 
 def test_a_limit_that_another_leader_publishes_later_does_not_count() -> None:

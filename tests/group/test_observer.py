@@ -22,8 +22,9 @@ from tests.builders import (
 )
 from tests.builders import report as built
 
+from binwright.group.config import ControllerConfig
 from binwright.group.fold import Measured, StateRecord
-from binwright.group.group import ControllerConfig, Group
+from binwright.group.group import Group
 from binwright.group.observer import observe_measurement, observe_record
 from binwright.group.ownership import Owned, Released
 from binwright.protocol.metadata import CatchingUp, Claim, Goodbye, LimitsMeasured, StagedShare
@@ -52,12 +53,16 @@ def test_owners_are_what_consumers_report() -> None:
         built(S0, 1, reading={P: 3, Q: 4}, writing=["orders"]),
     ]
     known = seen(*both, built(S1, 2, reading={Q: 4}))
-    assert known.assignment() == {P: S0, Q: S0}, "of two that report it the first one has it"
-    assert known.writers == {"orders": Owned(S0, 1)}
+    assert known.members.assignment() == {P: S0, Q: S0}, (
+        "of two that report it the first one has it"
+    )
+    assert known.members.writers == {"orders": Owned(S0, 1)}
     known = seen(*both, built(S0, 1, reading={P: 5}), built(S1, 2, reading={Q: 4}))
-    assert known.assignment() == {P: S0, Q: S1}
-    assert known.writers == {"orders": Released()}
-    assert seen(*both, built(S1, 1, reading={P: 3})).assignment() == {P: S0, Q: S0}, "another epoch"
+    assert known.members.assignment() == {P: S0, Q: S1}
+    assert known.members.writers == {"orders": Released()}
+    assert seen(*both, built(S1, 1, reading={P: 3})).members.assignment() == {P: S0, Q: S0}, (
+        "another epoch"
+    )
 
 
 def test_a_move_is_seen_before_the_next_reports() -> None:
@@ -67,22 +72,22 @@ def test_a_move_is_seen_before_the_next_reports() -> None:
         built(S0, 1, reading={P: 3}, writing=["orders"]),
     ]
     left = seen(*before, stopped(S0, 1, {P: 5, Q: None}, ["orders"]))
-    assert left.partitions == {P: Released()}
-    assert left.writers == {"orders": Released()}
-    assert left.member(S0).reading == {}
+    assert left.members.partitions == {P: Released()}
+    assert left.members.writers == {"orders": Released()}
+    assert left.members.get(S0).reading == {}
     after = seen(*before, stopped(S0, 1, {P: 5}), started(S1, 2, [P], ["orders"]))
-    assert after.partitions == {P: Owned(S1, 2)}
-    assert after.writers == {"orders": Owned(S1, 2)}
-    assert after.member(S1).reading == {P: 3}
+    assert after.members.partitions == {P: Owned(S1, 2)}
+    assert after.members.writers == {"orders": Owned(S1, 2)}
+    assert after.members.get(S1).reading == {P: 3}
 
 
 def test_a_split_is_what_its_owner_reports() -> None:
     shares = {P: (StagedShare(S0, 4), StagedShare(S1, 3))}
     split = replace(built(S0, 1, reading=[P]), splits=shares)
     helper = replace(built(S1, 2), splits=shares)
-    assert seen(hello(S0), hello(S1), split, helper).splits == Map([(P, (S1,))])
-    assert not seen(hello(S0), hello(S1), helper).splits
-    assert not seen(hello(S0), hello(S1), split, built(S0, 1, reading=[P])).splits
+    assert seen(hello(S0), hello(S1), split, helper).members.splits == Map([(P, (S1,))])
+    assert not seen(hello(S0), hello(S1), helper).members.splits
+    assert not seen(hello(S0), hello(S1), split, built(S0, 1, reading=[P])).members.splits
 
 
 def test_limits_are_the_last_leaders() -> None:
@@ -100,9 +105,11 @@ def test_limits_are_the_last_leaders() -> None:
 def test_what_backlogs_count_for_is_what_the_controller_publishes() -> None:
     needs = {P: BytesPerSecond(50.0)}
     counting = replace(CONFIG, catch_up_s=100.0)
-    assert seen(CatchingUp(term=1, needs=needs), config=counting).catch_up == Map(needs.items())
+    assert seen(CatchingUp(term=1, needs=needs), config=counting).load.catch_up == Map(
+        needs.items()
+    )
     none = CatchingUp(term=1, needs={})
-    assert not seen(CatchingUp(term=1, needs=needs), none, config=counting).catch_up
+    assert not seen(CatchingUp(term=1, needs=needs), none, config=counting).load.catch_up
 
 
 SELECTING = replace(CONFIG, topics=Selection(frozenset({"orders"})))
@@ -123,18 +130,18 @@ def test_partitions_of_its_topics_are_unread_until_one_reads_them() -> None:
 def test_of_a_group_whose_topics_are_not_known_those_count_that_it_reads() -> None:
     known = seen(hello(S0), built(S0, 1, reading=[P]))
     other, counts = observe_measurement(known, Measured(1.0, measured("clicks", 1)))
-    assert (other.unread(), other.rates[C], counts) == ([], 9.0, True)
+    assert (other.unread(), other.load.rates[C], counts) == ([], 9.0, True)
     assert observe_measurement(other, Measured(1.0, measured("orders", 2)))[0].unread() == [Q]
 
 
 def test_a_topic_that_is_not_selected_is_gone_once_it_has_no_reader() -> None:
     reads: Sequence[StateRecord] = [hello(S0), built(S0, 1, reading=[C, P])]
-    assert seen(*reads, config=SELECTING).partitions.keys() == {C, P}
+    assert seen(*reads, config=SELECTING).members.partitions.keys() == {C, P}
     left = stopped(S0, 1, {C: 5, P: 5})
-    assert seen(*reads, left, config=SELECTING).partitions.keys() == {P}
-    assert seen(*reads, left).partitions.keys() == {C, P}
+    assert seen(*reads, left, config=SELECTING).members.partitions.keys() == {P}
+    assert seen(*reads, left).members.partitions.keys() == {C, P}
     selected = seen(hello(S0), built(S0, 1, reading=[P]), left, config=SELECTING)
-    assert selected.partitions.keys() == {P}
+    assert selected.members.partitions.keys() == {P}
 
 
 def test_what_a_consumer_hands_back_has_no_reader() -> None:
@@ -145,4 +152,4 @@ def test_what_a_consumer_hands_back_has_no_reader() -> None:
 def test_zones_are_known_whether_or_not_they_matter() -> None:
     zones = {"a": (0,)}
     known, _ = observe_measurement(seen(), Measured(1.0, measured("orders", 1, zones=zones)))
-    assert known.readable_in == Map({"orders": {0: frozenset("a")}})
+    assert known.load.readable_in == Map({"orders": {0: frozenset("a")}})

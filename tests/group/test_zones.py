@@ -9,9 +9,11 @@ from tests.controller.decide.driver import A, ControllerDriver
 from tests.packing.packings import owners_of, p, rates_of
 
 from binwright.group.budgets import affordable
+from binwright.group.fold import Measured, fold_measurement
 from binwright.group.group import Group
+from binwright.group.load import MeasuredLoad
 from binwright.group.plans import Plan, Rejected, evaluate, packing_request, plan
-from binwright.group.zones import near_moves, with_zones, zones
+from binwright.group.zones import near_moves, zones
 from binwright.packing.catalogue import algorithm
 from binwright.packing.zones import NO_ZONES
 from binwright.protocol.metadata import Report
@@ -53,21 +55,23 @@ def evaluated(found: Group, *target: int) -> Plan | Rejected:
 
 
 def test_zones_of_partitions_are_those_of_the_last_measurement() -> None:
-    found = with_zones(group({}, config=PRICED), measured(0, 4, a=(0, 1), b=(1,)))
-    found = with_zones(found, measured(2, 4, b=(2,)))
+    found = MeasuredLoad().with_zones(measured(0, 4, a=(0, 1), b=(1,)))
+    found = found.with_zones(measured(2, 4, b=(2,)))
     assert dict(found.readable_in["orders"]) == {
         0: frozenset("a"), 1: frozenset("ab"), 2: frozenset("b"), 3: frozenset(),
     }  # fmt: skip
-    assert with_zones(found, measured(0, 4, a=(0, 1), b=(1,))) is found
-    found = with_zones(found, measured(0, 4))
+    assert found.with_zones(measured(0, 4, a=(0, 1), b=(1,))) is found
+    found = found.with_zones(measured(0, 4))
     assert dict(found.readable_in["orders"])[0] == frozenset()
     assert dict(found.readable_in["orders"])[2] == frozenset("b")
 
 
-def test_without_a_price_or_zones_nothing_is_kept() -> None:
-    free, priced = group({}), group({}, config=PRICED)
-    assert with_zones(free, measured(0, 2, a=(0,))) is free
-    assert with_zones(priced, measured(0, 2)) is priced
+def test_zones_are_kept_if_they_have_a_price() -> None:
+    near = measured(0, 2, a=(0,))
+    for config, names in ((CONFIG, []), (PRICED, ["orders"])):
+        after, _ = fold_measurement(group({}, config=config), Measured(0.0, near))
+        assert list(after.load.readable_in) == names
+    assert MeasuredLoad().with_zones(measured(0, 2)) == MeasuredLoad()
 
 
 def test_zones_of_consumers_are_those_of_living_ones() -> None:
@@ -84,7 +88,7 @@ def test_a_consumer_reports_its_zone_and_the_packing_gets_it() -> None:
     epoch = controller.hello(A)
     report = Report(slot=A, epoch=epoch, term=0, ready=True, reading={}, writing={}, zone="a")
     controller.read(report)
-    assert controller.group.member(A).zone == "a"
+    assert controller.group.members.get(A).zone == "a"
 
     found = in_zones((10, 10), (0, 0), "ab", "ab")
     request = packing_request(found)
@@ -164,7 +168,9 @@ def test_what_a_packing_gains_by_zones_is_carried_out_and_then_it_rests() -> Non
 
 
 def affordable_of(found: Group, target: Assignment) -> Assignment:
-    moves = {q: (slot, target[q]) for q, slot in found.assignment().items() if slot != target[q]}
+    moves = {
+        q: (slot, target[q]) for q, slot in found.members.assignment().items() if slot != target[q]
+    }
     return affordable(found, target, moves, triggered=False)
 
 

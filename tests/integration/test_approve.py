@@ -91,8 +91,8 @@ async def test_a_plan_goes_ahead_when_a_person_approves_exactly_it(broker: str) 
             assert code == 0, err
             assert f"plan {number} of group {GROUP} goes ahead" in out
             assert isinstance(controller.state, Manage)
-            assert controller.state.group.approved_plan is not None
-            assert controller.state.group.approved_plan.plan == number
+            assert controller.state.group.people.approved_plan is not None
+            assert controller.state.group.people.approved_plan.plan == number
 
             code, _, err = await asked(broker, "approve", str(number))
             assert (code, "no plan of group" in err) == (2, True)

@@ -20,10 +20,10 @@ def settled(state: State, seen: Group) -> bool:
     return (
         isinstance(state, Sentinel)
         and has_fresh_measurements(group, state.since, state.since)
-        and set(seen.rates.names) <= set(group.rates.names)
-        and not group.partitions.pending
-        and not group.writers.pending
-        and group.splits == seen.splits
+        and set(seen.load.rates.names) <= set(group.load.rates.names)
+        and not group.members.partitions.pending
+        and not group.members.writers.pending
+        and group.members.splits == seen.members.splits
     )
 
 
@@ -37,14 +37,14 @@ def _differences(state: State, view: GroupView, now_ms: int) -> Iterator[str]:
     pairs: dict[str, tuple[object, object]] = {
         "limits": (group.config.limits, seen.config.limits),
         "capacities": (group.config.capacities, seen.config.capacities),
-        "rates": (dict(group.rates), {p: seen.rates.get(p) for p in group.rates}),
-        "catch_up": (dict(group.catch_up), dict(seen.catch_up)),
-        "controls": (group.controls, seen.controls),
-        "usable": (group.usable(), seen.usable()),
+        "rates": (dict(group.load.rates), {p: seen.load.rates.get(p) for p in group.load.rates}),
+        "catch_up": (dict(group.load.catch_up), dict(seen.load.catch_up)),
+        "controls": (group.people.controls, seen.people.controls),
+        "usable": (group.members.usable(), seen.members.usable()),
     }
     if settled(state, seen):
         pairs |= {
-            "owners": (group.assignment(), seen.assignment()),
+            "owners": (group.members.assignment(), seen.members.assignment()),
             "unread": (group.unread(), seen.unread()),
             "gone": (group.gone_partitions(), seen.gone_partitions()),
             "loads": (group.loads(), seen.loads()),

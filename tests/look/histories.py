@@ -18,8 +18,8 @@ from binwright.controller.decide.events import (
 )
 from binwright.controller.decide.machine import begin, transition
 from binwright.controller.decide.states import State
+from binwright.group.config import ControllerConfig
 from binwright.group.fold import Measured, RecordRead, StateRecord
-from binwright.group.group import ControllerConfig
 from binwright.group.plans import Pack
 from binwright.look.group_view import GroupView
 from binwright.packing.catalogue import algorithm
@@ -257,6 +257,6 @@ class History:
 
     def approve(self) -> None:
         """Approve the plan that waits, if one does."""
-        proposal = self.state.group.proposal
+        proposal = self.state.group.people.proposal
         if proposal is not None and proposal.number is not None:
             self.publish(Approved(plan=proposal.number, by="alice"))

@@ -164,9 +164,9 @@ def test_the_histories_reach_what_they_are_about() -> None:
         for _ in range(30):
             history.seconds(1)
             group, seen = history.state.group, history.view.group
-            reached |= {"backlog"} if seen.catch_up else set()
-            reached |= {"split"} if seen.splits else set()
-            reached |= {"proposal"} if seen.proposal else set()
+            reached |= {"backlog"} if seen.load.catch_up else set()
+            reached |= {"split"} if seen.members.splits else set()
+            reached |= {"proposal"} if seen.people.proposal else set()
             reached |= {"settled"} if settled(history.state, seen) else set()
             assert not differences(history.state, history.view, history.now_ms), group
     assert reached == {"backlog", "split", "proposal", "settled"}

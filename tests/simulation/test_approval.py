@@ -19,7 +19,7 @@ LOW_LOAD, HIGH_LOAD = dict.fromkeys(P, 20_000.0), dict.fromkeys(P, 40_000.0)
 
 
 def proposed_number(w: World) -> int | None:
-    proposal = w.group().proposal
+    proposal = w.group().people.proposal
     return proposal.number if proposal else None
 
 
@@ -36,7 +36,7 @@ def approve(w: World, number: int) -> None:
 
 
 def assigned(w: World) -> Mapping[TopicPartition, Slot]:
-    return dict(w.group().assignment())
+    return dict(w.group().members.assignment())
 
 
 @asynccontextmanager

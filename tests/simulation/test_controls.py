@@ -46,7 +46,7 @@ def pin(partition: TopicPartition, slot: int | None) -> PinOrder:
 
 
 def assigned(w: World) -> Mapping[TopicPartition, Slot]:
-    return dict(w.group().assignment())
+    return dict(w.group().members.assignment())
 
 
 def held(w: World) -> tuple[str, ...]:
@@ -71,10 +71,10 @@ async def test_a_freeze_holds_moves_until_it_ends_and_a_dead_consumers_partition
 
         w.fleet.kill(Slot(1))
         lost = {p for p, slot in before.items() if slot == 1}
-        await until(lambda: w.steady() and all(p in w.group().assignment() for p in lost))
+        await until(lambda: w.steady() and all(p in w.group().members.assignment() for p in lost))
         stayed = {p: slot for p, slot in before.items() if slot == 0}
         assert stayed.items() <= assigned(w).items(), "what has a reader has not moved"
-        await until(lambda: w.group().controls.frozen == "", timeout_s=700)
+        await until(lambda: w.group().people.controls.frozen == "", timeout_s=700)
         await until(lambda: len(set(assigned(w).values())) == 4 and w.steady())
         assert held(w) == ()
         await w.all_landed_once()
@@ -159,7 +159,7 @@ async def test_a_group_runs_by_adopted_settings_until_that_is_lifted() -> None:
         assert len(w.fleet.running) == 2
         await w.order(replace(adopted, value=None))
         await until(lambda: len(w.fleet.running) == 1 and w.steady())
-        assert w.group().controls.packing == "sticky:4"
+        assert w.group().people.controls.packing == "sticky:4"
         await w.all_landed_once()
 
 
@@ -215,7 +215,7 @@ async def test_orders_survive_the_controller_that_received_them() -> None:
         w.start_controller()
         await until(lambda: isinstance(w.controllers[-1].state, Sentinel))
         await until(lambda: len(held(w)) == 2)
-        assert set(w.group().controls.orders) == set(orders)
+        assert set(w.group().people.controls.orders) == set(orders)
         await w.order(freeze(frozen=False))
         await until(lambda: w.steady() and assigned(w)[P[1]] == 2 and 0 not in w.fleet.running)
         await w.all_landed_once()
@@ -229,7 +229,7 @@ async def test_a_record_that_is_no_order_is_skipped() -> None:
             await bus.publish(ORDERS, 0, b"pin/x", value)
         await w.order(pin(P[0], 1))
         await until(lambda: w.steady() and assigned(w)[P[0]] == 1)
-        assert len(w.group().controls.orders) == 1
+        assert len(w.group().people.controls.orders) == 1
 
 
 async def test_an_order_among_the_reports_of_consumers_changes_nothing_and_is_named() -> None:
@@ -245,7 +245,7 @@ async def test_an_order_among_the_reports_of_consumers_changes_nothing_and_is_na
             w.start_controller()
             await until(lambda: isinstance(w.controllers[-1].state, Sentinel))
             await asyncio.sleep(A_WHILE_S)
-            assert w.group().controls.orders == ()
+            assert w.group().people.controls.orders == ()
             assert len(w.fleet.running) == 1
             await w.all_landed_once()
     unknown = {log["reason"] for log in logs if log["event"] == "message.unknown"}
@@ -261,7 +261,7 @@ async def test_compaction_keeps_the_newest_order_about_each_thing() -> None:
         w.kill_controller()
         w.start_controller()
         await until(lambda: isinstance(w.controllers[-1].state, Sentinel))
-        assert set(w.group().controls.orders) == {drain(6), drain(7)}
+        assert set(w.group().people.controls.orders) == {drain(6), drain(7)}
 
 
 async def test_a_leader_reads_all_orders_before_it_acts() -> None:
@@ -275,7 +275,7 @@ async def test_a_leader_reads_all_orders_before_it_acts() -> None:
         w.load(dict.fromkeys(P, 65_000.0))
         before = assigned(w)
         w.start_controller()
-        assert w.group().controls.orders == ()
+        assert w.group().people.controls.orders == ()
         await until(lambda: isinstance(w.controllers[-1].state, Sentinel))
         await asyncio.sleep(A_WHILE_S)
         assert assigned(w) == before

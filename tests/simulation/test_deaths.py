@@ -20,7 +20,7 @@ async def kill_one(w: World, away_s: float = 60.0, *, leader: bool = False) -> O
     w.load(dict.fromkeys(P, 40_000.0))
     await until(lambda: len(w.fleet.running) == 2 and w.steady())
     victim = max(w.fleet.running)
-    epoch = w.group().member(victim).epoch
+    epoch = w.group().members.get(victim).epoch
     if leader:
         w.kill_controller()
     w.fleet.restart_s = away_s
@@ -29,7 +29,7 @@ async def kill_one(w: World, away_s: float = 60.0, *, leader: bool = False) -> O
 
 
 def all_read_without(w: World, victim: Owned) -> bool:
-    states = w.group().partitions.values()
+    states = w.group().members.partitions.values()
     return all(isinstance(at, Owned) and at != victim for at in states)
 
 

@@ -36,7 +36,7 @@ async def test_a_consumer_with_twice_the_limit_is_given_more() -> None:
 
         w.load(dict.fromkeys(P, 62_000.0))
         await until(lambda: len(w.fleet.running) == 2 and w.steady())
-        assert Counter(w.group().assignment().values()) == {0: 3, 1: 1}
+        assert Counter(w.group().members.assignment().values()) == {0: 3, 1: 1}
         await w.all_landed_once()
 
 

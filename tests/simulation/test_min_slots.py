@@ -19,8 +19,8 @@ async def test_min_slots_consumers_run_even_with_little_load() -> None:
         plans = len(w.sent(Planned))
         await asyncio.sleep(600)
         assert len(w.sent(Planned)) == plans
-        assert {at.slot for at in w.group().partitions.values()} == {0, 1}
+        assert {at.slot for at in w.group().members.partitions.values()} == {0, 1}
         w.fleet.kill(Slot(1))
         await until(lambda: w.fleet.starts[Slot(1)] == 2 and w.steady())
-        assert {at.slot for at in w.group().partitions.values()} == {0, 1}
+        assert {at.slot for at in w.group().members.partitions.values()} == {0, 1}
         await w.all_landed_once()

@@ -20,7 +20,7 @@ MONITOR = 0  # index of its task in a world
 
 
 def rates(w: World) -> list[float]:
-    return [w.group().rates[p] for p in P]
+    return [w.group().load.rates[p] for p in P]
 
 
 def plans(w: World) -> int:
@@ -49,11 +49,11 @@ async def test_without_any_monitor_the_assignment_stays() -> None:
         w.load(dict.fromkeys(P, 20_000.0))
         await until(w.steady)
         await asyncio.sleep(10)
-        before, assignment = plans(w), w.group().assignment()
+        before, assignment = plans(w), w.group().members.assignment()
         w.tasks[MONITOR].cancel()
         w.load(dict.fromkeys(P, 90_000.0))  # not measured
         await asyncio.sleep(3 * CONFIG.stale_s)
-        assert (plans(w), w.group().assignment()) == (before, assignment)
+        assert (plans(w), w.group().members.assignment()) == (before, assignment)
         w.start_monitor()
         await until(lambda: plans(w) > before)
 
@@ -65,9 +65,9 @@ async def test_topics_of_other_groups_are_not_assigned() -> None:
         settings = MonitorSettings(interval_s=1, window_s=5, topic=METRICS)
         w.tasks.append(asyncio.create_task(Monitor(w.topics, w.bus, everything, settings).run()))
         w.load({**dict.fromkeys(P, 20_000.0), TopicPartition("others", 0): 50_000.0})
-        await until(lambda: len(w.group().partitions) == 4)
+        await until(lambda: len(w.group().members.partitions) == 4)
         await asyncio.sleep(10)
-        assert w.group().partitions.keys() == set(P)
+        assert w.group().members.partitions.keys() == set(P)
         assert {m.topic for m in w.measured()} == {"orders", "others"}
 
 
@@ -79,7 +79,7 @@ async def test_no_pattern_of_another_group_holds_up_the_measurements() -> None:
         w.topics.create("a" * 100 + "-", 1)
         w.start_following_monitor()
         w.load(dict.fromkeys(P, 20_000.0))
-        await until(lambda: len(w.group().partitions) == 4)
+        await until(lambda: len(w.group().members.partitions) == 4)
         patterns = ("([a-z]+)+_", "(?!test-).*")
         evil = Needs(group="evil", at_ms=2**62, topics=(), patterns=patterns)
         await w.bus.publish(NEEDS, 0, wire.key(evil), wire.encode(evil))
@@ -92,13 +92,13 @@ async def test_a_deleted_topic_is_removed_from_the_group() -> None:
         w.load(dict.fromkeys(P[:2], 20_000.0))
         await until(w.steady)
         w.topics.delete("clicks")
-        await until(lambda: {p.topic for p in w.group().partitions} == {"orders"})
+        await until(lambda: {p.topic for p in w.group().members.partitions} == {"orders"})
         await until(w.steady)
 
 
 def reads_only(w: World, *partitions: TopicPartition) -> bool:
     """Whether the group reads exactly these."""
-    return w.group().assignment().keys() == set(partitions)
+    return w.group().members.assignment().keys() == set(partitions)
 
 
 async def test_a_monitor_without_configured_topics_measures_what_the_group_needs() -> None:

@@ -73,7 +73,7 @@ async def test_a_stop_of_an_older_term_is_dropped() -> None:
         w.kill_controller()
         w.start_controller()
         await until(w.steady)
-        epoch = w.group().member(Slot(0)).epoch
+        epoch = w.group().members.get(Slot(0)).epoch
         assert old.term is not None
         assert epoch is not None
         stop = StopReading(term=old.term, revision=1, epoch=epoch, partitions=tuple(P))

@@ -22,7 +22,7 @@ async def restart_without_staging(w: World) -> tuple[Slot, list[TopicPartition]]
     w.load(dict.fromkeys(P, 40_000.0))
     await until(lambda: len(w.fleet.running) == 2 and w.steady())
     victim = max(w.fleet.running)
-    owned_before = sorted(p for p, at in w.group().partitions.items() if at.slot == victim)
+    owned_before = sorted(p for p, at in w.group().members.partitions.items() if at.slot == victim)
     w.load({**dict.fromkeys(P, 20_000.0), owned_before[0]: 80_000.0, owned_before[1]: 30_000.0})
     await asyncio.sleep(WINDOW_S)  # until it is measured, but before a better plan is looked for
     w.staging.write_error = "out of reach"
@@ -39,9 +39,9 @@ async def test_a_restarting_consumers_partitions_are_read_by_others_before_it_is
     async with world({"orders": 4}) as w:
         victim, owned_before = await restart_without_staging(w)
         await until(
-            lambda: any(isinstance(w.group().partitions[p], Owned) for p in owned_before), 5
+            lambda: any(isinstance(w.group().members.partitions[p], Owned) for p in owned_before), 5
         )
-        assert not w.group().member(victim).ready
+        assert not w.group().members.get(victim).ready
         w.staging.write_error = ""
         await until(w.steady, 300)
         await w.all_landed_once(300)

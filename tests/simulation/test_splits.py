@@ -21,7 +21,7 @@ SPLIT = replace(
 
 def owners_report(w: World) -> Report | None:
     """Return the last report of the hot partition's owner, if it has one that reports it."""
-    at = w.group().partitions.get(HOT)
+    at = w.group().members.partitions.get(HOT)
     if at is None or at.slot is None:
         return None
     reports = [r for r in w.sent(Report) if r.slot == at.slot]
@@ -119,10 +119,10 @@ async def test_a_new_leader_keeps_the_helpers() -> None:
         w.process_bytes_per_s = 1.1 * LIMIT
         w.load({HOT: 3.0 * LIMIT})
         await until(lambda: len(stagers(w)) >= 4)
-        before = dict(w.group().splits)
+        before = dict(w.group().members.splits)
         w.kill_controller()
         w.start_controller()
         await until(w.steady)
-        await until(lambda: bool(w.group().splits))
-        assert dict(w.group().splits) == before
+        await until(lambda: bool(w.group().members.splits))
+        assert dict(w.group().members.splits) == before
         await w.all_landed_once()

@@ -74,7 +74,7 @@ async def test_a_later_topic_that_matches_a_pattern_lands_without_any_restart() 
         assert w.fleet.starts == {Slot(0): 1}
         assert len(w.controllers) == 1
         w.topics.delete("clicks")
-        await until(lambda: w.group().partitions.keys() == set(P) and w.steady())
+        await until(lambda: w.group().members.partitions.keys() == set(P) and w.steady())
         await w.all_landed_once()
 
 
@@ -84,8 +84,8 @@ async def test_a_deselected_topic_is_removed_and_others_continue() -> None:
         w.names = ("orders",)
         w.kill_controller()
         w.start_controller()
-        await until(lambda: w.group().partitions.keys() == set(P))
-        await until(lambda: w.group().writers.keys() == {"orders"})
+        await until(lambda: w.group().members.partitions.keys() == set(P))
+        await until(lambda: w.group().members.writers.keys() == {"orders"})
         assert set(w.report(0).reading) == set(P)
         before = len(w.values(P[0]))
         await asyncio.sleep(30)

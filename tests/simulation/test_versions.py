@@ -63,7 +63,7 @@ async def test_a_consumer_of_an_older_version_gets_no_partition_and_is_named() -
             for _ in range(30):
                 await old_report(w.bus, Slot(7), epoch)
                 await asyncio.sleep(1.0)
-            owned = [at for at in w.group().partitions.values() if isinstance(at, Owned)]
+            owned = [at for at in w.group().members.partitions.values() if isinstance(at, Owned)]
             assert {at.slot for at in owned} == {0, 1}
             await w.all_landed_once()
     (unknown,) = (log for log in logs if log["event"] == "message.unknown")
@@ -107,11 +107,11 @@ async def test_orders_of_an_older_version_hold_on_under_a_controller_of_this_one
     async with world({"orders": 4}, bus=bus) as w:
         w.load(dict.fromkeys(P, 40_000.0))
         await until(w.steady)
-        assert {*w.group().controls.orders} == {freeze, drain}
+        assert {*w.group().people.controls.orders} == {freeze, drain}
         assert 0 not in w.fleet.running
         await w.order(CordonOrder(slot=Slot(0), state="open", by="bob"))
         w.kill_controller()
         w.start_controller()
         await until(w.steady)
-        assert {*w.group().controls.orders} == {freeze}
+        assert {*w.group().people.controls.orders} == {freeze}
         await w.all_landed_once()

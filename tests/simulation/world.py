@@ -26,8 +26,9 @@ from binwright.controller.decide.events import Event, Tick
 from binwright.controller.decide.states import Sentinel
 from binwright.controller.group_context import GroupContext
 from binwright.controller.leadership import Leadership
+from binwright.group.config import ControllerConfig
 from binwright.group.fold import Measured, RecordRead
-from binwright.group.group import ControllerConfig, Group
+from binwright.group.group import Group
 from binwright.group.ownership import Owned
 from binwright.kafka.election import LeadershipLost
 from binwright.kafka.metrics_topic import Measurements
@@ -122,9 +123,9 @@ class WatchedLeadership(Leadership):
         super()._feed(event)
         group = self.state.group
         known = group.config.limits == self.view.group.config.limits
-        known = known and group.known_catch_up == self.view.group.known_catch_up
+        known = known and group.load.known_catch_up == self.view.group.load.known_catch_up
         if isinstance(event, Tick) and known:  # else what it has published is still on its way
-            found = differences(self.state, self.view, group.wall_ms)
+            found = differences(self.state, self.view, group.people.wall_ms)
             assert not found, found
 
 
@@ -264,11 +265,11 @@ class World:
         if not isinstance(state, Sentinel):
             return False
         group, there = state.group, self.topics.logs.keys()
-        owned = (*group.partitions.values(), *group.writers.values())
+        owned = (*group.members.partitions.values(), *group.members.writers.values())
         return (
             all(isinstance(at, Owned) for at in owned)
-            and group.partitions.keys() == there
-            and group.writers.keys() == {p.topic for p in there}
+            and group.members.partitions.keys() == there
+            and group.members.writers.keys() == {p.topic for p in there}
         )
 
     def process(self, slot: int) -> Process:
@@ -277,12 +278,12 @@ class World:
         return worker
 
     def owner(self, partition: TopicPartition) -> Slot:
-        slot = self.group().partitions[partition].slot
+        slot = self.group().members.partitions[partition].slot
         assert slot is not None
         return slot
 
     def writer(self, topic: str) -> Slot:
-        slot = self.group().writers[topic].slot
+        slot = self.group().members.writers[topic].slot
         assert slot is not None
         return slot
 

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 import structlog
 
+from binwright.group.config import ControllerConfig
 from binwright.group.fold import StateRecord
-from binwright.group.group import ControllerConfig
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, Decoder
 from binwright.look.group_view import GroupView
 from binwright.protocol import wire

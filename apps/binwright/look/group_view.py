@@ -12,6 +12,7 @@ from operator import itemgetter
 from immutables import Map
 
 from binwright.cli.terminal import data_size
+from binwright.group.config import ControllerConfig
 from binwright.group.fold import (
     Change,
     ConsumerArrived,
@@ -22,9 +23,9 @@ from binwright.group.fold import (
     RecordRead,
     StateRecord,
 )
-from binwright.group.group import ControllerConfig, Group, Proposal
+from binwright.group.group import Group
 from binwright.group.observer import observe_measurement, observe_record
-from binwright.group.orders import at_time
+from binwright.group.people import Proposal
 from binwright.group.rates import MeasuredRates
 from binwright.group.zones import known_zones
 from binwright.look.plan_history import PlanHistory
@@ -128,7 +129,7 @@ class GroupView:
 
     def apply_measurement(self, measurement: Measurement) -> None:
         """Apply rates of a topic, all or some of them; remove partitions that no longer exist."""
-        topic, before = measurement.topic, self.group.rates.count(measurement.topic)
+        topic, before = measurement.topic, self.group.load.rates.count(measurement.topic)
         self.group, counts = observe_measurement(
             self.group, Measured(measurement.at_ms / 1000, measurement)
         )
@@ -199,7 +200,7 @@ class GroupView:
                 self.gaps += len(message.committed)
                 again = ", ".join(f"{p} from {at}" for p, at in sorted(message.committed.items()))
                 self._log_event(at_ms, f"consumer {message.slot} needs again: {again}")
-            case Report() if message.epoch == self.group.member(message.slot).epoch:
+            case Report() if message.epoch == self.group.members.get(message.slot).epoch:
                 self._report(at_ms, message)
             case Stopped():
                 gone = (p for p, at in message.next.items() if at is not None)
@@ -213,7 +214,7 @@ class GroupView:
         """Update the report of the same process, which a move makes old before the next one."""
         report = self.reports.get(message.slot)
         if report is not None and report.epoch == message.epoch:
-            reading = self.group.member(message.slot).reading
+            reading = self.group.members.get(message.slot).reading
             self.reports[message.slot] = replace(report, reading=reading)
 
     def _apply_plan(
@@ -282,27 +283,27 @@ class GroupView:
 
     def at(self, now_ms: int) -> Group:
         """Return the group at this time, by the wall clock: some orders have ended by then."""
-        return at_time(self.group, now_ms)
+        return replace(self.group, people=self.group.people.at(now_ms, self.group.config))
 
     @property
     def orders(self) -> StandingOrders:
         """What people have ordered."""
-        return self.group.orders
+        return self.group.people.orders
 
     @property
     def held(self) -> tuple[str, ...]:
         """What the controller does not do, and why."""
-        return self.group.held[:MAX_SHOWN]
+        return self.group.people.held[:MAX_SHOWN]
 
     @property
     def proposal(self) -> Proposal | None:
         """The plan that is only shown, or that waits for its approval."""
-        return self.group.proposal
+        return self.group.people.proposal
 
     @property
     def rates(self) -> MeasuredRates:
         """The last known rate of each partition that was measured, bytes/s."""
-        return self.group.rates
+        return self.group.load.rates
 
     @property
     def limits(self) -> PerSlot | None:
@@ -353,7 +354,8 @@ class GroupView:
         Of a split partition each of its consumers has an equal share. What backlogs count for is
         not in it: see `Group.loads`.
         """
-        return replace(self.group, catch_up=Map()).loads()
+        load = replace(self.group.load, catch_up=Map())
+        return replace(self.group, load=load).loads()
 
     @property
     def splits(self) -> dict[TopicPartition, tuple[StagedShare, ...]]:

@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from math import fsum
 
-from binwright.group.group import Group, Proposal
+from binwright.group.group import Group
+from binwright.group.people import People, Proposal
 from binwright.group.zones import near_moves, zones
 from binwright.protocol.model import Assignment, Slot, TopicPartition
 
@@ -22,28 +23,28 @@ Moves = Mapping[TopicPartition, tuple[Slot, Slot]]
 # --- per hour ------------------------------------------------------------------------------------
 
 
-def count_moves(group: Group, number: int) -> Group:
-    """Return the group after a plan of so many moves."""
-    minute, counts = group.wall_ms // MINUTE_MS, dict(_recent(group))
+def count_moves(people: People, number: int) -> People:
+    """Count the moves of a plan."""
+    minute, counts = people.wall_ms // MINUTE_MS, dict(_recent(people))
     counts[minute] = counts.get(minute, 0) + number
-    return replace(group, moved=tuple(sorted(counts.items())))
+    return replace(people, moved=tuple(sorted(counts.items())))
 
 
-def uncount_moves(group: Group, given_up: Collection[TopicPartition]) -> Group:
-    """Return the group after moves of its last plans were given up before they began."""
-    left, counts = len(given_up), dict(group.moved)
+def uncount_moves(people: People, given_up: Collection[TopicPartition]) -> People:
+    """Count no more what the last plans were to move, and was given up before it began."""
+    left, counts = len(given_up), dict(people.moved)
     for minute in sorted(counts, reverse=True):
         taken = min(left, counts[minute])
         counts[minute] -= taken
         left -= taken
-    return replace(group, moved=tuple(sorted(counts.items())))
+    return replace(people, moved=tuple(sorted(counts.items())))
 
 
 def moves_left(group: Group) -> int | None:
     """Return how many more moves a plan may have; None: any number."""
     if (most := group.config.moves_per_hour) is None:
         return None
-    return max(0, most - sum(moves for _, moves in _recent(group)))
+    return max(0, most - sum(moves for _, moves in _recent(group.people)))
 
 
 def affords(group: Group, proposal: Proposal) -> bool:
@@ -52,10 +53,10 @@ def affords(group: Group, proposal: Proposal) -> bool:
     return left is None or len(proposal.plan.moves) <= left
 
 
-def _recent(group: Group) -> list[tuple[int, int]]:
+def _recent(people: People) -> list[tuple[int, int]]:
     """Return the counts of the last hour; clocks of controllers may differ by as much."""
-    minute = group.wall_ms // MINUTE_MS
-    return [(at, moves) for at, moves in group.moved if abs(minute - at) < HOUR_MIN]
+    minute = people.wall_ms // MINUTE_MS
+    return [(at, moves) for at, moves in people.moved if abs(minute - at) < HOUR_MIN]
 
 
 def affordable(
@@ -72,7 +73,7 @@ def affordable(
     if left is None or len(moves) <= left:
         return dict(target)
     accepted = _Accepted(group, moves, left)
-    rules = group.controls.rules
+    rules = group.people.controls.rules
     by_source: defaultdict[Slot, list[TopicPartition]] = defaultdict(list)
     for partition, (old, _) in sorted(moves.items(), key=lambda m: (-group.need(m[0]), m[0])):
         if not rules.allow(partition, old, old):
@@ -133,7 +134,7 @@ def movable_now(group: Group, misplaced: Iterable[TopicPartition]) -> list[Topic
     if most is None and most_bytes is None:
         return ordered
     urgent = [p for p in ordered if _reader_departs(group, p)]
-    moving = [*group.partitions.pending, *group.unread(), *urgent]
+    moving = [*group.members.partitions.pending, *group.unread(), *urgent]
     number, rate = len(moving), fsum(map(group.need, moving))
     begun = list(urgent)
     for partition in sorted(set(ordered).difference(urgent)):
@@ -147,5 +148,5 @@ def movable_now(group: Group, misplaced: Iterable[TopicPartition]) -> list[Topic
 
 
 def _reader_departs(group: Group, partition: TopicPartition) -> bool:
-    slot = group.partitions[partition].slot
+    slot = group.members.partitions[partition].slot
     return slot is not None and group.departs(slot)

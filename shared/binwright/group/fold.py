@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from immutables import Map
 
-from binwright.group.group import Group, Member, add_partitions
+from binwright.group.group import Group, add_partitions
 from binwright.group.limits import adopt_limits
-from binwright.group.orders import with_order
+from binwright.group.members import Member, Members
 from binwright.group.ownership import (
     Released,
     Starting,
@@ -19,8 +19,7 @@ from binwright.group.ownership import (
     acknowledge_start,
     acknowledge_stop,
 )
-from binwright.group.proposals import ApprovalRefused, PlanApproved, fold_plan
-from binwright.group.zones import with_zones
+from binwright.group.people import ApprovalRefused, PlanApproved, fold_plan
 from binwright.protocol.metadata import (
     Accepted,
     CatchingUp,
@@ -41,7 +40,6 @@ from binwright.protocol.metadata import (
 )
 from binwright.protocol.metrics import Measurement
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
-from binwright.protocol.monitors import accept_measurement
 from binwright.protocol.orders import (
     AdoptOrder,
     Approved,
@@ -147,40 +145,46 @@ def fold_record(group: Group, event: RecordRead) -> Folded:
 
     A record whose epoch is not the living one of its slot changes nothing.
     """
+    leads, members = group.term is not None, group.members
+    changes: tuple[Change, ...]
     match event.message:
-        case Hello() as message:
-            return _hello(group, message, event)
-        case Dead() as message:
-            return _dead(group, message)
         case Claim() | Savings() | FormerOrders() | TableOrder():
             return group, ()
         case LimitsMeasured() | CatchingUp() | Held() as message:
-            return (_of_an_earlier_leader(group, message) if group.term is None else group), ()
+            return (group if leads else _of_an_earlier_leader(group, message)), ()
         case Planned() | Proposed() | Approved() | Accepted() | Withdrawn() as message:
-            return fold_plan(group, message, event.offset)
+            people, changes = fold_plan(group.people, message, event.offset, leads=leads)
+            return replace(group, people=people), changes
         case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder() | AdoptOrder() as message:
-            return with_order(group, message), ()
+            return replace(group, people=group.people.with_order(message, group.config)), ()
+        case Hello() as message:
+            members, changes = _hello(members, message, event, leads=leads)
+        case Dead() as message:
+            members, changes = _dead(members, message, leads=leads)
         case message:
-            return _from_consumer(group, message, event)
+            members, changes = _from_consumer(members, message, event, leads=leads)
+    return (group if members is group.members else replace(group, members=members)), changes
 
 
 def _of_an_earlier_leader(group: Group, message: LimitsMeasured | CatchingUp | Held) -> Group:
     match message:
         case LimitsMeasured():
-            return adopt_limits(group, message)
+            return replace(group, config=adopt_limits(group.config, message))
         case Held():
-            return replace(group, held=message.reasons)
+            return replace(group, people=replace(group.people, held=message.reasons))
         case _:
             known = Map(message.needs.items())
             counted = known if group.config.catch_up_s else Map[TopicPartition, BytesPerSecond]()
-            return replace(group, known_catch_up=known, catch_up=counted)
+            return replace(group, load=replace(group.load, known_catch_up=known, catch_up=counted))
 
 
 # --- begin and end of a process ----------------------------------------------------------------
 
+MembersFolded = tuple[Members, tuple[Change, ...]]
 
-def _hello(group: Group, message: Hello, event: RecordRead) -> Folded:
-    slot, before = message.slot, group.member(message.slot)
+
+def _hello(members: Members, message: Hello, event: RecordRead, *, leads: bool) -> MembersFolded:
+    slot, before = message.slot, members.get(message.slot)
     member = Member(
         hello=event.offset,
         process=message.process,
@@ -192,19 +196,19 @@ def _hello(group: Group, message: Hello, event: RecordRead) -> Folded:
         failed_starts=before.failed_starts,
         capacity=before.capacity,
     )
-    group = release_owned(group, slot, before.reading).with_member(slot, member)
-    return group, (ConsumerArrived(slot, event.offset),)
+    members = release_owned(members, slot, before.reading, leads=leads).with_member(slot, member)
+    return members, (ConsumerArrived(slot, event.offset),)
 
 
-def _dead(group: Group, message: Dead) -> Folded:
+def _dead(members: Members, message: Dead, *, leads: bool) -> MembersFolded:
     """End the process that is named, even if a controller published it that has stepped down."""
-    slot, member = message.slot, group.member(message.slot)
+    slot, member = message.slot, members.get(message.slot)
     if message.epoch != member.epoch:
-        return group, ()  # published twice, or that process has ended meanwhile
+        return members, ()  # published twice, or that process has ended meanwhile
     dead = replace(_without_process(member), dead=member.hello)
     dead = replace(dead, failed_starts=0 if member.ready else member.failed_starts + 1)
-    group = release_owned(group, slot, member.reading).with_member(slot, dead)
-    return group, (ConsumerDied(slot, message.epoch, member.process_ended),)
+    members = release_owned(members, slot, member.reading, leads=leads).with_member(slot, dead)
+    return members, (ConsumerDied(slot, message.epoch, member.process_ended),)
 
 
 def _without_process(member: Member) -> Member:
@@ -212,25 +216,25 @@ def _without_process(member: Member) -> Member:
 
 
 def release_owned(
-    group: Group, slot: Slot, next_offsets: Mapping[TopicPartition, int | None]
-) -> Group:
+    members: Members,
+    slot: Slot,
+    next_offsets: Mapping[TopicPartition, int | None],
+    *,
+    leads: bool,
+) -> Members:
     """Release all that a slot owns, its partitions at their last known offsets (`next_offsets`).
 
-    Partitions without a known owner are added: a controller that synchronizes knows no owners yet.
+    Partitions without a known owner are added for the controller that leads: one that synchronizes
+    knows no owners yet.
     """
     released: dict[TopicPartition, State] = {
-        p: Released(_resume_offset(group.partitions[p], next_offsets.get(p)))
-        for p in group.partitions.owned_by(slot)
+        p: Released(_resume_offset(members.partitions[p], next_offsets.get(p)))
+        for p in members.partitions.owned_by(slot)
     }
-    if group.term is not None:
-        new = (p for p in next_offsets if group.partitions.get(p, Released()) == Released())
+    if leads:
+        new = (p for p in next_offsets if members.partitions.get(p, Released()) == Released())
         released |= {p: Released(next_offsets[p]) for p in new}
-    roles = dict.fromkeys(group.writers.owned_by(slot), Released())
-    return replace(
-        group,
-        partitions=group.partitions.changed(released),
-        writers=group.writers.changed(roles),
-    )
+    return members.with_owners(released, dict.fromkeys(members.writers.owned_by(slot), Released()))
 
 
 def _resume_offset(at: State, reported: int | None) -> int | None:
@@ -242,28 +246,32 @@ def _resume_offset(at: State, reported: int | None) -> int | None:
 
 
 def _from_consumer(
-    group: Group, message: Report | Stopped | Started | Gap | Goodbye, event: RecordRead
-) -> Folded:
-    slot, member = message.slot, group.member(message.slot)
+    members: Members,
+    message: Report | Stopped | Started | Gap | Goodbye,
+    event: RecordRead,
+    *,
+    leads: bool,
+) -> MembersFolded:
+    slot, member = message.slot, members.get(message.slot)
     if message.epoch != member.epoch:
-        return group, (Superseded(slot, message.epoch),)
+        return members, (Superseded(slot, message.epoch),)
     if isinstance(message, Report):
-        return _report(group, member, message, event.now)
+        return _report(members, member, message, event.now)
     member = replace(member, seen_at=event.now)
     match message:
         case Goodbye():
-            group = release_owned(group, slot, message.next)
+            members = release_owned(members, slot, message.next, leads=leads)
             gone = replace(_without_process(member), goodbye=member.hello)
-            return group.with_member(slot, gone), (ConsumerLeft(slot, message.epoch),)
+            return members.with_member(slot, gone), (ConsumerLeft(slot, message.epoch),)
         case Stopped():
-            return _stopped(group, member, message), ()
+            return _stopped(members, member, message), ()
         case Started():
-            return _started(group, member, message), ()
+            return _started(members, member, message), ()
         case _:
-            return group.with_member(slot, member), ()
+            return members.with_member(slot, member), ()
 
 
-def _report(group: Group, member: Member, report: Report, now: float) -> Folded:
+def _report(members: Members, member: Member, report: Report, now: float) -> MembersFolded:
     changes: list[Change] = []
     if report.ready and not member.ready:
         changes.append(ConsumerReady(report.slot))
@@ -281,33 +289,27 @@ def _report(group: Group, member: Member, report: Report, now: float) -> Folded:
         writing=report.writing,
         splits={p: tuple(s.slot for s in shares) for p, shares in report.splits.items()},
     )
-    return group.with_member(report.slot, member), tuple(changes)
+    return members.with_member(report.slot, member), tuple(changes)
 
 
-def _stopped(group: Group, member: Member, message: Stopped) -> Group:
+def _stopped(members: Members, member: Member, message: Stopped) -> Members:
     """Apply the reply to a stop; entries that do not match the pending command are dropped."""
     slot, revision = message.slot, message.revision
-    released = acknowledge_stop(group.partitions, slot, revision, message.next)
-    roles = acknowledge_stop(group.writers, slot, revision, dict.fromkeys(message.tables))
+    released = acknowledge_stop(members.partitions, slot, revision, message.next)
+    roles = acknowledge_stop(members.writers, slot, revision, dict.fromkeys(message.tables))
     left = {p: offset for p, offset in member.reading.items() if p not in released}
-    return replace(
-        group.with_member(slot, replace(member, reading=left)),
-        partitions=group.partitions.changed(released),
-        writers=group.writers.changed(roles),
-    )
+    members = members.with_member(slot, replace(member, reading=left))
+    return members.with_owners(released, roles)
 
 
-def _started(group: Group, member: Member, message: Started) -> Group:
+def _started(members: Members, member: Member, message: Started) -> Members:
     """Apply the reply to a start; entries that do not match the pending command are dropped."""
     slot, revision = message.slot, message.revision
-    begun = acknowledge_start(group.partitions, slot, revision, message.offsets)
-    roles = acknowledge_start(group.writers, slot, revision, message.tables)
+    begun = acknowledge_start(members.partitions, slot, revision, message.offsets)
+    roles = acknowledge_start(members.writers, slot, revision, message.tables)
     reading = {**member.reading, **{p: message.offsets[p] for p in begun}}
-    return replace(
-        group.with_member(slot, replace(member, reading=reading)),
-        partitions=group.partitions.changed(begun),
-        writers=group.writers.changed(roles),
-    )
+    members = members.with_member(slot, replace(member, reading=reading))
+    return members.with_owners(begun, roles)
 
 
 # --- measurements -------------------------------------------------------------------------------
@@ -318,19 +320,12 @@ def fold_measurement(group: Group, event: Measured) -> tuple[Group, bool]:
 
     To a controller that leads, a new partition is known at once, even while its rate is unknown.
     """
-    measurement = event.measurement
-    monitors, accepted, _ = accept_measurement(group.monitors, event.now, measurement)
-    if not accepted:
-        return replace(group, monitors=monitors), False
+    measurement, before = event.measurement, group.load
+    load, counts = before.with_measurement(measurement, event.now)
+    if counts and group.config.zone_price:
+        load = load.with_zones(measurement)
+    group = replace(group, load=load)
     topic, count = measurement.topic, measurement.count
-    count_changed = group.term is not None and group.rates.count(topic) != count
-    measured = {p.partition: p.rate for p in measurement.partitions if p.rate is not None}
-    rates = group.rates.with_topic(topic, count, measured)
-    volatility = group.volatility.observe(rates, event.now)
-    group = replace(
-        group, monitors=monitors, rates=rates, measured_at=event.now, volatility=volatility
-    )
-    group = with_zones(group, measurement)
-    if count_changed:
+    if counts and group.term is not None and before.rates.count(topic) != count:
         group = add_partitions(group, (TopicPartition(topic, number) for number in range(count)))
-    return group, True
+    return group, counts

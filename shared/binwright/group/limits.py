@@ -4,8 +4,7 @@ A lightly used consumer measures less than it could read (see the consumer's `de
 what it measures may raise a limit, and lowers none.
 """
 
-from dataclasses import replace
-
+from binwright.group.config import ControllerConfig
 from binwright.group.group import Group
 from binwright.protocol.metadata import LimitsMeasured, MeasuredCapacity
 from binwright.protocol.model import BytesPerSecond, PerSlot
@@ -28,18 +27,18 @@ def measured_limits(group: Group) -> PerSlot | None:
     return None if start is None else _measured(group, start, present)
 
 
-def adopt_limits(group: Group, message: LimitsMeasured) -> Group:
+def adopt_limits(config: ControllerConfig, message: LimitsMeasured) -> ControllerConfig:
     """Take over what an earlier leader measured."""
-    if (start := group.config.start_limits) is None:
-        return group
+    if (start := config.start_limits) is None:
+        return config
     limits = PerSlot(message.limit, {**dict(message.slot_limits), **start.named})
-    return replace(group, config=group.config.with_limits(limits))
+    return config.with_limits(limits)
 
 
 def _measured(group: Group, start: PerSlot, present: PerSlot) -> PerSlot | None:
     capacities = {
         slot: member.capacity
-        for slot, member in group.members.items()
+        for slot, member in group.members.by_slot.items()
         if member.epoch is not None and member.capacity is not None
     }
     found = {s: _limit(c, start.default) for s, c in capacities.items() if s not in start.named}

@@ -9,11 +9,12 @@ from dataclasses import replace
 
 from immutables import Map
 
+from binwright.group.config import ControllerConfig
 from binwright.group.fold import Folded, Measured, RecordRead, fold_measurement, fold_record
 from binwright.group.group import Group, add_partitions, forget_gone
 from binwright.group.limits import adopt_limits
+from binwright.group.members import Members
 from binwright.group.ownership import K, Owned, Ownership, Released, State
-from binwright.group.zones import with_known_zones
 from binwright.protocol.metadata import Claim, LimitsMeasured, Report, Started, Stopped
 from binwright.protocol.model import PerSlot, Slot, TopicPartition
 
@@ -22,17 +23,20 @@ Splits = Map[TopicPartition, tuple[Slot, ...]]
 
 def observe_record(group: Group, event: RecordRead) -> Folded:
     """Return the group after one record, and what has changed."""
-    before = group.partitions
+    before = group.members.partitions
     group, changes = fold_record(group, event)
+    members = group.members
     match event.message:
         case Claim() as claim:
-            group = _led(group, claim)
+            group = replace(group, config=_led(group.config, claim, members.limits_measured))
         case LimitsMeasured() as measured:
-            group = replace(group, limits_measured=measured)
+            group = replace(group, members=replace(members, limits_measured=measured))
         case Report() | Stopped() | Started() as message:
-            if message.epoch == group.member(message.slot).epoch:
-                group = _as_reported(group, message)
-    if group.partitions is not before and group.config.topics is not None:
+            if message.epoch == members.get(message.slot).epoch:
+                members = _as_reported(members, message)
+                if members is not group.members:
+                    group = forget_gone(replace(group, members=members))
+    if group.members.partitions is not before and group.config.topics is not None:
         group = _without_deselected(group)
     return group, changes
 
@@ -49,8 +53,8 @@ def observe_measurement(group: Group, event: Measured) -> tuple[Group, bool]:
     group, counts = fold_measurement(group, event)
     if not counts:
         return group, False
-    group = with_known_zones(group, event.measurement)
-    if topics is not None or topic in group.partitions.topics:
+    group = replace(group, load=group.load.with_zones(event.measurement))
+    if topics is not None or topic in group.members.partitions.topics:
         numbers = range(event.measurement.count)
         group = add_partitions(group, (TopicPartition(topic, number) for number in numbers))
     return forget_gone(group), True
@@ -58,33 +62,34 @@ def observe_measurement(group: Group, event: Measured) -> tuple[Group, bool]:
 
 def _without_deselected(group: Group) -> Group:
     """Drop what nobody reads any more of topics that are not selected."""
-    others = {topic for topic in group.partitions.topics if not group.config.includes(topic)}
+    partitions = group.members.partitions
+    others = {topic for topic in partitions.topics if not group.config.includes(topic)}
     if not others:
         return group
-    dropped = [p for p in group.partitions.released if p.topic in others]
-    return replace(group, partitions=group.partitions.without(dropped))
+    left = partitions.without(p for p in partitions.released if p.topic in others)
+    return replace(group, members=replace(group.members, partitions=left))
 
 
-def _led(group: Group, claim: Claim) -> Group:
-    """Return the group with what its new controller takes for the limits."""
+def _led(
+    config: ControllerConfig, claim: Claim, measured: LimitsMeasured | None
+) -> ControllerConfig:
+    """Return the configuration with what its new controller takes for the limits."""
     limits = PerSlot(claim.limit, dict(claim.slot_limits))
-    config = group.config.with_limits(limits)
-    group = replace(group, config=replace(config, start_limits=limits if claim.measured else None))
-    known = group.limits_measured
-    return group if known is None else adopt_limits(group, known)
+    config = replace(config.with_limits(limits), start_limits=limits if claim.measured else None)
+    return config if measured is None else adopt_limits(config, measured)
 
 
-def _as_reported(group: Group, message: Report | Stopped | Started) -> Group:
-    """Return the group with the owners that a living process's record says."""
-    slot, member = message.slot, group.member(message.slot)
-    partitions, writers, splits = group.partitions, group.writers, group.splits
+def _as_reported(members: Members, message: Report | Stopped | Started) -> Members:
+    """Return the members with the owners that a living process's record says."""
+    slot, member = message.slot, members.get(message.slot)
+    partitions, writers, splits = members.partitions, members.writers, members.splits
     match message:
         case Report():
             reading = message.reading.keys()
             partitions = partitions.changed(_owning(partitions, slot, message.epoch, reading))
             written = message.written_topics
             writers = writers.changed(_owning(writers, slot, message.epoch, written))
-            splits = _split(group, slot, partitions.owned_by(slot))
+            splits = _split(members, slot, partitions.owned_by(slot))
         case Started():
             at = Owned(slot, message.epoch)
             partitions = partitions.changed(dict.fromkeys(message.offsets, at))
@@ -96,24 +101,23 @@ def _as_reported(group: Group, message: Report | Stopped | Started) -> Group:
             writers = writers.changed(_released(writers, slot, message.tables))
             rest = {p: offset for p, offset in member.reading.items() if p not in left}
             member = replace(member, reading=rest)
-    same = partitions is group.partitions and writers is group.writers and splits is group.splits
-    if isinstance(message, Report) and same:
-        return group  # as most reports say
-    members = group.members.set(slot, member)
-    group = replace(group, members=members, partitions=partitions, writers=writers, splits=splits)
-    return forget_gone(group)
+    same = partitions is members.partitions and writers is members.writers
+    if isinstance(message, Report) and same and splits is members.splits:
+        return members  # as most reports say
+    members = members.with_member(slot, member)
+    return replace(members, partitions=partitions, writers=writers, splits=splits)
 
 
-def _split(group: Group, slot: Slot, owned: Collection[TopicPartition]) -> Splits:
+def _split(members: Members, slot: Slot, owned: Collection[TopicPartition]) -> Splits:
     """Return the split partitions after their owner, this slot, has said which it has."""
-    reported = group.member(slot).splits
-    if not reported and not group.splits:
-        return group.splits
+    reported, known = members.get(slot).splits, members.splits
+    if not reported and not known:
+        return known
     own = {p: slots[1:] for p, slots in reported.items() if slots[:1] == (slot,)}
-    before = {p: helpers for p, helpers in group.splits.items() if p in owned}
+    before = {p: helpers for p, helpers in known.items() if p in owned}
     if own == before:
-        return group.splits
-    others = ((p, helpers) for p, helpers in group.splits.items() if p not in before)
+        return known
+    others = ((p, helpers) for p, helpers in known.items() if p not in before)
     return Map([*others, *own.items()])
 
 

@@ -63,13 +63,11 @@ def packing_request(group: Group) -> Pack:
     A rate above every limit counts as the largest.
     """
     limit = group.config.limits.largest
-    rates: Rates = {
-        p: BytesPerSecond(min(group.need(p), limit)) for p in group.partitions if not group.gone(p)
-    }
-    variance = group.volatility.mean_square
-    load = Load(rates, group.capacities, group.assignment(), variance, zones(group))
-    rules = group.controls.rules
-    return Pack(open_load(load, rules) if rules else load, group.controls.packing)
+    rates: Rates = {p: BytesPerSecond(min(group.need(p), limit)) for p in group.existing()}
+    variance = group.load.volatility.mean_square
+    load = Load(rates, group.capacities, group.members.assignment(), variance, zones(group))
+    rules = group.people.controls.rules
+    return Pack(open_load(load, rules) if rules else load, group.people.controls.packing)
 
 
 def plan(group: Group, packing: Assignment, triggered_by: tuple[str, ...]) -> Plan | Rejected:
@@ -83,7 +81,7 @@ def plan(group: Group, packing: Assignment, triggered_by: tuple[str, ...]) -> Pl
         packing: The owners according to a packing of what no rule places.
         triggered_by: What makes a plan necessary (an overload, a death), as text.
     """
-    target = _ruled(group, packing) if group.controls.rules else _limited(group, packing)
+    target = _ruled(group, packing) if group.people.controls.rules else _limited(group, packing)
     if isinstance(target, Rejected):
         return target
     result = evaluate(group, reuse_idle_consumers(group, target), triggered_by)
@@ -92,9 +90,9 @@ def plan(group: Group, packing: Assignment, triggered_by: tuple[str, ...]) -> Pl
 
 def _limited(group: Group, packing: Assignment) -> Assignment | Rejected:
     """Return the packing within `max_slots` and `min_slots`."""
-    config, current = group.config, group.assignment()
+    config, current = group.config, group.members.assignment()
     # What a rule placed when the packing began stays where it is.
-    known = {p: slot for p, slot in current.items() if not group.gone(p)}
+    known = group.owners()
     packing = packing if known.keys() <= packing.keys() else {**known, **packing}
     rates, capacities = group.needs(packing), slot_capacities(group.capacities)
     target = limit_slots(packing, rates, capacities, config.max_slots)
@@ -105,9 +103,8 @@ def _limited(group: Group, packing: Assignment) -> Assignment | Rejected:
 
 def _ruled(group: Group, packing: Assignment) -> Assignment | Rejected:
     """Return the packing within people's rules, too."""
-    config, rules, current = group.config, group.controls.rules, group.assignment()
-    rates = group.needs(p for p in group.partitions if not group.gone(p))
-    current = {p: slot for p, slot in current.items() if p in rates}
+    config, rules, current = group.config, group.people.controls.rules, group.owners()
+    rates = group.needs(group.existing())
     load = Load(rates, group.capacities, current)
     capacities = load.capacities
     packed = {p: slot for p, slot in {**current, **packing}.items() if p in rates}
@@ -141,15 +138,15 @@ def reuse_idle_consumers(group: Group, target: Assignment) -> dict[TopicPartitio
     Ready ones come first. An idle slot lives, owns and helps with no partition, and is not
     draining.
     """
-    wanted, owning = frozenset(target.values()), frozenset(group.assignment().values())
-    living, rules, helping = group.living(), group.controls.rules, group.helping_slots()
+    members, rules = group.members, group.people.controls.rules
+    wanted, owning, living = frozenset(target.values()), members.partitions.slots, members.living()
     idle = sorted(
         (
             s
-            for s in living - owning - wanted - helping
-            if group.is_open(s) and not group.member(s).leaving
+            for s in living - owning - wanted - members.helping()
+            if group.is_open(s) and not members.get(s).leaving
         ),
-        key=lambda slot: (not group.member(slot).ready, slot),
+        key=lambda slot: (not members.get(slot).ready, slot),
     )
     replacements: dict[Slot, Slot] = {}
     for new in sorted(wanted - owning - living - frozenset(rules.pins.values())):
@@ -182,7 +179,7 @@ def evaluate(group: Group, target: Assignment, triggered_by: tuple[str, ...]) ->
     Returns:
         The plan with its reasons, or the reason for its rejection.
     """
-    current, rates = group.assignment(), group.needs(target)
+    current, rates = group.members.assignment(), group.needs(target)
     changes = difference(current, target)
     if not changes:
         return Rejected("nothing would change")
@@ -223,7 +220,7 @@ class _Balance:
 
     @classmethod
     def of(cls, group: Group, rates: Rates, target: Assignment, changes: Difference) -> "_Balance":
-        current, known = group.assignment(), zones(group)
+        current, known = group.members.assignment(), zones(group)
         total = sum(rates[p] for p in sorted(target))
         near = sum(rates[p] for p in near_moves(known, changes.moves))
         crossing = (known.crossing(rates, owners) for owners in (current, target))
@@ -284,7 +281,7 @@ class _Balance:
 
 def triggers(group: Group) -> tuple[str, ...]:
     """Return what makes a new plan necessary, as text for its reasons; empty: nothing does."""
-    reasons = [] if group.controls.frozen else [*reader_triggers(group)]
+    reasons = [] if group.people.controls.frozen else [*reader_triggers(group)]
     if unread := len(group.unread()):
         reasons.append(f"{counted(unread, 'partition')} without a reader")
     if gone := len(group.gone_partitions()):
@@ -299,7 +296,7 @@ def overloaded(group: Group) -> Iterator[tuple[Slot, float]]:
     """
     for slot, load in sorted(group.loads().items()):
         limit = group.config.limits.for_slot(slot)
-        if load > limit and len(group.partitions.owned_by(slot)) > 1:
+        if load > limit and len(group.members.partitions.owned_by(slot)) > 1:
             yield slot, load / limit
 
 
@@ -311,15 +308,15 @@ def overload(slot: Slot, share: float) -> str:
 def reader_triggers(group: Group) -> tuple[str, ...]:
     """Return what makes other readers necessary for partitions that have one, as text."""
     reasons = []
-    rules = group.controls.rules
+    rules = group.people.controls.rules
     for slot, share in overloaded(group):
-        if any(rules.pin(p) != slot for p in group.partitions.owned_by(slot)):
+        if any(rules.pin(p) != slot for p in group.members.partitions.owned_by(slot)):
             reasons.append(f"{overload(slot, share)}{backlog(group, slot)}")
     if rules.consumers is None:
-        wanted = min(group.config.min_slots, len(group.partitions))
+        wanted = min(group.config.min_slots, len(group.members.partitions))
         if rules:
             wanted = min(wanted, _most_consumers(group))
-        reading = len(group.partitions.slots)
+        reading = len(group.members.partitions.slots)
         if 0 < reading < wanted:  # with none, all are without a reader
             reasons.append(f"{reading} of at least {wanted} consumers read")
     return (*reasons, *order_triggers(group))
@@ -327,10 +324,10 @@ def reader_triggers(group: Group) -> tuple[str, ...]:
 
 def order_triggers(group: Group) -> tuple[str, ...]:
     """Return what people's orders want to be otherwise, as text."""
-    orders = group.controls
+    orders = group.people.controls
     if not (rules := orders.rules):
         return ()
-    current = {p: slot for p, slot in group.assignment().items() if not group.gone(p)}
+    current = group.owners()
     reasons = [orders.of_slot(slot) for slot in sorted(rules.drained & set(current.values()))]
     pins = ((p, rules.pin(p)) for p in current) if rules.pins else ()
     if astray := sorted(p for p, pin in pins if pin is not None and pin != current[p]):
@@ -339,20 +336,20 @@ def order_triggers(group: Group) -> tuple[str, ...]:
     if rules.consumers is not None and current:
         wanted = max(rules.consumers, len({rules.pin(p) for p in current} - {None}))
         wanted = min(wanted, _most_consumers(group))
-        if (reading := len(group.partitions.slots)) != wanted:
+        if (reading := len(group.members.partitions.slots)) != wanted:
             reasons.append(f"{reading} of {counted(wanted, 'consumer')} read: {orders.scale}")
     return tuple(reasons)
 
 
 def _most_consumers(group: Group) -> int:
-    readers = {p: at.slot for p, at in group.partitions.items() if not group.gone(p)}
-    return most_consumers(readers, group.controls.rules, group.config.max_slots)
+    readers = {p: group.members.partitions[p].slot for p in group.existing()}
+    return most_consumers(readers, group.people.controls.rules, group.config.max_slots)
 
 
 def backlog(group: Group, slot: Slot) -> str:
     """Return what a consumer has to catch up with, as the end of a sentence; empty: nothing."""
-    own = group.partitions.owned_by(slot) if group.catch_up else ()
-    behind = sum(p in group.catch_up for p in own)
+    own = group.members.partitions.owned_by(slot) if group.load.catch_up else ()
+    behind = sum(p in group.load.catch_up for p in own)
     if not behind:
         return ""
     return f", with {counted(behind, 'partition')} to catch up in {group.config.catch_up_s:g} s"
@@ -364,9 +361,9 @@ def has_fresh_measurements(group: Group, since: float, now: float) -> bool:
     After `stale_s` in this state (`since`) a topic without a measurement is ignored: it does not
     block the others.
     """
-    fresh = group.measured_at is not None and now - group.measured_at <= group.config.stale_s
-    complete = all(topic in group.rates.names for topic in group.partitions.topics)
-    return fresh and (complete or now - since > group.config.stale_s)
+    load, stale_s = group.load, group.config.stale_s
+    complete = all(topic in load.rates.names for topic in group.members.partitions.topics)
+    return load.is_fresh(now, stale_s) and (complete or now - since > stale_s)
 
 
 # --- messages -----------------------------------------------------------------------------------
@@ -374,7 +371,7 @@ def has_fresh_measurements(group: Group, since: float, now: float) -> bool:
 
 def planned_message(group: Group, plan: Plan) -> Planned:
     """Return the message for a plan that is carried out."""
-    approved = group.approved_plan if group.config.mode != "act" else None
+    approved = group.people.approved_plan if group.config.mode != "act" else None
     return Planned(
         term=group.term or 0,
         reasons=plan.reasons,
@@ -384,7 +381,7 @@ def planned_message(group: Group, plan: Plan) -> Planned:
         rates=group.needs(plan.target),
         targets=plan.target,
         keeps=approved.plan if approved else None,
-        moved=count_moves(group, len(plan.changes.moves)).moved,
+        moved=count_moves(group.people, len(plan.changes.moves)).moved,
     )
 
 
@@ -395,7 +392,7 @@ def proposed_message(group: Group, plan: Plan) -> Proposed:
         reasons=plan.reasons,
         consumers=len(set(plan.target.values())),
         rscore=plan.rscore,
-        owners=group.assignment(),
+        owners=group.members.assignment(),
         targets=plan.target,
         waits=group.config.mode == "approve",
     )

@@ -1,30 +1,10 @@
 """Zones: where consumers run, and where the partitions that they read have replicas."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from binwright.group.group import Group
 from binwright.packing.zones import NO_ZONES, Zones
-from binwright.protocol.metrics import Measurement
 from binwright.protocol.model import Slot, TopicPartition
-
-
-def with_zones(group: Group, measurement: Measurement) -> Group:
-    """Return the group with the zones of the measured partitions, if they matter to it."""
-    return with_known_zones(group, measurement) if group.config.zone_price else group
-
-
-def with_known_zones(group: Group, measurement: Measurement) -> Group:
-    """Return the group with the zones of the measured partitions, whether or not they matter."""
-    topic, before = measurement.topic, group.readable_in.get(measurement.topic)
-    if not (measurement.zones or before):
-        return group
-    known: Mapping[int, frozenset[str]] = before or {}
-    measured = measurement.readable_in()  # of a large topic a part
-    if measured.items() <= known.items():
-        return group
-    known = {**known, **measured}
-    return replace(group, readable_in=group.readable_in.set(topic, known))
 
 
 def near_moves(
@@ -46,12 +26,12 @@ def known_zones(group: Group) -> Zones:
     return Zones(
         {
             slot: member.zone
-            for slot, member in group.members.items()
+            for slot, member in group.members.by_slot.items()
             if member.zone is not None and member.epoch is not None
         },
         {
             TopicPartition(topic, number): near
-            for topic, of_topic in group.readable_in.items()
+            for topic, of_topic in group.load.readable_in.items()
             for number, near in of_topic.items()
         },
         group.config.zone_price,

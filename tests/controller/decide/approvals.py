@@ -6,7 +6,7 @@ from typing import TypeVar
 from tests.controller.decide.driver import CONFIG, A, B, ControllerDriver, P, Q, assigned, published
 
 from binwright.controller.decide.events import Action, Log, Reconcile
-from binwright.group.group import Mode
+from binwright.group.config import Mode
 from binwright.protocol.metadata import Accepted, Inbound
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.orders import Approved

@@ -10,8 +10,9 @@ from tests.builders import LIMIT, measurement
 from binwright.controller.decide.events import Action, Event, Packed, Publish, Send, Tick
 from binwright.controller.decide.machine import begin, transition
 from binwright.controller.decide.states import State
+from binwright.group.config import ControllerConfig
 from binwright.group.fold import Measured, RecordRead, StateRecord
-from binwright.group.group import ControllerConfig, Group
+from binwright.group.group import Group
 from binwright.group.ownership import Owned
 from binwright.group.ownership import State as OwnershipState
 from binwright.group.plans import Pack
@@ -58,7 +59,7 @@ class ControllerDriver:
         return type(self.state)
 
     def partition_state(self, partition: TopicPartition) -> OwnershipState:
-        return self.group.partitions[partition]
+        return self.group.members.partitions[partition]
 
     def feed(self, event: Event) -> list[Action]:
         """Feed one event; return the actions."""
@@ -116,9 +117,9 @@ class ControllerDriver:
         term: int | None = None,
     ) -> list[Action]:
         """Report as the living process; by default `writing` is what its slot owns."""
-        known = self.group.member(slot).hello or 0
-        owned = (t for t, at in self.group.writers.items() if isinstance(at, Owned))
-        tables = [t for t in owned if self.group.writers[t].slot == slot]
+        known = self.group.members.get(slot).hello or 0
+        owned = (t for t, at in self.group.members.writers.items() if isinstance(at, Owned))
+        tables = [t for t in owned if self.group.members.writers[t].slot == slot]
         return self.read(
             builders.report(
                 slot,
@@ -133,7 +134,7 @@ class ControllerDriver:
 
     def dead(self, slot: Slot) -> list[Action]:
         """Read a `Dead` of this slot's living process."""
-        epoch = self.group.member(slot).epoch
+        epoch = self.group.members.get(slot).epoch
         assert epoch is not None, f"slot {slot} has no living process"
         return self.read(Dead(slot=slot, epoch=epoch, term=0))
 

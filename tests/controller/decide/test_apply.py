@@ -38,7 +38,8 @@ from binwright.controller.decide.apply import (
 )
 from binwright.controller.decide.deaths import process_ended
 from binwright.controller.decide.events import Destroy, Log, ProcessEnded, Publish, Send
-from binwright.group.group import Group, Member
+from binwright.group.group import Group
+from binwright.group.members import Member
 from binwright.group.ownership import State
 from binwright.protocol.commands import Leave
 from binwright.protocol.metadata import Claim, Inbound, Planned
@@ -77,7 +78,7 @@ def test_the_last_plan_that_was_carried_out_is_stored() -> None:
         term=TERM, reasons=(), consumers=1, moves={}, rscore=0, rates={}, targets={P: S0}
     )
     for message in (plan, replace(plan, keeps=3)):
-        assert applied(group({}), message).last_plan == {P: S0}
+        assert applied(group({}), message).people.last_plan == {P: S0}
 
 
 # --- Hello -------------------------------------------------------------------------------------
@@ -86,7 +87,7 @@ def test_the_last_plan_that_was_carried_out_is_stored() -> None:
 def test_a_new_process_is_not_ready_and_has_not_replied() -> None:
     before = alive(1, replied_term=TERM, declared_dead_at=NOW, dead=0, goodbye=0, failed_starts=2)
     known = applied(group({S0: replace(before, leaving=True)}), hello(S0))
-    assert dict(known.members) == {
+    assert dict(known.members.by_slot) == {
         S0: Member(
             hello=90,
             process="p",
@@ -105,9 +106,9 @@ def test_a_new_process_owns_nothing_of_its_predecessor() -> None:
     member = alive(1, reading={P: 5, Q: None})
     partitions: dict[TopicPartition, State] = {P: owned(S0, 1), Q: owned(S0, 1), C: owned(S1, 2)}
     known = applied(group({S0: member}, partitions, {"orders": owned(S0, 1)}), hello(S0))
-    assert known.partitions == {P: released(5), Q: released(), C: owned(S1, 2)}
-    assert known.writers == {"orders": released()}
-    assert known.member(S0).reading == {}
+    assert known.members.partitions == {P: released(5), Q: released(), C: owned(S1, 2)}
+    assert known.members.writers == {"orders": released()}
+    assert known.members.get(S0).reading == {}
 
 
 # --- Dead --------------------------------------------------------------------------------------
@@ -117,9 +118,9 @@ def test_a_new_process_owns_nothing_of_its_predecessor() -> None:
 def test_a_dead_ends_the_process_it_names_whichever_controller_published_it(term: int) -> None:
     known = group({S0: alive(1, reading={P: 5})}, {P: owned(S0, 1)}, {"orders": owned(S0, 1)})
     known, actions = apply_record(known, record_read(death(S0, 1, term)))
-    assert known.member(S0).epoch is None
-    assert known.partitions == {P: released(5)}
-    assert known.writers == {"orders": released()}
+    assert known.members.get(S0).epoch is None
+    assert known.members.partitions == {P: released(5)}
+    assert known.members.writers == {"orders": released()}
     assert actions == (Log("consumer.died", {"slot": S0, "epoch": 1}), Destroy(S0))
 
 
@@ -137,7 +138,7 @@ def test_a_process_whose_end_the_fleet_reports_is_declared_dead_and_not_destroye
     assert actions == (Publish(death(S0, 1)),)
     known, actions = apply_record(known, record_read(death(S0, 1)))
     assert actions == (Log("consumer.died", {"slot": S0, "epoch": 1}),)
-    assert known.partitions == {P: released()}
+    assert known.members.partitions == {P: released()}
 
 
 @pytest.mark.parametrize(
@@ -173,16 +174,19 @@ def test_a_dead_in_the_history_ends_a_process_but_destroys_none() -> None:
     known, actions = apply_record(
         group({S0: alive(1, reading={P: 5})}, term=None), record_read(death(S0, 1))
     )
-    assert known.member(S0).epoch is None
+    assert known.members.get(S0).epoch is None
     assert actions == ()
-    assert known.partitions == {}, "the owners are not known yet; what it read may be outdated"
+    assert known.members.partitions == {}, (
+        "the owners are not known yet; what it read may be outdated"
+    )
 
 
 def test_a_process_that_dies_before_it_is_ready_counts_as_a_failed_start() -> None:
     known = applied(group({S0: alive(1, ready=False)}), death(S0, 1))
-    assert known.member(S0).failed_starts == 1
+    assert known.members.get(S0).failed_starts == 1
     assert (
-        applied(group({S0: alive(1, failed_starts=3)}), death(S0, 1)).member(S0).failed_starts == 0
+        applied(group({S0: alive(1, failed_starts=3)}), death(S0, 1)).members.get(S0).failed_starts
+        == 0
     )
 
 
@@ -200,13 +204,13 @@ def test_a_dead_consumers_partition_is_released_at_its_last_known_offset(
 ) -> None:
     """A pending start takes precedence: an offset reported before it may lie beyond a gap."""
     known = group({S0: alive(1, reading={P: 9})}, {P: at})  # type: ignore[dict-item]
-    assert applied(known, death(S0, 1)).partitions == {P: released(offset)}
+    assert applied(known, death(S0, 1)).members.partitions == {P: released(offset)}
 
 
 def test_partitions_of_a_dead_consumer_are_added_if_they_have_no_owner() -> None:
     """This happens in Synchronize, if it dies before it has replied."""
     known = group({S0: alive(1, reading={P: 9})}, {Q: owned(S1, 2)})
-    assert applied(known, death(S0, 1)).partitions == {P: released(9), Q: owned(S1, 2)}
+    assert applied(known, death(S0, 1)).members.partitions == {P: released(9), Q: owned(S1, 2)}
 
 
 # --- Goodbye -----------------------------------------------------------------------------------
@@ -217,9 +221,9 @@ def test_a_goodbye_releases_at_the_offsets_it_names() -> None:
     partitions: dict[TopicPartition, State] = {P: owned(S0, 1), Q: owned(S0, 1), C: owned(S1, 2)}
     known = group({S0: member}, partitions, {"orders": owned(S0, 1)})
     known, actions = apply_record(known, record_read(goodbye(S0, 1, {P: 8, C: 9})))
-    assert known.partitions == {P: released(8), Q: released(), C: owned(S1, 2)}
-    assert known.writers == {"orders": released()}
-    assert known.member(S0).epoch is None
+    assert known.members.partitions == {P: released(8), Q: released(), C: owned(S1, 2)}
+    assert known.members.writers == {"orders": released()}
+    assert known.members.get(S0).epoch is None
     assert actions == (Log("consumer.left", {"slot": S0, "epoch": 1}),)
 
 
@@ -255,7 +259,7 @@ def test_other_records_of_an_ended_epoch_are_dropped(message: Inbound) -> None:
 def test_every_record_of_a_consumer_updates_seen_at() -> None:
     for message in (report(S0, 1), stopped(S0, 1, {}), started(S0, 1, []), gap(S0, 1, {})):
         known, _ = apply_record(group({S0: alive(1)}), record_read(message, now=NOW + 5))
-        assert known.member(S0).seen_at == NOW + 5
+        assert known.members.get(S0).seen_at == NOW + 5
 
 
 # --- reports -----------------------------------------------------------------------------------
@@ -264,9 +268,13 @@ def test_every_record_of_a_consumer_updates_seen_at() -> None:
 def test_the_first_ready_report_makes_a_consumer_ready() -> None:
     known = group({S0: alive(60, ready=False)})
     known, actions = apply_record(known, record_read(report(S0, 60, ready=False)))
-    assert (known.member(S0).usable, known.member(S0).replied_term, actions) == (False, TERM, ())
+    assert (known.members.get(S0).usable, known.members.get(S0).replied_term, actions) == (
+        False,
+        TERM,
+        (),
+    )
     known, actions = apply_record(known, record_read(report(S0, 60)))
-    assert known.member(S0).usable
+    assert known.members.get(S0).usable
     assert actions == (Log("consumer.ready", {"slot": S0}),)
     assert apply_record(known, record_read(report(S0, 60)))[1] == ()
 
@@ -275,8 +283,8 @@ def test_a_report_stores_the_positions_of_partitions_and_tables() -> None:
     known = applied(
         group({S0: alive(1)}), report(S0, 1, reading={P: 5, Q: None}, writing=["orders"])
     )
-    assert known.member(S0).reading == {P: 5, Q: None}
-    assert known.member(S0).writing == {"orders": table()}
+    assert known.members.get(S0).reading == {P: 5, Q: None}
+    assert known.members.get(S0).writing == {"orders": table()}
 
 
 # --- acknowledgements --------------------------------------------------------------------------
@@ -290,14 +298,14 @@ def test_a_stopped_releases_at_the_next_offset_or_without_one_if_it_was_not_read
         C: owned(S0, 1),
     }
     known = applied(group({S0: member}, partitions), stopped(S0, 1, {P: 8, Q: None}))
-    assert known.partitions == {P: released(8), Q: released(), C: owned(S0, 1)}
-    assert known.member(S0).reading == {C: 5}, "its offset of a stopped partition is dropped"
+    assert known.members.partitions == {P: released(8), Q: released(), C: owned(S0, 1)}
+    assert known.members.get(S0).reading == {C: 5}, "its offset of a stopped partition is dropped"
 
 
 def test_a_stopped_of_tables_releases_them() -> None:
     known = group({S0: alive(1)}, None, {"orders": stopping(S0, 1), "clicks": owned(S0, 1)})
     known = applied(known, stopped(S0, 1, {}, ["orders", "clicks"]))
-    assert known.writers == {"orders": released(), "clicks": owned(S0, 1)}
+    assert known.members.writers == {"orders": released(), "clicks": owned(S0, 1)}
 
 
 def test_a_started_makes_its_sender_the_owner_and_stores_the_offsets() -> None:
@@ -308,7 +316,7 @@ def test_a_started_makes_its_sender_the_owner_and_stores_the_offsets() -> None:
     }
     known = group({S0: alive(1, reading={Q: 1})}, partitions, {"orders": starting(S0, 1)})
     known = applied(known, started(S0, 1, [P, C], ["orders"]))
-    assert known.partitions == {P: owned(S0, 1), Q: starting(S0, 1), C: released()}
-    assert known.writers == {"orders": owned(S0, 1)}
-    assert known.member(S0).reading == {P: 3, Q: 1}
-    assert applied(known, death(S0, 1)).partitions[P] == released(3)
+    assert known.members.partitions == {P: owned(S0, 1), Q: starting(S0, 1), C: released()}
+    assert known.members.writers == {"orders": owned(S0, 1)}
+    assert known.members.get(S0).reading == {P: 3, Q: 1}
+    assert applied(known, death(S0, 1)).members.partitions[P] == released(3)

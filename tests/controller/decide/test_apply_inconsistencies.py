@@ -69,7 +69,7 @@ def test_a_consumer_that_reads_what_it_does_not_own_is_stopped(at: State) -> Non
     assert isinstance(stop, StopReading)
     assert (slot, stop.epoch, stop.partitions) == (S0, 1, (C, P))
     assert Log("consumer.corrected", {"slot": S0, "partitions": 2, "tables": 0}) in actions
-    assert after.partitions == known.partitions
+    assert after.members.partitions == known.members.partitions
     assert after.revisions == known.revisions + 1
 
 
@@ -83,7 +83,7 @@ def test_a_consumer_that_writes_a_table_it_does_not_own_is_stopped(at: State) ->
     ((slot, stop),) = sent(actions)
     assert isinstance(stop, StopWriting)
     assert (slot, stop.epoch, stop.tables) == (S0, 1, ("orders",))
-    assert after.writers == known.writers
+    assert after.members.writers == known.members.writers
 
 
 def test_tables_of_other_names_are_of_the_topic_whose_role_it_is() -> None:
@@ -104,7 +104,7 @@ def test_a_writer_that_does_not_list_its_table_has_lost_it() -> None:
         "views": owned(S1, 2),
     }
     known, actions = correct(group(BOTH, None, roles), report(S0, 1), NOW)
-    assert known.writers == {**roles, "orders": released()}
+    assert known.members.writers == {**roles, "orders": released()}
     assert actions == (Log("writer.lost", {"slot": S0, "topic": "orders"}),)
 
 
@@ -120,7 +120,7 @@ def test_offsets_missing_in_a_table_are_read_again_by_the_reader() -> None:
     ((slot, start),) = sent(actions)
     assert isinstance(start, StartReading)
     assert (slot, start.epoch, start.offsets) == (S1, 2, {P: 5})
-    assert known.partitions == {**partitions, P: Starting(S1, 2, start.revision, NOW, 5)}
+    assert known.members.partitions == {**partitions, P: Starting(S1, 2, start.revision, NOW, 5)}
     assert Log("gap.reported", {"slot": S0, "partitions": ["orders-0"]}) in actions
 
 
@@ -134,7 +134,7 @@ def test_a_reader_that_has_not_passed_the_gap_gets_no_command() -> None:
 
 def test_a_gap_without_a_reader_sets_the_offset_of_the_next_start() -> None:
     known, actions = correct(group(BOTH, {P: released(9)}, WRITER), gap(S0, 1, {P: 5}), NOW)
-    assert known.partitions == {P: released(5)}
+    assert known.members.partitions == {P: released(5)}
     assert sent(actions) == []
     assert Log("gap.reported", {"slot": S0, "partitions": ["orders-0"]}) in actions
 

@@ -37,16 +37,16 @@ def measure_orders(driver: ControllerDriver, *rates: PartitionRate, **more: Any)
 def test_a_topic_measured_in_parts_is_complete_in_any_order() -> None:
     driver = assigned(RATES, {P: A, Q: A})
     measure_orders(driver, rate(Q, 45.0), count=2)
-    assert driver.group.rates == {P: 50.0, Q: 45.0}
+    assert driver.group.load.rates == {P: 50.0, Q: 45.0}
     assert not any(isinstance(a, Pack) for a in driver.tick(2))
     measure_orders(driver, rate(P, 55.0), count=2)
-    assert driver.group.rates == {P: 55.0, Q: 45.0}
+    assert driver.group.load.rates == {P: 55.0, Q: 45.0}
 
 
 def test_measurements_of_a_second_monitor_change_nothing() -> None:
     driver = assigned(RATES, {P: A, Q: A})
     measure_orders(driver, rate(P, 500.0), rate(Q, 500.0), monitor="another")
-    assert driver.group.rates == RATES
+    assert driver.group.load.rates == RATES
     assert not any(isinstance(a, Pack) for a in driver.tick(2))
 
 
@@ -55,7 +55,7 @@ def test_a_second_monitor_is_followed_when_the_first_is_silent() -> None:
     measure_orders(driver, rate(P, 50.0), rate(Q, 40.0))
     driver.tick(6)
     measure_orders(driver, rate(P, 51.0), rate(Q, 41.0), monitor="another")
-    assert driver.group.rates == {P: 51.0, Q: 41.0}
+    assert driver.group.load.rates == {P: 51.0, Q: 41.0}
 
 
 def test_a_silent_monitor_is_logged_and_the_assignment_stays() -> None:
@@ -67,7 +67,7 @@ def test_a_silent_monitor_is_logged_and_the_assignment_stays() -> None:
         driver.report(A, reading=[P, Q])
     silent = [a for a in done if isinstance(a, Log) and a.event == "monitor.silent"]
     assert [log.facts["effect"] for log in silent] == ["the assignment stays as it is"]
-    assert driver.group.assignment() == {P: A, Q: A}
+    assert driver.group.members.assignment() == {P: A, Q: A}
     assert driver.phase() == Sentinel
 
 
@@ -89,8 +89,8 @@ def test_a_monitor_is_logged_once_and_again_when_it_comes_back() -> None:
 def test_the_partitions_of_a_deleted_topic_are_stopped() -> None:
     driver = assigned(RATES, {P: A, Q: A})
     measure_orders(driver, count=0)
-    assert driver.group.rates == {}
+    assert driver.group.load.rates == {}
     (stop,) = sent_commands(driver.pack({}), StopReading)
     assert stop.partitions == (P, Q)
     driver.stopped(stop, A)
-    assert driver.group.partitions == {}
+    assert driver.group.members.partitions == {}

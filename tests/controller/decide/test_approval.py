@@ -113,7 +113,7 @@ def test_an_approval_is_refused_while_no_plan_waits() -> None:
     assert logged(driver.read(Approved(plan=7, by="me")), "approval.refused") == [
         {"plan": 7, "by": "me", "reason": "no plan waits"}
     ]
-    assert driver.group.early_approval is None
+    assert driver.group.people.early_approval is None
 
 
 def test_another_number_is_refused() -> None:
@@ -221,7 +221,7 @@ def test_approved_slots_above_max_slots_are_not_restored() -> None:
 
 def test_a_topic_that_grows_outdates_the_plan() -> None:
     driver, _ = overloaded()
-    plan = driver.group.proposal
+    plan = driver.group.people.proposal
     assert plan is not None
     driver.measure({**RATES, R: 1.0})
     assert outdated_reason(driver.group, plan.plan) == "partitions have come or gone"
@@ -251,7 +251,7 @@ def test_partitions_of_a_dead_consumer_go_to_others_and_back_once_it_restarts() 
     (stop,) = sent_commands(driver.tick(), StopReading)
     (start,) = sent_commands(driver.stopped(stop, A), StartReading)
     driver.started(start, B)
-    assert driver.group.assignment() == APART
+    assert driver.group.members.assignment() == APART
     assert driver.phase() == Sentinel
 
 

@@ -58,7 +58,7 @@ def test_the_assignment_when_approvals_begin_counts_as_approved() -> None:
     (accepted_plan,) = published_of(actions, Accepted)
     assert (accepted_plan.plan, accepted_plan.targets) == (driver.group.term, APART)
     assert reconciled(actions) == [{A, B}]
-    assert driver.group.proposal is None
+    assert driver.group.people.proposal is None
 
 
 def test_a_plan_that_waits_survives_the_controller_that_made_it() -> None:
@@ -84,7 +84,9 @@ def test_an_approval_not_carried_out_yet_is_carried_out_by_the_next_controller()
 
 def test_a_successor_reads_all_orders_first_and_then_the_plans_that_they_approve() -> None:
     driver = successor(Approved(plan=3, by="me"), Accepted(term=0, plan=1, targets=BOTH_AT_A))
-    assert driver.group.early_approval is None, "of a plan that does not exist: it is forgotten"
+    assert driver.group.people.early_approval is None, (
+        "of a plan that does not exist: it is forgotten"
+    )
     driver = successor(
         Approved(plan=3, by="me"), Accepted(term=0, plan=1, targets=BOTH_AT_A), proposed(APART)
     )
@@ -100,28 +102,28 @@ def test_an_approval_of_a_plan_that_another_topic_had_does_not_count_later() -> 
     driver.measure(dict(RATES))
     driver.offset = 8
     driver.read(proposed(APART))
-    assert driver.group.proposal is not None
-    assert not driver.group.proposal.approved
+    assert driver.group.people.proposal is not None
+    assert not driver.group.people.proposal.approved
 
 
 def test_a_plan_that_was_withdrawn_or_carried_out_does_not_wait() -> None:
     withdrawn = Withdrawn(term=0, plan=1, reason="")
-    assert successor(proposed(APART), withdrawn).group.proposal is None
+    assert successor(proposed(APART), withdrawn).group.people.proposal is None
     done = Accepted(term=0, plan=1, targets=APART)
-    assert successor(proposed(APART), done).group.proposal is None
+    assert successor(proposed(APART), done).group.people.proposal is None
     other = Withdrawn(term=0, plan=0, reason="")
-    assert successor(proposed(APART), other).group.proposal is not None
+    assert successor(proposed(APART), other).group.people.proposal is not None
 
 
 def test_a_plan_carried_out_without_approval_voids_the_approved_one() -> None:
     accepted_plan = Accepted(term=3, plan=1, targets=APART)
     plan = Planned(term=2, reasons=(), consumers=1, moves={}, rscore=0.0, rates={}, targets={})
-    older = successor(accepted_plan, plan).group.approved_plan
+    older = successor(accepted_plan, plan).group.people.approved_plan
     assert older == accepted_plan, "that controller had stepped down"
     later = successor(accepted_plan, replace(plan, term=3))
-    assert later.group.approved_plan == replace(accepted_plan, targets={})
+    assert later.group.people.approved_plan == replace(accepted_plan, targets={})
     bringing_back = replace(plan, term=3, keeps=1)
-    assert successor(accepted_plan, bringing_back).group.approved_plan == accepted_plan
+    assert successor(accepted_plan, bringing_back).group.people.approved_plan == accepted_plan
     (inherited,) = published_of(reply(later, [P, Q], []), Accepted)
     assert inherited.targets == BOTH_AT_A
 
@@ -133,7 +135,7 @@ def test_in_mode_act_a_proposed_plan_is_dropped() -> None:
     (planned,) = published_of(driver.pack(APART), Planned)
     assert planned.keeps is None
     driver.read(planned)
-    assert driver.group.proposal is None
+    assert driver.group.people.proposal is None
 
 
 # --- our own faults ----------------------------------------------------------------------------

@@ -27,7 +27,7 @@ def test_named_slots_are_declared_dead_even_if_they_report() -> None:
 
 def test_after_a_pause_all_consumers_get_time_to_report() -> None:
     known, actions = declare_dead(group({S0: alive(1)}), NOW + 60)
-    assert (known.member(S0).seen_at, actions) == (NOW + 60, ())
+    assert (known.members.get(S0).seen_at, actions) == (NOW + 60, ())
 
 
 def test_without_a_term_no_consumer_is_declared_dead() -> None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.builders import S0, S1, S2, TERM, alive, dead, group, owned, released, stopping
+from tests.builders import S0, S1, S2, TERM, alive, changed, dead, group, owned, released, stopping
 from tests.controller.decide.driver import (
     A,
     B,
@@ -24,7 +24,7 @@ from binwright.controller.decide.drain import (
 )
 from binwright.controller.decide.events import Action, Log, Packed, Reconcile, Send
 from binwright.controller.decide.states import Manage, Reassign, Sentinel, Synchronize
-from binwright.group.group import Member
+from binwright.group.members import Member
 from binwright.group.ownership import Owned, State
 from binwright.group.plans import Pack
 from binwright.protocol.commands import StartReading, StateQuery, StopReading
@@ -109,7 +109,7 @@ def test_a_drain_plan_omits_gone_partitions() -> None:
 
 
 def drain(driver: ControllerDriver, slot: Slot) -> list[Action]:
-    owned_now = [p for p, state in driver.group.partitions.items() if state.slot == slot]
+    owned_now = [p for p, state in driver.group.members.partitions.items() if state.slot == slot]
     return driver.report(slot, reading=owned_now, leaving=True)
 
 
@@ -182,10 +182,10 @@ def test_a_draining_consumer_without_another_keeps_its_partitions() -> None:
 def test_a_new_process_is_not_draining_because_its_predecessor_was() -> None:
     driver = assigned(RATES, BOTH)
     drain(driver, A)
-    assert not driver.group.member(A).usable
+    assert not driver.group.members.get(A).usable
     driver.hello(A)
     driver.report(A)
-    assert driver.group.member(A).usable
+    assert driver.group.members.get(A).usable
 
 
 def test_a_first_known_report_can_be_both_ready_and_draining() -> None:
@@ -197,7 +197,7 @@ def test_a_first_known_report_can_be_both_ready_and_draining() -> None:
     actions = driver.report(A, leaving=True)
     assert Log("consumer.ready", {"slot": A}) in actions
     assert Log("consumer.leaving", {"slot": A}) in actions
-    assert (driver.group.member(A).ready, driver.group.member(A).usable) == (True, False)
+    assert (driver.group.members.get(A).ready, driver.group.members.get(A).usable) == (True, False)
 
 
 # --- partitions without a reader, without a monitor --------------------------------------------
@@ -229,7 +229,7 @@ def test_without_consumers_the_last_plans_slots_or_slot_0_are_started() -> None:
     known = group(
         {S1: dead(2)}, {P: released(), Q: released()}, last_plan={P: S1, Q: S2, R: Slot(100)}
     )
-    plan, first = reader_plan(known), reader_plan(replace(known, last_plan={}))
+    plan, first = reader_plan(known), reader_plan(changed(known, last_plan={}))
     assert plan is not None
     assert first is not None
     assert plan.target == {P: S1, Q: S2}

@@ -32,9 +32,11 @@ def pass_seconds(driver: ControllerDriver, seconds: int) -> None:
     for _ in range(seconds):
         driver.tick()
         for slot in (A, B):
-            if driver.group.member(slot).epoch is not None:
-                owned_now = [p for p, at in driver.group.partitions.items() if at.slot == slot]
-                driver.report(slot, reading=owned_now, ready=driver.group.member(slot).ready)
+            if driver.group.members.get(slot).epoch is not None:
+                owned_now = [
+                    p for p, at in driver.group.members.partitions.items() if at.slot == slot
+                ]
+                driver.report(slot, reading=owned_now, ready=driver.group.members.get(slot).ready)
 
 
 def requested_packings(driver: ControllerDriver, seconds: int) -> int:
@@ -79,7 +81,7 @@ def test_a_gone_partition_without_a_reader_triggers_no_plan() -> None:
     driver.dead(B)
     driver.measure({P: 50.0})
     assert requested_packings(driver, 5) == 0
-    assert driver.group.partitions.keys() == {P}
+    assert driver.group.members.partitions.keys() == {P}
 
 
 def test_a_pending_start_of_a_gone_partition_does_not_block_the_plan() -> None:
@@ -91,7 +93,7 @@ def test_a_pending_start_of_a_gone_partition_does_not_block_the_plan() -> None:
     assert stop.partitions == (Q,)
     driver.stopped(stop, A, None)
     assert driver.phase() == Sentinel
-    assert driver.group.partitions.keys() == {P}
+    assert driver.group.members.partitions.keys() == {P}
 
 
 def test_a_partition_that_is_gone_before_it_is_started_does_not_block_the_plan() -> None:
@@ -155,9 +157,9 @@ def test_a_process_that_never_becomes_ready_is_replaced_at_growing_intervals() -
     assert lifetimes == [301, 601, 1201]
     driver.hello(A)
     driver.report(A)
-    assert driver.group.member(A).ready
+    assert driver.group.members.get(A).ready
     driver.dead(A)
-    assert driver.group.member(A).failed_starts == 0
+    assert driver.group.members.get(A).failed_starts == 0
 
 
 def test_with_no_other_consumer_partitions_wait_for_their_starting_owner() -> None:
@@ -218,7 +220,7 @@ def test_a_consumer_started_for_a_rejected_plan_is_retired() -> None:
 
 def test_a_process_whose_end_the_fleet_reports_is_declared_dead_at_once() -> None:
     driver = assigned(RATES, {P: A, Q: B})
-    epoch = driver.group.member(B).epoch
-    actions = driver.feed(ProcessEnded(driver.now, B, driver.group.member(B).process))
+    epoch = driver.group.members.get(B).epoch
+    actions = driver.feed(ProcessEnded(driver.now, B, driver.group.members.get(B).process))
     assert published(actions) == [Dead(slot=B, epoch=epoch or 0, term=driver.group.term or 0)]
     assert driver.phase() == Sentinel

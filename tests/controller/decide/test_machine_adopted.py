@@ -26,7 +26,7 @@ def test_plans_are_made_by_an_adopted_packing_until_the_settings_give_another() 
     (asked,) = (a for a in changed.tick() if isinstance(a, Pack))
     assert asked.packing is None
     text = "controller.packing is sticky:4 instead of sticky, as proposal 0 has it by carol"
-    assert changed.group.held == (f"{text}; the settings give mwf by now",)
+    assert changed.group.people.held == (f"{text}; the settings give mwf by now",)
 
 
 def test_smaller_plans_are_computed_at_an_adopted_interval() -> None:
@@ -44,6 +44,6 @@ def test_what_an_object_gives_is_not_changed_by_an_order() -> None:
     driver.read(adopt("packing", "sticky:4", "sticky"))
     (asked,) = (a for a in driver.tick() if isinstance(a, Pack))
     assert asked.packing is None
-    assert driver.group.held[0].endswith(
+    assert driver.group.people.held[0].endswith(
         "the group's object gives it, and is to be changed instead"
     )

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from tests.builders import changed
 from tests.controller.decide.driver import (
     CONFIG,
     ControllerDriver,
@@ -63,7 +64,7 @@ def test_a_freeze_in_the_middle_of_a_plan_leaves_what_has_not_begun_to_move() ->
     driver.read(FREEZE)
     assert driver.phase() is Manage
     carry_out(driver, driver.stopped(stop, A))
-    assert driver.group.assignment() == at(0, 1, 0)
+    assert driver.group.members.assignment() == at(0, 1, 0)
     assert driver.phase() is Sentinel
 
 
@@ -72,12 +73,12 @@ def test_a_freeze_does_not_hold_what_a_consumer_reads_that_is_asked_to_end() -> 
     driver.read(FREEZE)
     actions = driver.report(B, reading={P[1]: 7}, leaving=True)
     carry_out(driver, actions)
-    assert driver.group.assignment() == at(0, 0)
+    assert driver.group.members.assignment() == at(0, 0)
 
 
 def test_a_freeze_leaves_a_table_its_writer_unless_that_is_asked_to_end() -> None:
     driver = running(at(0, 1), rate=10.0)
-    writer = driver.group.writers["orders"].slot
+    writer = driver.group.members.writers["orders"].slot
     assert writer is not None
     driver.read(FREEZE)
     driver.read(drain(writer))
@@ -108,7 +109,7 @@ def test_a_pin_waits_at_another_consumer_and_the_packing_does_not_get_it() -> No
     assert request.load.rates == {}
     (start,) = sent_commands(driver.feed(Packed(driver.now, {})), StartReading)
     assert start.offsets.keys() == {P[1]}, "the wait for its consumer is spent elsewhere"
-    assert driver.group.last_plan == at(0, 2)
+    assert driver.group.people.last_plan == at(0, 2)
 
 
 def test_without_measurements_a_partition_finds_its_pin_and_no_closed_consumer() -> None:
@@ -129,7 +130,7 @@ def test_a_lifted_pin_leaves_its_partition_where_it_is_while_the_packing_knows_i
     driver.tick(61)
     driver.read(replace(pin(P[1], A), slot=None))
     driver.feed(Packed(driver.now, {P[0]: A}))
-    assert driver.group.assignment() == at(0, 0)
+    assert driver.group.members.assignment() == at(0, 0)
 
 
 # --- drains and cordons -------------------------------------------------------------------------
@@ -142,7 +143,7 @@ def test_a_drained_consumer_gives_up_all_and_is_ended() -> None:
     (plan,) = plans(actions)
     assert plan.reasons[0] == "consumer 1 is drained by bob"
     carry_out(driver, actions)
-    assert driver.group.assignment() == at(0, 0)
+    assert driver.group.members.assignment() == at(0, 0)
     assert [a for a in driver.actions if isinstance(a, Reconcile)][-1] == Reconcile(frozenset({A}))
 
 
@@ -154,7 +155,7 @@ def test_a_drained_consumer_that_owns_nothing_is_ended_once() -> None:
     assert not any(isinstance(a, Reconcile) for a in driver.tick(5))
     driver.read(drain(B, "open"))
     assert not any(isinstance(a, Reconcile) for a in driver.tick())
-    assert driver.group.retired_slots == set()
+    assert driver.group.fleet.retired == set()
 
 
 def test_an_idle_consumer_that_is_cordoned_is_not_used_instead_of_a_new_one() -> None:
@@ -171,18 +172,22 @@ def test_while_all_others_are_gone_a_cordoned_consumer_takes_over() -> None:
     driver.dead(A)
     actions = packed(driver, at(2, 1))
     carry_out(driver, actions)
-    assert driver.group.assignment() == at(1, 1), "for the meantime, until consumer 2 is ready"
+    assert driver.group.members.assignment() == at(1, 1), (
+        "for the meantime, until consumer 2 is ready"
+    )
 
 
 def test_a_table_gets_no_writer_that_is_closed_unless_there_is_no_other() -> None:
     driver = running(at(0, 1), rate=10.0)
-    writer = driver.group.writers["orders"].slot
+    writer = driver.group.members.writers["orders"].slot
     other = B if writer == A else A
     driver.read(drain(other, "cordoned"))
     driver.dead(Slot(writer or 0))
     ready(driver, C)
     driver.tick()
-    assert driver.group.writers["orders"].slot == C or sent_commands(driver.actions, StartWriting)
+    assert driver.group.members.writers["orders"].slot == C or sent_commands(
+        driver.actions, StartWriting
+    )
 
 
 # --- scale --------------------------------------------------------------------------------------
@@ -202,7 +207,7 @@ def test_a_number_below_what_the_load_needs_is_kept_and_moves_nothing_for_ever()
     actions = packed(driver, at(0, 0, 1, 1))
     rejected = {"reason": "all consumers that people's orders leave are full"}
     assert Log("plan.rejected", rejected) in actions
-    assert driver.group.assignment() == at(0, 0, 0, 0)
+    assert driver.group.members.assignment() == at(0, 0, 0, 0)
 
 
 def test_a_least_number_of_consumers_does_not_ask_for_more_than_orders_leave() -> None:
@@ -224,7 +229,7 @@ def test_a_plan_has_no_more_moves_than_the_budget_of_the_hour() -> None:
     assert plan.moved == ((0, 1),)
     carry_out(driver, actions)
     driver.tick(2)
-    assert driver.group.over_budget == (
+    assert driver.group.people.over_budget == (
         "1 of 2 moves wait: 1 are left of the budget of 1 per hour (controller.moves_per_hour)",
     )
     assert driver.phase() is Sentinel
@@ -234,7 +239,7 @@ def test_a_plan_has_no_more_moves_than_the_budget_of_the_hour() -> None:
     assert driver.phase() is Reassign
     actions = driver.feed(Packed(driver.now, at(0, 1, 2)))
     assert not plans(actions)
-    assert "0 are left" in driver.group.over_budget[0]
+    assert "0 are left" in driver.group.people.over_budget[0]
     driver.dead(B)
     assert any(isinstance(a, Pack) for a in driver.tick()), "what has no reader does not wait"
 
@@ -244,18 +249,18 @@ def test_moves_that_were_planned_and_have_not_begun_do_not_count() -> None:
         driver = running(at(0, 0, 0), moves_per_hour=5, plan_timeout_s=3.0)
         driver.measure(dict.fromkeys(P[:3], 70.0))
         packed(driver, at(0, 1, 2))
-        assert driver.group.moved == ((0, 2),)
+        assert driver.group.people.moved == ((0, 2),)
         if ending == "overdue":
             driver.tick(5)
         else:
             driver.read(FREEZE)
         assert driver.phase() in {Sentinel, Reassign}
-        assert driver.group.moved == ((0, 0),)
+        assert driver.group.people.moved == ((0, 0),)
 
 
 def test_a_writer_that_a_freeze_keeps_does_not_keep_the_plan_from_its_end() -> None:
     driver = running(at(0, 1), rate=10.0)
-    writer = driver.group.writers["orders"].slot
+    writer = driver.group.members.writers["orders"].slot
     assert writer is not None
     driver.read(drain(writer))
     actions = packed(driver, at(1 - writer, 1 - writer))
@@ -271,7 +276,7 @@ def test_the_next_controller_counts_on() -> None:
     plan = Planned(term=0, reasons=(), consumers=1, moves={}, rscore=0.0, rates={}, targets={})
     driver.read(replace(plan, moved=((0, 4),)))
     driver.claim()
-    assert driver.group.moved == ((0, 4),)
+    assert driver.group.people.moved == ((0, 4),)
 
 
 # --- approval -----------------------------------------------------------------------------------
@@ -293,7 +298,7 @@ def test_in_mode_approve_drains_and_pins_need_no_approval() -> None:
     assert Reconcile(frozenset({A, B, C})) in actions, "the consumer of the pin is started"
     carry_out(driver, actions)
     carry_out(driver, ready(driver, C))
-    assert driver.group.assignment() == at(0, 0, 2)
+    assert driver.group.members.assignment() == at(0, 0, 2)
     assert not plans(driver.tick(30))
 
 
@@ -303,7 +308,7 @@ def test_in_mode_approve_a_pin_waits_where_it_is_read_while_its_consumer_starts(
     driver.read(pin(P[1], C))
     assert not plans(driver.tick(3)), "it lives and is not ready"
     carry_out(driver, [*driver.report(C), *driver.tick()])
-    assert driver.group.assignment() == at(0, 2)
+    assert driver.group.members.assignment() == at(0, 2)
 
 
 def test_an_approved_plan_waits_for_the_end_of_a_freeze_and_for_the_budget() -> None:
@@ -319,17 +324,17 @@ def test_an_approved_plan_waits_for_the_end_of_a_freeze_and_for_the_budget() -> 
         if order is not None:
             driver.read(order)
         else:
-            driver.state = replace(driver.state, group=replace(driver.group, moved=((0, 1),)))
+            driver.state = replace(driver.state, group=changed(driver.group, moved=((0, 1),)))
         driver.read(Approved(plan=number, by="carol"))
         driver.tick(100)
-        assert driver.group.proposal is not None
-        assert driver.group.assignment() == at(0, 0)
-        assert f"plan {number}, which is approved" in driver.group.held[-1]
-        lifted = replace(driver.group, moved=())
+        assert driver.group.people.proposal is not None
+        assert driver.group.members.assignment() == at(0, 0)
+        assert f"plan {number}, which is approved" in driver.group.people.held[-1]
+        lifted = changed(driver.group, moved=())
         driver.state = replace(driver.state, group=lifted)
         driver.read(replace(FREEZE, frozen=False))
         carry_out(driver, driver.tick())
-        assert driver.group.assignment() == at(0, 1)
+        assert driver.group.members.assignment() == at(0, 1)
 
 
 def test_a_group_that_observes_ends_no_drained_consumer() -> None:

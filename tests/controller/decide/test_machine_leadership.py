@@ -99,7 +99,7 @@ def test_a_partition_with_two_readers_stays_with_one_and_is_stopped_at_the_other
     driver.claim()
     driver.report(A, reading=[P])
     (stop,) = sent_commands(driver.report(B, reading=[P]), StopReading)
-    assert stop.epoch == driver.group.member(B).epoch
+    assert stop.epoch == driver.group.members.get(B).epoch
     assert driver.phase() == Sentinel
     assert driver.partition_state(P) == Owned(A, epoch)
     driver.stopped(stop, B, 9)
@@ -109,7 +109,7 @@ def test_a_partition_with_two_readers_stays_with_one_and_is_stopped_at_the_other
 def test_partitions_measured_before_the_term_are_added_when_it_begins() -> None:
     driver = ControllerDriver()
     driver.measure({P: 1.0})
-    assert driver.group.partitions == {}
+    assert driver.group.members.partitions == {}
     driver.claim()
     assert driver.partition_state(P) == Released()
 
@@ -119,7 +119,7 @@ def test_partitions_measured_before_the_term_are_added_when_it_begins() -> None:
 
 def test_a_process_that_was_declared_dead_is_sent_leave() -> None:
     driver = assigned(RATES, {P: A, Q: A})
-    old = driver.group.member(A).hello
+    old = driver.group.members.get(A).hello
     assert Destroy(A) in driver.dead(A)
     assert sent_commands(driver.report(A, reading=[P, Q], epoch=old), Leave) == [
         Leave(term=driver.group.term or 0, epoch=old or 0)
@@ -131,7 +131,7 @@ def test_a_process_that_was_declared_dead_is_sent_leave() -> None:
 def test_a_goodbye_does_not_change_partitions_of_other_owners() -> None:
     driver = assigned(RATES, {P: A, Q: B})
     before = driver.partition_state(Q)
-    driver.read(Goodbye(slot=A, epoch=driver.group.member(A).epoch or 0, next={P: 9, Q: 1}))
+    driver.read(Goodbye(slot=A, epoch=driver.group.members.get(A).epoch or 0, next={P: 9, Q: 1}))
     assert driver.partition_state(Q) == before
 
 

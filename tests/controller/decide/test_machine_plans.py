@@ -93,14 +93,14 @@ def test_a_partition_that_is_gone_is_stopped_and_forgotten() -> None:
     (stop,) = sent_commands(driver.pack({P: A}), StopReading)
     assert stop.partitions == (Q,)
     driver.stopped(stop, A)
-    assert driver.group.partitions.keys() == {P}
+    assert driver.group.members.partitions.keys() == {P}
     assert driver.phase() == Sentinel
 
 
 def test_an_unknown_rate_counts_as_the_last_known_one() -> None:
     driver = assigned(RATES, {P: A, Q: A})
     driver.measure({P: None, Q: 41.0})
-    assert driver.group.rates == {P: 50.0, Q: 41.0}
+    assert driver.group.load.rates == {P: 50.0, Q: 41.0}
 
 
 def test_a_smaller_group_is_looked_for_periodically() -> None:

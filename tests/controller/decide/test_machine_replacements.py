@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
-from tests.builders import TERM
+from tests.builders import TERM, changed
 from tests.controller.decide.approvals import published_of, with_approved_plan
 from tests.controller.decide.driver import ControllerDriver, published, sent_commands
 from tests.controller.decide.running_group import (
@@ -54,7 +54,7 @@ def renewals(actions: Iterable[Action]) -> list[frozenset[Slot]]:
 
 def leave(driver: ControllerDriver, slot: Slot) -> None:
     """Let a consumer that owns nothing end."""
-    epoch = driver.group.member(slot).epoch
+    epoch = driver.group.members.get(slot).epoch
     assert epoch is not None
     driver.read(Goodbye(slot=slot, epoch=epoch, next={}))
 
@@ -74,7 +74,7 @@ def test_a_replacement_is_ready_before_a_partition_stops_and_then_the_old_one_en
     carry_out(driver, moved)
     assert driver.phase() is Sentinel
     assert reconciled(driver.actions) == [frozenset({B, C})]
-    assert driver.group.assignment() == at(2, 2, 1, 1)
+    assert driver.group.members.assignment() == at(2, 2, 1, 1)
 
 
 def test_a_roll_moves_each_partition_once() -> None:
@@ -88,11 +88,11 @@ def test_a_roll_moves_each_partition_once() -> None:
         texts.append(plan.reasons[0])
         (moved,) = plan.moves
         moves.append(moved)
-        ended = driver.group.partitions[moved].slot
+        ended = driver.group.members.partitions[moved].slot
         assert ended is not None
         (new,) = plan.moves.values()
         carry_out(driver, ready(driver, new))
-        assert ended not in driver.group.desired
+        assert ended not in driver.group.fleet.desired
         del older[ended]
         leave(driver, ended)
     assert sorted(moves) == P
@@ -104,7 +104,7 @@ def test_a_roll_stops_at_a_replacement_that_never_becomes_ready() -> None:
     driver = running(at(0, 1, 2, 3))
     actions = disrupt(driver, disruptions("roll", A, B, C, D)) + driver.tick(LONG_S)
     assert set(reconciled(actions)) == {frozenset({A, B, C, D, Slot(4)})}
-    assert driver.group.assignment() == at(0, 1, 2, 3)
+    assert driver.group.members.assignment() == at(0, 1, 2, 3)
     assert len(logged(actions, "plan.overdue")) > 1
 
 
@@ -137,7 +137,7 @@ def test_a_freeze_holds_a_roll_and_is_shown_with_it() -> None:
     actions = disrupt(driver, disruptions("roll", A)) + driver.tick(LONG_S)
     assert plans(actions) == []
     assert renewals(actions) == []
-    assert any(ROLL in reason for reason in driver.group.held)
+    assert any(ROLL in reason for reason in driver.group.people.held)
 
 
 def test_a_freeze_holds_no_replacement_of_a_consumer_whose_node_goes() -> None:
@@ -145,9 +145,9 @@ def test_a_freeze_holds_no_replacement_of_a_consumer_whose_node_goes() -> None:
     driver.read(FREEZE)
     disrupt(driver, disruptions("node", A))
     carry_out(driver, ready(driver, C))
-    assert driver.group.assignment() == at(2, 2, 1, 1)
+    assert driver.group.members.assignment() == at(2, 2, 1, 1)
     driver.tick()
-    (writer,) = driver.group.writers.values()
+    (writer,) = driver.group.members.writers.values()
     assert writer.slot != A
 
 
@@ -156,7 +156,7 @@ def test_a_freeze_that_begins_later_leaves_the_moves_off_nodes_that_go() -> None
     disrupt(driver, disruptions("node", A))
     driver.read(FREEZE)
     carry_out(driver, ready(driver, C))
-    assert driver.group.assignment() == at(2, 2, 1, 1)
+    assert driver.group.members.assignment() == at(2, 2, 1, 1)
 
 
 def test_moves_off_nodes_that_go_wait_for_no_budget() -> None:
@@ -187,7 +187,7 @@ def test_a_plan_goes_on_where_the_node_of_a_consumer_without_part_in_it_goes() -
 def test_an_idle_consumer_on_a_node_that_goes_ends() -> None:
     driver = running(at(0, 0, 1, 1))
     ready(driver, C)
-    driver.state = replace(driver.state, group=replace(driver.group, desired=frozenset({A, B, C})))
+    driver.state = replace(driver.state, group=changed(driver.group, desired=frozenset({A, B, C})))
     assert reconciled(disrupt(driver, disruptions("node", C))) == [frozenset({A, B})]
 
 
@@ -225,7 +225,7 @@ def test_a_group_that_only_observes_restarts_those_of_an_older_template(
     actions = disrupt(driver, disruptions(kind, A, B))
     assert plans(actions) == []
     assert renewals(actions) == ([frozenset(slots)] if slots else [])
-    assert not any(ROLL in reason for reason in driver.group.held)
+    assert not any(ROLL in reason for reason in driver.group.people.held)
 
 
 def test_an_approved_plan_is_kept_with_the_replacement_in_it() -> None:
@@ -237,9 +237,9 @@ def test_an_approved_plan_is_kept_with_the_replacement_in_it() -> None:
     for message in published(actions):
         driver.read(message)
     carry_out(driver, ready(driver, C))
-    assert driver.group.assignment() == at(2, 1)
-    assert C in driver.group.desired
-    assert A not in driver.group.desired
+    assert driver.group.members.assignment() == at(2, 1)
+    assert C in driver.group.fleet.desired
+    assert A not in driver.group.fleet.desired
     assert not plans(driver.tick(LONG_S))
 
 
@@ -249,13 +249,13 @@ def test_an_approved_plan_that_waits_for_a_replacement_chooses_no_second_one() -
     driver.state = replace(driver.state, group=replace(driver.group, config=config))
     first = disrupt(driver, disruptions("node", A))
     later = driver.tick(LONG_S)
-    assert driver.group.approved_plan is not None
-    assert driver.group.approved_plan.targets == at(2, 1)
+    assert driver.group.people.approved_plan is not None
+    assert driver.group.people.approved_plan.targets == at(2, 1)
     assert published_of([*first, *later], Accepted) == published_of(first, Accepted)
     ready(driver, C)
-    driver.feed(Packed(driver.now, driver.group.assignment()))  # nothing is better
+    driver.feed(Packed(driver.now, driver.group.members.assignment()))  # nothing is better
     carry_out(driver, driver.tick())
-    assert driver.group.assignment() == at(2, 1)
+    assert driver.group.members.assignment() == at(2, 1)
 
 
 def test_without_an_approved_plan_a_group_that_awaits_approval_replaces_too() -> None:

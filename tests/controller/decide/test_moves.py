@@ -1,7 +1,6 @@
 """Which commands are sent, and which must not be."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,12 +14,14 @@ from tests.builders import (
     P,
     Q,
     alive,
+    changed,
     dead,
     group,
     owned,
     released,
     starting,
     stopping,
+    with_member,
 )
 from tests.controller.decide.driver import sent
 
@@ -55,7 +56,7 @@ def test_a_move_begins_with_a_stop() -> None:
     known, actions = step(group(BOTH, {P: owned(S0, 1), Q: owned(S0, 1)}), {P: S0, Q: S1}, NOW)
     stop = StopReading(term=TERM, revision=REVISION, epoch=1, partitions=(Q,))
     assert sent(actions) == [(S0, stop)]
-    assert known.partitions == {P: owned(S0, 1), Q: Stopping(S0, 1, REVISION, NOW)}
+    assert known.members.partitions == {P: owned(S0, 1), Q: Stopping(S0, 1, REVISION, NOW)}
 
 
 @pytest.mark.parametrize("owner", [alive(2, ready=False), alive(2, leaving=True), dead(9)])
@@ -71,7 +72,7 @@ def test_a_gone_partition_is_stopped(at: Any) -> None:
     ((slot, stop),) = sent(actions)
     assert isinstance(stop, StopReading)
     assert (slot, stop.epoch, stop.partitions) == (S0, 1, (P,))
-    assert known.partitions == {P: Stopping(S0, 1, stop.revision, NOW)}
+    assert known.members.partitions == {P: Stopping(S0, 1, stop.revision, NOW)}
 
 
 def test_a_gone_partition_is_stopped_once() -> None:
@@ -81,7 +82,7 @@ def test_a_gone_partition_is_stopped_once() -> None:
 
 def test_a_gone_partition_without_an_owner_is_forgotten() -> None:
     known, actions = step(group(BOTH, {P: released()}, counts={"orders": 0}), {}, NOW)
-    assert not known.partitions
+    assert not known.members.partitions
     assert actions == ()
 
 
@@ -108,7 +109,7 @@ def test_a_released_partition_starts_at_its_offset_or_without_one() -> None:
     known, actions = step(group(BOTH, {P: released(8), Q: released()}), {P: S1, Q: S1}, NOW)
     start = StartReading(term=TERM, revision=REVISION, epoch=2, offsets={P: 8, Q: None})
     assert sent(actions) == [(S1, start)]
-    assert known.partitions == {
+    assert known.members.partitions == {
         P: Starting(S1, 2, REVISION, NOW, 8),
         Q: Starting(S1, 2, REVISION, NOW),
     }
@@ -197,11 +198,11 @@ def test_a_partition_moves_from_its_interim_owner_once_the_new_one_is_ready() ->
     known, goal, _ = advance(
         group(members, {P: released(8)}), goal_for(group(members), {P: S1}), NOW
     )
-    known = replace(known, partitions=known.partitions.changed({P: owned(S0, 1)}))
+    known = changed(known, partitions=known.members.partitions.changed({P: owned(S0, 1)}))
     goal = add_misplaced(known, goal, [P])
     assert not goal_reached(known, goal)
     assert advance(known, goal, NOW)[1:] == (goal, ())
-    ready = replace(known, members=known.members.set(S1, alive(3)))
+    ready = with_member(known, S1, alive(3))
     after, goal, actions = advance(ready, goal, NOW)
     assert [slot for slot, _ in sent(actions)] == [S0]
     assert not goal.misplaced

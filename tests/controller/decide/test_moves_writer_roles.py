@@ -11,6 +11,7 @@ from tests.builders import (
     S1,
     S2,
     alive,
+    changed,
     dead,
     group,
     owned,
@@ -114,7 +115,7 @@ def test_a_released_table_is_started_at_once() -> None:
     after, _ = move_writers(known, NOW)
     assert commands(known) == [(S0, (StartWriting, ("orders",)))]
     assert commands(after) == []
-    assert after.writers["orders"].slot == S0
+    assert after.members.writers["orders"].slot == S0
 
 
 def test_a_table_moves_by_stop_and_start() -> None:
@@ -162,7 +163,7 @@ def test_a_gone_topic_keeps_its_writer_until_all_staged_data_has_landed() -> Non
 
 def test_a_gone_topic_is_forgotten_once_its_table_has_no_writer() -> None:
     known, _ = move_writers(group(THREE, {P: owned(S0, 1)}, {"clicks": released()}), NOW)
-    assert known.writers.keys() == {"orders"}
+    assert known.members.writers.keys() == {"orders"}
 
 
 # --- in the controller -------------------------------------------------------------------------
@@ -181,7 +182,7 @@ def assigned_without_acknowledgements(
 
 
 def writer(driver: ControllerDriver, topic: str = "orders") -> State:
-    return driver.group.writers[topic]
+    return driver.group.members.writers[topic]
 
 
 def test_the_first_reader_is_made_the_writer_with_its_first_start() -> None:
@@ -198,7 +199,7 @@ def test_the_first_reader_is_made_the_writer_with_its_first_start() -> None:
 def test_if_the_writer_dies_another_one_is_started_at_once() -> None:
     driver = assigned_without_acknowledgements(RATES, {P: A, Q: B})
     (start,) = sent_commands(driver.dead(A), StartWriting)
-    assert (start.epoch, start.tables) == (driver.group.member(B).epoch, ("orders",))
+    assert (start.epoch, start.tables) == (driver.group.members.get(B).epoch, ("orders",))
 
 
 def test_if_the_writer_drains_its_table_moves_first_and_then_it_is_retired() -> None:
@@ -207,13 +208,13 @@ def test_if_the_writer_drains_its_table_moves_first_and_then_it_is_retired() -> 
     (stop,) = sent_commands(actions, StopWriting)
     (read,) = sent_commands(actions, StopReading)
     (start,) = sent_commands(driver.acknowledge(stop, A), StartWriting)
-    assert start.epoch == driver.group.member(B).epoch
+    assert start.epoch == driver.group.members.get(B).epoch
     (moved,) = sent_commands(driver.stopped(read, A), StartReading)
     driver.acknowledge(start, B)
     driver.read(Goodbye(slot=A, epoch=stop.epoch, next={}))
     driver.started(moved, B)
     assert driver.phase() == Sentinel
-    assert driver.group.owning_slots() == {B}
+    assert driver.group.members.owning() == {B}
 
 
 def scaled_down() -> tuple[ControllerDriver, StopReading, StopWriting]:
@@ -244,8 +245,10 @@ def test_a_rejected_plan_retires_no_writer() -> None:
     driver = assigned_without_acknowledgements(RATES, {P: A, Q: A})
     driver.hello(B)
     driver.report(B)
-    role = driver.group.writers.changed({"orders": Owned(B, driver.group.member(B).epoch or 0)})
-    driver.state = replace(driver.state, group=replace(driver.group, writers=role))
+    role = driver.group.members.writers.changed(
+        {"orders": Owned(B, driver.group.members.get(B).epoch or 0)}
+    )
+    driver.state = replace(driver.state, group=changed(driver.group, writers=role))
     driver.measure({P: 90.0, Q: 40.0})
     actions = driver.pack({P: A, Q: A})
     assert [a for a in actions if isinstance(a, Reconcile)] == []
@@ -262,7 +265,7 @@ def test_a_writer_that_lost_its_table_is_replaced() -> None:
 def test_two_writers_of_one_table_do_not_synchronize() -> None:
     driver = assigned_without_acknowledgements(RATES, {P: A, Q: B})
     (stop,) = sent_commands(driver.report(B, reading=[Q], writing=["orders"]), StopWriting)
-    assert (stop.epoch, stop.tables) == (driver.group.member(B).epoch, ("orders",))
+    assert (stop.epoch, stop.tables) == (driver.group.members.get(B).epoch, ("orders",))
     assert driver.phase() == Sentinel
     assert writer(driver).slot == A
 
@@ -286,16 +289,16 @@ def test_a_plain_report_changes_only_its_member() -> None:
     driver = assigned_without_acknowledgements(RATES, {P: A, Q: A})
     before = driver.group
     assert driver.report(A, reading={P: 8, Q: 9}) == []
-    assert driver.group.partitions is before.partitions
-    assert driver.group.writers is before.writers
-    assert driver.group.member(A).reading == {P: 8, Q: 9}
+    assert driver.group.members.partitions is before.members.partitions
+    assert driver.group.members.writers is before.members.writers
+    assert driver.group.members.get(A).reading == {P: 8, Q: 9}
 
 
 def test_a_gap_makes_the_reader_seek_back_until_it_acknowledges() -> None:
     driver = assigned_without_acknowledgements(RATES, {P: A, Q: B})
     driver.report(A, reading={P: 3})
     driver.report(B, reading={Q: 20})
-    epoch = driver.group.member(A).epoch or 0
+    epoch = driver.group.members.get(A).epoch or 0
     (start,) = sent_commands(
         driver.read(Gap(slot=A, epoch=epoch, committed={P: 7, Q: 15})), StartReading
     )
@@ -314,7 +317,7 @@ def test_a_gap_makes_the_reader_seek_back_until_it_acknowledges() -> None:
 
 def test_reports_of_ended_epochs_take_no_role() -> None:
     driver = assigned_without_acknowledgements(RATES, {P: A, Q: B})
-    old = driver.group.member(A).epoch or 0
+    old = driver.group.members.get(A).epoch or 0
     driver.hello(A)
     actions: list[Action] = driver.read(report(A, old, writing=["orders"]))
     assert sent_commands(actions, StopWriting) == []

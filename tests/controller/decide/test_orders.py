@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tests.builders import CONFIG, alive, group, owned, record_read
+from tests.builders import CONFIG, alive, changed, group, owned, record_read
 from tests.controller.decide.driver import published
 
 from binwright.controller.decide.apply import apply_record
@@ -14,7 +14,6 @@ from binwright.controller.decide.orders import (
     refresh_controls,
 )
 from binwright.group.group import Group
-from binwright.group.orders import with_order
 from binwright.group.plans import reader_triggers
 from binwright.protocol.metadata import Held
 from binwright.protocol.model import Slot, TopicPartition
@@ -23,6 +22,7 @@ from binwright.protocol.orders import (
     MAX_TEXT,
     CordonOrder,
     FreezeOrder,
+    GroupOrder,
     PinOrder,
     ScaleOrder,
 )
@@ -41,21 +41,25 @@ def seen(owners: Mapping[TopicPartition, Slot], rate: float = 70.0) -> Group:
     )
 
 
+def with_order(known: Group, order: GroupOrder) -> Group:
+    return replace(known, people=known.people.with_order(order, known.config))
+
+
 def test_an_order_holds_at_once_and_is_logged_by_the_leader_alone() -> None:
     after, actions = apply_record(seen({}), record_read(FREEZE))
-    assert after.controls.frozen
+    assert after.people.controls.frozen
     facts = {"order": "moves are frozen", "by": "alice", "reason": "release"}
     assert actions == (Log("order.received", facts),)
     history, actions = apply_record(replace(seen({}), term=None), record_read(FREEZE))
-    assert (bool(history.controls.frozen), actions) == (True, ())
+    assert (bool(history.people.controls.frozen), actions) == (True, ())
 
 
 def test_an_order_ends_by_itself() -> None:
     frozen = with_order(seen({}), FREEZE)
     same, actions = refresh_controls(frozen, 4_999)
-    assert (same.controls is frozen.controls, actions) == (True, ())
+    assert (same.people.controls is frozen.people.controls, actions) == (True, ())
     ended, actions = refresh_controls(same, 5_000)
-    assert not ended.controls.frozen
+    assert not ended.people.controls.frozen
     until = "1970-01-01 00:00 UTC"
     assert actions == (
         Log("order.expired", {"order": f"moves are frozen by alice until {until}: 'release'"}),
@@ -94,12 +98,12 @@ def test_a_group_that_observes_names_the_orders_that_wait() -> None:
 def test_what_is_held_back_is_published_when_it_changes() -> None:
     nothing = seen({})
     assert publish_held(nothing) == (nothing, ())
-    waits = replace(nothing, over_budget=("3 of 4 moves wait",))
+    waits = changed(nothing, over_budget=("3 of 4 moves wait",))
     held, actions = publish_held(waits)
     assert published(actions) == [Held(term=50, reasons=("3 of 4 moves wait",))]
     assert actions[0] == Log("plan.held", {"reasons": ("3 of 4 moves wait",)})
     assert publish_held(held) == (held, ())
-    actions = publish_held(replace(held, over_budget=()))[1]
+    actions = publish_held(changed(held, over_budget=()))[1]
     assert published(actions) == [Held(term=50, reasons=())]
     assert actions[0] == Log("plan.released", {"was": ("3 of 4 moves wait",)})
     assert publish_held(replace(waits, term=None))[1] == ()
@@ -108,13 +112,13 @@ def test_what_is_held_back_is_published_when_it_changes() -> None:
 def test_the_next_controller_knows_what_was_published() -> None:
     record = record_read(Held(term=1, reasons=("x",)))
     history, _ = apply_record(replace(seen({}), term=None), record)
-    assert history.held == ("x",)
+    assert history.people.held == ("x",)
     assert published(publish_held(replace(history, term=60))[1]) == [Held(term=60, reasons=())]
-    assert apply_record(seen({}), record)[0].held == ()
+    assert apply_record(seen({}), record)[0].people.held == ()
 
 
 def test_what_is_published_is_bounded() -> None:
-    long = replace(seen({}), over_budget=("x" * 9_999,) * 99)
+    long = changed(seen({}), over_budget=("x" * 9_999,) * 99)
     assert list(map(len, held_reasons(long))) == [MAX_TEXT] * MAX_SHOWN
 
 
@@ -123,6 +127,6 @@ def test_a_load_that_changes_is_not_published_again_and_again() -> None:
     published_once, actions = publish_held(frozen)
     assert len(published(actions)) == 1
     heavier = seen(dict.fromkeys(P[:2], A), rate=90.0)
-    after = replace(published_once, rates=heavier.rates)
+    after = changed(published_once, rates=heavier.load.rates)
     assert held_reasons(after) != held_reasons(frozen)
     assert publish_held(after)[1] == ()

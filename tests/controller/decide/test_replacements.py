@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from tests.builders import CONFIG, S0, S1, S2, alive, group, owned, released
+from tests.builders import CONFIG, S0, S1, S2, alive, changed, group, owned, released
 from tests.controller.decide.running_group import (
     CORDONED,
     ROLL,
@@ -23,7 +23,8 @@ from binwright.controller.decide.moves import candidates
 from binwright.controller.decide.orders import held_reasons
 from binwright.controller.decide.replacements import begin_replacements, replacements
 from binwright.group.budgets import count_moves
-from binwright.group.group import Group, Member
+from binwright.group.group import Group
+from binwright.group.members import Member
 from binwright.group.plans import Plan
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
 
@@ -107,24 +108,29 @@ def test_slots_that_are_closed_pinned_or_disrupted_take_nothing_over() -> None:
     driver.read(drain(C, "cordoned"))
     driver.read(pin(P[3], Slot(3)))
     found = {**disruptions("node", A), **disruptions("evicted", Slot(4))}
-    assert replacements(replace(driver.group, disruptions=found)) == {A: Slot(5)}
+    assert replacements(changed(driver.group, disruptions=found)) == {A: Slot(5)}
+
+
+def used(known: Group, moves: int) -> Group:
+    """Return the group after so many moves within the hour."""
+    return replace(known, people=count_moves(known.people, moves))
 
 
 def test_a_roll_waits_for_the_budget_of_an_hour_and_a_node_does_not() -> None:
     config = replace(CONFIG, moves_per_hour=3)
-    used = count_moves(two("roll", S0, config=config), 2)
-    assert replacements(used) == {}
-    (text,) = held_reasons(used)
+    rolling = used(two("roll", S0, config=config), 2)
+    assert replacements(rolling) == {}
+    (text,) = held_reasons(rolling)
     exceeds = "its 2 moves exceed controller.moves_per_hour"
     assert text == f"{exceeds}; waits: consumer 0: {ROLL}, 1 of 2 done"
     assert replacements(two("roll", S0, config=config)) == {S0: S2}
-    assert replacements(count_moves(two("node", S0, config=config), 2)) == {S0: S2}
+    assert replacements(used(two("node", S0, config=config), 2)) == {S0: S2}
 
 
 def test_a_consumer_that_reads_more_than_the_budget_moves_when_none_of_it_is_used() -> None:
     config = replace(CONFIG, moves_per_hour=1)
     assert replacements(two("roll", S0, config=config)) == {S0: S2}
-    assert replacements(count_moves(two("roll", S0, config=config), 1)) == {}
+    assert replacements(used(two("roll", S0, config=config), 1)) == {}
 
 
 # --- the plan -----------------------------------------------------------------------------------
@@ -145,7 +151,7 @@ def test_the_plan_has_how_far_a_roll_has_come() -> None:
 
 def test_the_plan_gives_what_has_no_reader_to_a_consumer_that_stays() -> None:
     known = two("node", S0)
-    known = replace(known, partitions=known.partitions.changed({P[1]: released()}))
+    known = changed(known, partitions=known.members.partitions.changed({P[1]: released()}))
     plan = plan_of(known)
     assert plan is not None
     assert plan.target == at(2, 1, 1, 1)
@@ -153,7 +159,7 @@ def test_the_plan_gives_what_has_no_reader_to_a_consumer_that_stays() -> None:
 
 def test_the_plan_gives_what_has_no_reader_to_a_replacement_where_none_stays() -> None:
     known = two("node", S0, S1)
-    known = replace(known, partitions=known.partitions.changed({P[1]: released()}))
+    known = changed(known, partitions=known.members.partitions.changed({P[1]: released()}))
     plan = plan_of(known)
     assert plan is not None
     assert plan.target == at(2, 2, 3, 3)

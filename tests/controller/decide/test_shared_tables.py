@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.builders import NOW, S0, S1, S2, alive, group, owned, report
+from tests.builders import NOW, S0, S1, S2, alive, changed, group, owned, report
 
 from binwright.controller.decide.events import Send
 from binwright.controller.decide.moves import move_writers, wanted_writers
@@ -43,7 +43,7 @@ def sharing(**writers: State) -> Group:
     """Return a group whose topics a and c share a table."""
     known = group(THREE, READ)
     config = replace(known.config, tables_of=SHARED.__getitem__)
-    return replace(known, config=config, writers=Ownership(writers))
+    return changed(known, config=config, writers=Ownership(writers))
 
 
 def test_topics_that_share_a_table_get_one_writer() -> None:
@@ -62,7 +62,7 @@ def test_of_two_writers_of_one_table_one_is_stopped_and_the_other_takes_its_topi
     (stop,) = (each.message for each in actions if isinstance(each, Send))
     assert isinstance(stop, StopWriting)
     assert stop.tables == ("c",)
-    released = replace(known, writers=known.writers.changed({"c": Released()}))
+    released = changed(known, writers=known.members.writers.changed({"c": Released()}))
     _, actions = move_writers(released, NOW)
     (start,) = (each for each in actions if isinstance(each, Send))
     assert (start.slot, type(start.message)) == (S0, StartWriting)

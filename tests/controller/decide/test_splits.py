@@ -5,12 +5,28 @@ from typing import Any
 
 import pytest
 from immutables import Map
-from tests.builders import CONFIG, NOW, S0, S1, S2, P, Q, alive, group, owned, released, stopping
+from tests.builders import (
+    CONFIG,
+    NOW,
+    S0,
+    S1,
+    S2,
+    P,
+    Q,
+    alive,
+    changed,
+    group,
+    owned,
+    released,
+    stopping,
+    with_member,
+)
 
 from binwright.controller.decide.events import Log, Reconcile, Send
 from binwright.controller.decide.splits import refresh_splits
 from binwright.group.controls import Controls
-from binwright.group.group import Group, Member
+from binwright.group.group import Group
+from binwright.group.members import Member
 from binwright.group.plans import Pack, packing_request, plan, reuse_idle_consumers
 from binwright.group.rates import MeasuredRates
 from binwright.packing.inputs import SlotCapacities
@@ -51,7 +67,7 @@ def ruled(**rules: Any) -> Controls:
 
 
 def after(group: Group) -> Helpers:
-    return dict(refresh_splits(group, NOW)[0].splits)
+    return dict(refresh_splits(group, NOW)[0].members.splits)
 
 
 def commands(group: Group, now: float = NOW) -> tuple[Group, dict[Slot, Helpers]]:
@@ -77,17 +93,17 @@ def test_without_the_setting_or_in_another_mode_nothing_is_split() -> None:
 
 
 def test_consumers_that_are_missing_are_started() -> None:
-    changed, actions = refresh_splits(made(300.0), NOW)
-    assert changed.splits[P] == (S1, S2)
+    split, actions = refresh_splits(made(300.0), NOW)
+    assert split.members.splits[P] == (S1, S2)
     assert Reconcile(frozenset({S0, S1, S2})) in actions
     assert not any(isinstance(a, Send) for a in actions), (
         "they get no command before they are ready"
     )
     logs = [a for a in actions if isinstance(a, Log)]
     assert [log.facts for log in logs] == [{"partition": "orders-0", "helpers": [1, 2]}]
-    changed = replace(changed, desired=frozenset({S0, S1, S2}))
-    again, actions = refresh_splits(changed, NOW)
-    assert (again.splits, actions) == (changed.splits, ()), "they are waited for"
+    later = changed(split, desired=frozenset({S0, S1, S2}))
+    again, actions = refresh_splits(later, NOW)
+    assert (again.members.splits, actions) == (later.members.splits, ()), "they are waited for"
 
 
 def test_no_more_are_started_than_may_be() -> None:
@@ -116,7 +132,7 @@ def test_a_helper_stays_until_the_others_carry_the_load_with_room() -> None:
 def test_a_helper_that_has_ended_is_replaced_unless_it_is_started_again() -> None:
     gone = made(170.0, S1, helpers={P: (S2,)})
     assert after(gone) == {P: (S1,)}
-    again = replace(gone, desired=frozenset({S0, S1, S2}))
+    again = changed(gone, desired=frozenset({S0, S1, S2}))
     assert after(again) == {P: (S2,)}
     leaving = made(170.0, S1, helpers={P: (S2,)}, members={S2: alive(12, leaving=True)})
     assert after(leaving) == {P: (S1,)}
@@ -128,16 +144,16 @@ def test_the_new_owner_is_no_helper() -> None:
 
 def test_a_partition_that_is_gone_has_no_helpers() -> None:
     moving = made(300.0, S1, S2, helpers={P: (S2,)})
-    unknown = replace(moving, partitions=moving.partitions.without([P]))
+    unknown = changed(moving, partitions=moving.members.partitions.without([P]))
     assert not after(unknown)
 
 
 def test_helpers_stay_while_no_consumer_owns_the_partition_or_its_rate_is_not_known() -> None:
     split = made(300.0, S1, S2, helpers={P: (S2,)})
-    unread = replace(split, partitions=split.partitions.changed({P: released(7)}))
+    unread = changed(split, partitions=split.members.partitions.changed({P: released(7)}))
     assert after(unread) == {P: (S2,)}
     assert commands(unread)[1] == {}
-    assert after(replace(split, rates=MeasuredRates())) == {P: (S2,)}
+    assert after(changed(split, rates=MeasuredRates())) == {P: (S2,)}
 
 
 def test_a_new_leader_keeps_the_helpers_that_consumers_report() -> None:
@@ -153,10 +169,10 @@ def test_a_new_leader_keeps_the_helpers_that_consumers_report() -> None:
 def test_each_consumer_has_a_share_of_the_load() -> None:
     split = made(300.0, S1, S2, helpers={P: (S1, S2)})
     assert split.loads() == {S0: 100.0, S1: 110.0, S2: 100.0}
-    assert split.whole_need(P) == 300.0
+    assert split.load.need(P) == 300.0
     assert split.need(P) == 100.0
     assert split.need(Q) == 10.0
-    assert split.owning_slots() == {S0, S1, S2}
+    assert split.members.owning() == {S0, S1, S2}
 
 
 def test_a_packing_has_the_room_that_helpers_leave() -> None:
@@ -187,9 +203,9 @@ def test_owner_and_helpers_get_one_command_and_another_when_they_report_somethin
     assert sent == {S0: wanted, S2: wanted}
     assert commands(split, NOW + 1.0)[1] == {}
     assert commands(split, NOW + 10.0)[1] == {S0: wanted, S2: wanted}
-    reported = replace(split.member(S0), splits=wanted)
-    assert commands(split.with_member(S0, reported), NOW + 10.0)[1] == {S2: wanted}
-    restarted = split.with_member(S2, alive(99))
+    reported = replace(split.members.get(S0), splits=wanted)
+    assert commands(with_member(split, S0, reported), NOW + 10.0)[1] == {S2: wanted}
+    restarted = with_member(split, S2, alive(99))
     assert commands(restarted, NOW + 1.0)[1] == {S2: wanted}
 
 
@@ -197,7 +213,7 @@ def test_only_ready_helpers_are_named_and_no_partition_that_moves() -> None:
     starting = made(190.0, S1, helpers={P: (S2,)}, members={S2: alive(12, ready=False)})
     assert commands(starting)[1] == {}
     split = made(190.0, S1, S2, helpers={P: (S2,)})
-    moving = replace(split, partitions=split.partitions.changed({P: stopping(S0, 10)}))
+    moving = changed(split, partitions=split.members.partitions.changed({P: stopping(S0, 10)}))
     assert commands(moving)[1] == {}
 
 

@@ -28,7 +28,8 @@ from binwright.controller.decide.synchronize import (
     begin_term,
     collect_replies,
 )
-from binwright.group.group import Group, Member
+from binwright.group.group import Group
+from binwright.group.members import Member
 from binwright.protocol.commands import StateQuery, StopReading, StopWriting
 from binwright.protocol.metadata import Report
 from binwright.protocol.model import Slot, TopicPartition
@@ -89,14 +90,14 @@ def test_the_latest_reply_of_a_living_epoch_is_stored() -> None:
 def test_what_a_single_consumer_reads_and_writes_stays_with_it() -> None:
     one_report = report(S0, 1, reading={P: 4, Q: None}, writing=["orders"])
     known = adopt(group(BOTH), one_report)
-    assert known.partitions == {P: owned(S0, 1), Q: owned(S0, 1)}
-    assert known.writers == {"orders": owned(S0, 1)}
+    assert known.members.partitions == {P: owned(S0, 1), Q: owned(S0, 1)}
+    assert known.members.writers == {"orders": owned(S0, 1)}
     assert stops(group(BOTH), one_report) == []
 
 
 def test_partitions_in_no_report_are_released_at_their_last_known_offsets() -> None:
     known = group(BOTH, {P: released(9), Q: owned(S1, 2)}, counts={"clicks": 1})
-    assert adopt(known, report(S0, 1)).partitions == {
+    assert adopt(known, report(S0, 1)).members.partitions == {
         P: released(9),
         Q: released(),
         C: released(),
@@ -106,7 +107,7 @@ def test_partitions_in_no_report_are_released_at_their_last_known_offsets() -> N
 def test_of_two_readers_of_a_partition_the_higher_slot_is_stopped() -> None:
     replies = (report(S0, 1, reading=[P, Q]), report(S1, 2, reading=[P, C]))
     known = adopt(group(BOTH), *replies)
-    assert known.partitions == {P: owned(S0, 1), Q: owned(S0, 1), C: owned(S1, 2)}
+    assert known.members.partitions == {P: owned(S0, 1), Q: owned(S0, 1), C: owned(S1, 2)}
     ((slot, stop),) = stops(group(BOTH), *replies)
     assert isinstance(stop, StopReading)
     assert (slot, stop.epoch, stop.partitions) == (S1, 2, (P,))
@@ -115,7 +116,7 @@ def test_of_two_readers_of_a_partition_the_higher_slot_is_stopped() -> None:
 def test_of_two_writers_of_a_table_the_higher_slot_is_stopped() -> None:
     replies = (report(S1, 2, writing=["orders"]), report(S0, 1, writing=["orders"]))
     known = adopt(group(BOTH), *replies)
-    assert known.writers == {"orders": owned(S0, 1)}
+    assert known.members.writers == {"orders": owned(S0, 1)}
     ((slot, stop),) = stops(group(BOTH), *replies)
     assert isinstance(stop, StopWriting)
     assert (slot, stop.epoch, stop.tables) == (S1, 2, ("orders",))
@@ -145,5 +146,5 @@ def test_a_topic_that_is_not_selected_any_more_counts_as_deleted(
 def test_the_owners_of_an_earlier_term_are_not_adopted() -> None:
     known = group({S2: alive(1)}, {P: owned(S2, 1)}, {"orders": owned(S2, 1)})
     after = adopt(known, report(S2, 1))
-    assert after.partitions == {P: released()}
-    assert not after.writers
+    assert after.members.partitions == {P: released()}
+    assert not after.members.writers

@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.builders import changed
 
 from binwright.controller.decide.topic_limits import NamespaceTopics, TopicShare, Usage
-from binwright.group.group import ControllerConfig, Group, add_partitions
+from binwright.group.config import ControllerConfig
+from binwright.group.group import Group, add_partitions
 from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 from binwright.protocol.selection import Selection
@@ -139,7 +141,7 @@ def group(*held: TopicPartition, planned: tuple[TopicPartition, ...] = ()) -> Gr
         limits=PerSlot(BytesPerSecond(2.0)), capacity=BytesPerSecond(1.0), topics=selection
     )
     found = add_partitions(Group(config=config, controller="c", term=1), held)
-    return replace(found, last_plan=dict.fromkeys(planned, Slot(0)))
+    return changed(found, last_plan=dict.fromkeys(planned, Slot(0)))
 
 
 def measured(topic: str, count: int) -> Measurement:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.builders import group
+from tests.builders import changed, group
 
 from binwright.controller.decide.events import Log
 from binwright.controller.decide.states import Sentinel, State
@@ -13,7 +13,8 @@ from binwright.controller.group_objects.plan_events import (
     handle_annotation,
     shown_proposal,
 )
-from binwright.group.group import Group, Proposal
+from binwright.group.group import Group
+from binwright.group.people import Proposal
 from binwright.kubernetes.events import EventRecorder
 from binwright.kubernetes.objects import Obj, Owner
 from binwright.kubernetes.status import APPROVE_ANNOTATION, Approvals
@@ -50,7 +51,7 @@ class RecordingLeader:
 
 
 def leading(proposal: Proposal | None = PROPOSAL) -> RecordingLeader:
-    return RecordingLeader(replace(group({}), proposal=proposal))
+    return RecordingLeader(changed(group({}), proposal=proposal))
 
 
 def annotated(value: str) -> Obj:
@@ -62,10 +63,10 @@ def test_an_approval_is_sent_until_it_was_read_and_then_handled_once() -> None:
     for _ in range(2):
         assert handle_annotation(approvals, annotated("812"), leader) is None
     assert (leader.approved, approvals.seen) == ([812, 812], None)
-    leader.known = replace(leader.known, proposal=replace(PROPOSAL, approved=True))
+    leader.known = changed(leader.known, proposal=replace(PROPOSAL, approved=True))
     assert handle_annotation(approvals, annotated("812"), leader) is None
     assert len(leader.approved) == 2
-    leader.known = replace(
+    leader.known = changed(
         leader.known, proposal=None, approved_plan=Accepted(term=1, plan=812, targets=PLAN.targets)
     )
     assert handle_annotation(approvals, annotated("812"), leader) is None

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from binwright.group.group import ControllerConfig
+from binwright.group.config import ControllerConfig
 from binwright.lab.simulation.fluid.arrivals import arrivals
 from binwright.lab.simulation.outcome import Outcome
 from binwright.lab.simulation.run import Run, run

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from binwright.group.group import ControllerConfig
+from binwright.group.config import ControllerConfig
 from binwright.lab.simulation.scenario import Timing
 from binwright.lab.sweep.points import Point, SweepLoad
 from binwright.protocol.model import BytesPerSecond, PerSlot

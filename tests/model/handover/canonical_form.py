@@ -72,7 +72,7 @@ def canonical(world: World) -> Plain:
     """Return the canonical form."""
     found: set[int] = set()
     names: dict[object, int] = {}
-    plain = (_plain(world, found, names), _plain(world.history.members, found, names))
+    plain = (_plain(world, found, names), _plain(world.history.members.by_slot, found, names))
     ranks = {number: rank for rank, number in enumerate(sorted(found))}
     return _ranked(plain, ranks)
 

@@ -28,12 +28,12 @@ def check(world: World) -> None:
             continue
         for consumer in world.consumers:
             one = consumer.consumer
-            if one is None or consumer.commands or one.epoch != group.member(one.slot).epoch:
+            if one is None or consumer.commands or one.epoch != group.members.get(one.slot).epoch:
                 continue
             owned = {
                 p
-                for p in group.partitions.owned_by(one.slot)
-                if isinstance(group.partitions[p], Owned)
+                for p in group.members.partitions.owned_by(one.slot)
+                if isinstance(group.members.partitions[p], Owned)
             }
             if lost := owned - one.partitions.keys():
                 raise InvariantViolation(f"slot {one.slot} does not read {sorted(lost)}")
@@ -70,7 +70,7 @@ def _time_passes(world: World) -> World:
 
 
 def _unanswered(group: Group) -> bool:
-    states = (*group.partitions.values(), *group.writers.values())
+    states = (*group.members.partitions.values(), *group.members.writers.values())
     return any(isinstance(at, Starting | Stopping) for at in states)
 
 
@@ -82,15 +82,19 @@ def settled(world: World) -> bool:
     if not isinstance(state, Sentinel) or not all(map(_at_rest, world.consumers)):
         return False
     group = state.group
-    if sorted(group.usable()) != sorted(world.slots) or len(world.consumers) != len(world.slots):
+    if sorted(group.members.usable()) != sorted(world.slots) or len(world.consumers) != len(
+        world.slots
+    ):
         return False
     for number in range(world.bounds.partitions):
         readers = [c.slot for c in world.consumers if _reads(c, number)]
-        at = group.partitions.get(next(p for p in group.partitions if p.partition == number))
+        at = group.members.partitions.get(
+            next(p for p in group.members.partitions if p.partition == number)
+        )
         if not isinstance(at, Owned) or readers != [at.slot]:
             return False
     writers = [c.slot for c in world.consumers if c.consumer and TOPIC in c.consumer.tables]
-    role = group.writers.get(TOPIC)
+    role = group.members.writers.get(TOPIC)
     return isinstance(role, Owned) and writers == [role.slot]
 
 
@@ -104,5 +108,7 @@ def _reads(consumer: ConsumerProcess, number: int) -> bool:
 
 
 def _describe(world: World) -> object:
-    known = [(c.state.group.partitions, c.state.group.writers) for c in world.controllers]
+    known = [
+        (c.state.group.members.partitions, c.state.group.members.writers) for c in world.controllers
+    ]
     return known, [c.consumer for c in world.consumers]

@@ -12,23 +12,24 @@ from tests.model.landing.mutations import Patch
 
 from binwright.controller.decide import machine, synchronize
 from binwright.group import fold
-from binwright.group.fold import Folded
+from binwright.group.fold import MembersFolded
 from binwright.group.group import Group
+from binwright.group.members import Members
 
 _from_consumer = fold._from_consumer
 
 
-def _any_epoch(group: Group, message: Any, event: Any) -> Folded:
-    epoch = group.member(message.slot).epoch
+def _any_epoch(members: Members, message: Any, event: Any, *, leads: bool) -> MembersFolded:
+    epoch = members.get(message.slot).epoch
     if epoch is not None:
         message = replace(message, epoch=epoch)
-    return _from_consumer(group, message, event)
+    return _from_consumer(members, message, event, leads=leads)
 
 
-def _sends_no_leave(group: Group, message: Any, event: Any) -> Folded:
-    if message.epoch != group.member(message.slot).epoch:
-        return group, ()
-    return _from_consumer(group, message, event)
+def _sends_no_leave(members: Members, message: Any, event: Any, *, leads: bool) -> MembersFolded:
+    if message.epoch != members.get(message.slot).epoch:
+        return members, ()
+    return _from_consumer(members, message, event, leads=leads)
 
 
 def _ignores_later_claims(_group: Group, _event: Any) -> None:

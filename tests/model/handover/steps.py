@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 
+from tests.builders import with_member
 from tests.model.explore import Label, Step
 
 from binwright.consumer.decide import machine
@@ -78,7 +79,7 @@ def _controller(world: World, index: int, one: ControllerProcess) -> Iterator[St
 
 def overdue(one: ControllerProcess) -> list[Slot]:
     """Return the slots that a controller may find silent."""
-    members = sorted(one.state.group.members.items())
+    members = sorted(one.state.group.members.by_slot.items())
     if one.state.group.term is None:
         return []
     return [s for s, m in members if m.epoch is not None and m.declared_dead_at is None]
@@ -87,7 +88,7 @@ def overdue(one: ControllerProcess) -> list[Slot]:
 def _is_responsive(world: World, one: ControllerProcess, slot: Slot) -> bool:
     """Whether records of a slot would still arrive; in Synchronize only a reply counts."""
     group = one.state.group
-    epoch = group.member(slot).epoch
+    epoch = group.members.get(slot).epoch
     mine = [c for c in world.consumers if c.slot == slot and _epoch(c) == epoch and not c.paused]
     if isinstance(one.state, Synchronize) and slot in awaiting_reply(group):
         return any(c.commands for c in mine)
@@ -102,8 +103,8 @@ def find_silent(world: World, index: int, slot: Slot) -> World:
     """Let a controller find this slot silent."""
     one = world.controllers[index]
     group = one.state.group
-    silent = replace(group.member(slot), seen_at=LONG_AGO)
-    group = replace(group, members=group.members.set(slot, silent))
+    silent = replace(group.members.get(slot), seen_at=LONG_AGO)
+    group = with_member(group, slot, silent)
     world = world.controller(index, replace(one, state=replace(one.state, group=group)))
     return worlds.feed(world, one.name, Tick(0.0))
 
@@ -113,13 +114,13 @@ def possible_plans(one: ControllerProcess) -> list[tuple[bool, dict[TopicPartiti
     if not isinstance(one.state, Sentinel):
         return []
     group = one.state.group
-    usable, assigned, unread = group.usable(), group.assignment(), group.unread()
+    usable, assigned, unread = group.members.usable(), group.members.assignment(), group.unread()
     if unread:
         chosen = product(usable, repeat=len(unread))
         return [(False, {**assigned, **dict(zip(unread, c, strict=True))}) for c in chosen]
     return [
         (True, {**assigned, p: slot})
-        for p, at in sorted(group.partitions.items())
+        for p, at in sorted(group.members.partitions.items())
         if isinstance(at, Owned)
         for slot in usable
         if slot != at.slot
@@ -142,8 +143,8 @@ def _without_writer(one: ControllerProcess) -> bool:
     if not isinstance(one.state, Sentinel):
         return False
     group = one.state.group
-    role = group.writers.get(TOPIC, Released())
-    return isinstance(role, Released) and bool(group.usable())
+    role = group.members.writers.get(TOPIC, Released())
+    return isinstance(role, Released) and bool(group.members.usable())
 
 
 def _is_stuck(one: ControllerProcess) -> bool:
@@ -151,8 +152,8 @@ def _is_stuck(one: ControllerProcess) -> bool:
         return False
     group, target = one.state.group, one.state.goal.target
     return any(
-        at.slot is None and not group.member(target[p]).usable
-        for p, at in group.partitions.items()
+        at.slot is None and not group.members.get(target[p]).usable
+        for p, at in group.members.partitions.items()
         if p in target
     )
 
@@ -170,19 +171,15 @@ def repeat_commands(world: World, index: int) -> World:
     group = one.state.group
     commands = {
         p: replace(at, sent_at=LONG_AGO)
-        for p, at in group.partitions.items()
+        for p, at in group.members.partitions.items()
         if isinstance(at, Starting | Stopping)
     }
     roles = {
         t: replace(at, sent_at=LONG_AGO)
-        for t, at in group.writers.items()
+        for t, at in group.members.writers.items()
         if isinstance(at, Starting | Stopping)
     }
-    group = replace(
-        group,
-        partitions=group.partitions.changed(commands),
-        writers=group.writers.changed(roles),
-    )
+    group = replace(group, members=group.members.with_owners(commands, roles))
     late = replace(one, state=replace(one.state, group=group))
     return worlds.feed(world.controller(index, late), one.name, Tick(0.0))
 
@@ -214,7 +211,7 @@ def _must_leave(world: World, one: ConsumerProcess) -> bool:
         c.state.group.term is not None
         and not (c.unread or c.paused)
         and not one.commands
-        and c.state.group.member(one.slot).epoch != _epoch(one)
+        and c.state.group.members.get(one.slot).epoch != _epoch(one)
         for c in world.controllers
     )
 

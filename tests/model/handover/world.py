@@ -21,8 +21,9 @@ from binwright.controller.decide.events import (
     StepDown,
 )
 from binwright.controller.decide.states import Sentinel, State
+from binwright.group.config import ControllerConfig
 from binwright.group.fold import Measured, RecordRead
-from binwright.group.group import ControllerConfig, Group
+from binwright.group.group import Group
 from binwright.group.plans import Pack
 from binwright.protocol.commands import Command
 from binwright.protocol.metadata import Claim, Hello, Inbound, Planned, Report, TableReport

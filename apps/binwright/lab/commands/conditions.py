@@ -9,7 +9,7 @@ from pathlib import Path
 
 from binwright.cli.runner import split
 from binwright.controller.group_context import group_context
-from binwright.group.group import ControllerConfig
+from binwright.group.config import ControllerConfig
 from binwright.lab.simulation.run import NAMES, Run
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 from binwright.lab.simulation.sources import Source

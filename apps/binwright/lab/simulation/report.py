@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from binwright.group.group import ControllerConfig
+from binwright.group.config import ControllerConfig
 from binwright.lab.report.contents import Chart, ReportSection, ReportTable
 from binwright.lab.simulation import sources
 from binwright.lab.simulation.outcome import HOUR_S, Outcome, Score

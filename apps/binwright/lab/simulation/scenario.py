@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from binwright.group.group import ControllerConfig
+from binwright.group.config import ControllerConfig
 from binwright.lab.simulation.fluid.arrivals import Floats, FluidLoad
 from binwright.protocol.model import BytesPerSecond, Slot
 

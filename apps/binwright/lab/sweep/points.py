@@ -10,7 +10,7 @@ from typing import Self
 
 from pyspark.core.files import SparkFiles
 
-from binwright.group.group import ControllerConfig
+from binwright.group.config import ControllerConfig
 from binwright.lab.processes import OnProgress, run_all
 from binwright.lab.simulation.outcome import Score
 from binwright.lab.simulation.run import Run, run

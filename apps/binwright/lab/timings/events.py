@@ -157,11 +157,12 @@ class GroupTimings:
                 self._overloaded_s = self._planned_s = None
             case _:
                 pass
-        self._ready &= self._group.living()
+        self._ready &= self._group.members.living()
 
     def _is_unknown(self, report: Report) -> bool:
         """Whether it is of a living process whose Hello is older than the first record read."""
-        return self._group.member(report.slot).epoch is None and report.epoch not in self._ended
+        epoch = self._group.members.get(report.slot).epoch
+        return epoch is None and report.epoch not in self._ended
 
     def _observe(self, at_s: float, offset: int, message: Inbound) -> None:
         self._group, _ = observe_record(self._group, RecordRead(at_s, offset, message))
@@ -182,7 +183,8 @@ class GroupTimings:
         measured = MeasuredRates()
         for topic, numbers in topics.items():
             measured = measured.with_topic(topic, max(numbers) + 1, numbers)
-        return any(overloaded(replace(self._group, rates=measured)))
+        load = replace(self._group.load, rates=measured)
+        return any(overloaded(replace(self._group, load=load)))
 
     def _plan(self, at_s: float, plan: Planned) -> None:
         self.plans += 1
@@ -193,9 +195,9 @@ class GroupTimings:
         else:
             self.triggers.append(PlanTrigger(at_s=at_s, seconds=at_s - self._overloaded_s))
         self._overloaded_s = None
-        owned = self._group.assignment()
+        owned = self._group.members.assignment()
         left = {p: slot for p, slot in plan.targets.items() if owned.get(p) != slot}
-        for slot in sorted(set(left.values()) - self._group.living()):
+        for slot in sorted(set(left.values()) - self._group.members.living()):
             self._ordered_s.setdefault(slot, at_s)
         if left:
             starting = set(left.values()) - self._ready
@@ -219,7 +221,8 @@ class GroupTimings:
         if pending is None:
             return
         for partition in message.offsets:
-            at = self._group.partitions.get(partition)  # of a process that was replaced: another
+            # Of a process that was replaced: another.
+            at = self._group.members.partitions.get(partition)
             if at is not None and pending.left.get(partition) == slot == at.slot:
                 del pending.left[partition]
         if pending.left:

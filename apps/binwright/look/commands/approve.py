@@ -13,7 +13,7 @@ from binwright.cli.options import CONTROLLER_S, Bootstrap, ControllerSeconds, se
 from binwright.cli.runner import run
 from binwright.cli.terminal import Console
 from binwright.group.fold import StateRecord
-from binwright.group.group import Proposal
+from binwright.group.people import Proposal
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.look.follower import Connect, GroupFollower, group_topic
 from binwright.look.group_view import GroupView

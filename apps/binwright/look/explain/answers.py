@@ -125,7 +125,7 @@ class Group:
         """Return how much more a plan would give a consumer, bytes/s."""
         if self.limits is None:
             return 0.0
-        own = fsum(map(self.state.need, self.state.partitions.owned_by(consumer.slot)))
+        own = fsum(map(self.state.need, self.state.members.partitions.owned_by(consumer.slot)))
         return max(0.0, self._capacities.for_slot(consumer.slot) - own)
 
     @property

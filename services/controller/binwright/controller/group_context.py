@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from binwright.group.group import ControllerConfig
+from binwright.group.config import ControllerConfig
 from binwright.packing.catalogue import Packing, algorithm
 from binwright.protocol.errors import PackingError, SettingsError
 from binwright.protocol.selection import METADATA_SUFFIX

@@ -235,7 +235,7 @@ class Leadership:
             while True:
                 await asyncio.sleep(TICK_S)
                 self._check_ends.set()
-                if (found := self._fleet.disruptions()) != self._state.group.disruptions:
+                if (found := self._fleet.disruptions()) != self._state.group.fleet.disruptions:
                     self._feed(Disrupted(loop_s(), found))
                 # Without a connection a consumer's silence proves nothing.
                 if connection.is_connected():
@@ -248,7 +248,7 @@ class Leadership:
         now, known = loop_s(), self._ready_since
         self._ready_since = {
             (slot, member.hello): known.get((slot, member.hello), now)
-            for slot, member in self._state.group.members.items()
+            for slot, member in self._state.group.members.by_slot.items()
             if member.epoch is not None and member.ready
         }
         self._fleet.update_ready({slot: since for (slot, _), since in self._ready_since.items()})
@@ -264,7 +264,7 @@ class Leadership:
             self._check_ends.clear()
             processes = {
                 slot: Process(member.process, member.sent_ms)
-                for slot, member in self._state.group.members.items()
+                for slot, member in self._state.group.members.by_slot.items()
                 if member.epoch is not None
             }
             try:
@@ -331,7 +331,7 @@ class Leadership:
                 await asyncio.sleep(pause.next())
             else:
                 return
-            if self._state.group.member(slot).epoch is not None:
+            if self._state.group.members.get(slot).epoch is not None:
                 return  # the process ended by itself, and its replacement has sent a Hello
 
     async def _reconcile(self, slots: Collection[Slot]) -> None:

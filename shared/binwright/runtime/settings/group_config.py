@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
-from binwright.group.group import ControllerConfig
+from binwright.group.config import ControllerConfig
 from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.model import Slot
 from binwright.protocol.orders import PinOrder

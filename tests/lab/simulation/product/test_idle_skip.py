@@ -94,7 +94,7 @@ def test_a_plan_is_looked_at_when_it_or_a_command_is_overdue() -> None:
     driver.pack({PARTITIONS[0]: A, PARTITIONS[1]: A, PARTITIONS[2]: B})
     now = driver.now
 
-    assert driver.group.partitions.pending
+    assert driver.group.members.partitions.pending
     assert next_tick(configured(driver.state, command_retry_s=10.0), now, STEADY) == now + 10.0
     assert next_tick(configured(driver.state, plan_timeout_s=7.0), now, STEADY) == now + 7.0
 
@@ -104,13 +104,13 @@ class Watched(SimulatedController):
 
     def _read(self, offset: int, message: Inbound) -> None:
         super()._read(offset, message)
-        measured_at = self.state.group.measured_at
+        measured_at = self.state.group.load.measured_at
         if measured_at is not None:
             self.__dict__.setdefault("ages", []).append(self._clock.now - measured_at)
 
     def _apply_measurement(self, number: int) -> None:
         super()._apply_measurement(number)
-        found = self.state.group.volatility
+        found = self.state.group.load.volatility
         periods = self.__dict__.setdefault("periods", {})
         periods[found.since] = (found.mean_square, dict(found.rates))
 

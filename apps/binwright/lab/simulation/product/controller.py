@@ -130,7 +130,7 @@ class SimulatedController:
         That is the first one after its period, and the one before: of several topics one is
         compared while the others still have their rates of the measurement before.
         """
-        volatility, interval_s = self._state.group.volatility, self._scenario.timing.interval_s
+        volatility, interval_s = self._state.group.load.volatility, self._scenario.timing.interval_s
         if volatility.since is None:
             return self._measurement + 1
         ends = ceil((volatility.since + PERIOD_S - self._origin) / interval_s)

@@ -36,7 +36,8 @@ def next_tick(state: State, now: float, scenario: Scenario, *, behind: bool = Fa
     config = group.config
     match state:
         case Manage(since=since):
-            sent = (group.partitions[p] for p in group.partitions.pending)
+            partitions = group.members.partitions
+            sent = (partitions[p] for p in partitions.pending)
             replies = [at.sent_at for at in sent if isinstance(at, PendingCommand)]
             due = min(
                 [since + config.plan_timeout_s, *(s + config.command_retry_s for s in replies)]
@@ -60,21 +61,22 @@ def _tick_at(time: float, now: float) -> float:
 
 def _unsettled(group: Group) -> bool:
     """Whether a consumer starts or ends, or a table has no writer yet."""
-    if group.term is None or group.writers.pending or group.writers.released:
+    if group.term is None or group.members.writers.pending or group.members.writers.released:
         return True
-    living = (member for member in group.members.values() if member.epoch is not None)
+    living = (member for member in group.members.by_slot.values() if member.epoch is not None)
     return any(not member.usable for member in living)
 
 
 def _wants_plan(group: Group) -> bool:
     """Whether the next tick finds a reason for a plan, whatever the rates are."""
-    partitions = group.partitions
+    partitions = group.members.partitions
     wanted = min(group.config.min_slots, len(partitions))
     unowned = partitions.pending or partitions.released or group.gone_partitions()
-    return bool(unowned) or len(partitions.slots) < wanted or group.proposal is not None
+    return bool(unowned) or len(partitions.slots) < wanted or group.people.proposal is not None
 
 
 def _shared(group: Group, load: FluidLoad) -> dict[Slot, list[int]]:
     """Return what each consumer reads; one with a single partition is never overloaded."""
-    owned = {slot: group.partitions.owned_by(slot) for slot in sorted(group.partitions.slots)}
+    partitions = group.members.partitions
+    owned = {slot: partitions.owned_by(slot) for slot in sorted(partitions.slots)}
     return {slot: [load.index[p] for p in ps] for slot, ps in owned.items() if len(ps) > 1}

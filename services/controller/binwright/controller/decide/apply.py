@@ -27,7 +27,7 @@ from binwright.group.fold import (
 )
 from binwright.group.group import Group
 from binwright.group.ownership import Owned, Released, State
-from binwright.group.proposals import PlanApproved
+from binwright.group.people import PlanApproved
 from binwright.protocol.commands import Leave
 from binwright.protocol.metadata import Claim, Gap, Proposed, Report
 from binwright.protocol.model import Slot, TopicPartition
@@ -110,16 +110,16 @@ def _follows(term: int, event: RecordRead, change: Change) -> Iterator[Action]:
 def apply_measurement(group: Group, event: Measured) -> Update:
     """Apply one measurement; what follows from it is decided at the next tick."""
     monitor = event.measurement.monitor
-    new = monitor not in group.monitors.seen
+    new = monitor not in group.load.monitors.seen
     group, counts = fold_measurement(group, event)
     if counts:
-        group = with_backlogs(group, event.measurement, event.now)
+        group = replace(group, load=with_backlogs(group, event.measurement, event.now))
     return group, (Log("monitor.discovered", {"monitor": monitor}),) if new else ()
 
 
 def drop_silent_monitors(group: Group, now: float) -> Update:
     """Drop the monitors that are silent by now; another one is followed, if there is one."""
-    monitors, silent = drop_silent(group.monitors, now)
+    monitors, silent = drop_silent(group.load.monitors, now)
     if not silent:
         return group, ()
     others = len(monitors.seen)
@@ -135,7 +135,7 @@ def drop_silent_monitors(group: Group, now: float) -> Update:
         )
         for monitor in silent
     )
-    return replace(group, monitors=monitors), tuple(logs)
+    return replace(group, load=replace(group.load, monitors=monitors)), tuple(logs)
 
 
 # --- where a report differs from what the controller assumes ------------------------------------
@@ -146,21 +146,21 @@ def inconsistency(group: Group, message: StateRecord) -> str | None:
 
     Only a partition that its owner does not read counts: all else is corrected in place.
     """
-    if not isinstance(message, Report) or message.epoch != group.member(message.slot).epoch:
+    if not isinstance(message, Report) or message.epoch != group.members.get(message.slot).epoch:
         return None
-    unread = group.partitions.owned_by(message.slot).difference(message.reading)
-    first = min((p for p in unread if isinstance(group.partitions[p], Owned)), default=None)
+    unread = group.members.partitions.owned_by(message.slot).difference(message.reading)
+    first = min((p for p in unread if isinstance(group.members.partitions[p], Owned)), default=None)
     return None if first is None else f"consumer {message.slot} does not read {first}"
 
 
 def correct(group: Group, message: StateRecord, now: float) -> Update:
     """Stop what a report lists in excess, release lost writer roles, have gaps read again."""
     match message:
-        case Report(slot=slot, epoch=epoch) if epoch == group.member(slot).epoch:
+        case Report(slot=slot, epoch=epoch) if epoch == group.members.get(slot).epoch:
             group, logs = _release_lost_roles(group, message)
             group, stops = _stop_excess(group, message)
             return group, (*logs, *stops)
-        case Gap(slot=slot, epoch=epoch) if epoch == group.member(slot).epoch:
+        case Gap(slot=slot, epoch=epoch) if epoch == group.members.get(slot).epoch:
             return _read_again(group, message, now)
         case _:
             return group, ()
@@ -171,21 +171,21 @@ def _release_lost_roles(group: Group, report: Report) -> Update:
     written = report.written_topics
     lost = sorted(
         topic
-        for topic in group.writers.owned_by(report.slot)
-        if topic not in written and isinstance(group.writers[topic], Owned)
+        for topic in group.members.writers.owned_by(report.slot)
+        if topic not in written and isinstance(group.members.writers[topic], Owned)
     )
     if not lost:
         return group, ()
     roles = dict.fromkeys(lost, Released())
     logs = (Log("writer.lost", {"slot": report.slot, "topic": topic}) for topic in lost)
-    return replace(group, writers=group.writers.changed(roles)), tuple(logs)
+    return replace(group, members=group.members.with_owners(writers=roles)), tuple(logs)
 
 
 def _stop_excess(group: Group, report: Report) -> Update:
     """Stop what a consumer reads or writes without being its owner."""
     slot = report.slot
-    partitions = report.reading.keys() - group.partitions.owned_by(slot)
-    tables = report.written_topics - group.writers.owned_by(slot)
+    partitions = report.reading.keys() - group.members.partitions.owned_by(slot)
+    tables = report.written_topics - group.members.writers.owned_by(slot)
     if not partitions and not tables:
         return group, ()
     facts = {"slot": slot, "partitions": len(partitions), "tables": len(tables)}
@@ -199,16 +199,16 @@ def _read_again(group: Group, gap: Gap, now: float) -> Update:
     starts: dict[Slot, dict[TopicPartition, int | None]] = {}
     released: dict[TopicPartition, State] = {}
     for partition, committed in sorted(gap.committed.items()):
-        if group.writers.get(partition.topic) != writer:
+        if group.members.writers.get(partition.topic) != writer:
             continue
-        match group.partitions.get(partition):
+        match group.members.partitions.get(partition):
             case Owned(slot=slot) if _has_passed(group, slot, partition, committed):
                 starts.setdefault(slot, {})[partition] = committed
             case Released():
                 released[partition] = Released(committed)
             case _:
                 pass  # it will get there, or is being moved: the writer asks again
-    group = replace(group, partitions=group.partitions.changed(released))
+    group = replace(group, members=group.members.with_owners(released))
     again = sorted([*released, *(p for offsets in starts.values() for p in offsets)])
     actions: list[Action] = []
     if again:
@@ -220,5 +220,5 @@ def _read_again(group: Group, gap: Gap, now: float) -> Update:
 
 
 def _has_passed(group: Group, slot: Slot, partition: TopicPartition, committed: int) -> bool:
-    next_offset = group.member(slot).reading.get(partition)
+    next_offset = group.members.get(slot).reading.get(partition)
     return next_offset is not None and next_offset > committed

@@ -1,7 +1,7 @@
 """Plans that need approval, and the last approved plan, which the controller restores.
 
 In mode `approve` the controller by itself only restores the last approved plan and assigns
-partitions without a reader. All of this is rebuilt from records (see `group.proposals`), so the
+partitions without a reader. All of this is rebuilt from records (see `group.people`), so the
 number of a proposed plan stays valid when another controller takes over.
 """
 
@@ -11,8 +11,9 @@ from binwright.controller.decide.drain import forced_plan
 from binwright.controller.decide.events import Action, Log, Publish, Reconcile, Update
 from binwright.controller.decide.moves import find_readers
 from binwright.group.controls import Controls
-from binwright.group.group import Group, Proposal
+from binwright.group.group import Group
 from binwright.group.ownership import PartitionOwnership
+from binwright.group.people import Proposal
 from binwright.group.plans import Plan, Rejected, evaluate
 from binwright.protocol.metadata import Accepted, Proposed, Withdrawn
 from binwright.protocol.model import Slot, TopicPartition
@@ -24,9 +25,9 @@ def outdated_reason(group: Group, plan: Proposed) -> str | None:
     """Return what has changed since the plan was made; None: nothing that matters."""
     if plan.waits != (group.config.mode == "approve"):
         return "the group's mode has changed"
-    if plan.targets.keys() != {p for p in group.partitions if not group.gone(p)}:
+    if plan.targets.keys() != set(group.existing()):
         return "partitions have come or gone"
-    if plan.owners != group.assignment():
+    if plan.owners != group.members.assignment():
         return "partitions have other readers"
     return None
 
@@ -53,7 +54,8 @@ def accept_proposal(group: Group) -> Update:
     """
     number, proposal = _proposal_read_back(group)
     accepted = Accepted(term=group.term or 0, plan=number, targets=proposal.plan.targets)
-    return replace(group, proposal=None, approved_plan=accepted), (Publish(accepted),)
+    people = replace(group.people, proposal=None, approved_plan=accepted)
+    return replace(group, people=people), (Publish(accepted),)
 
 
 def withdraw_proposal(group: Group, reason: str) -> Update:
@@ -65,12 +67,13 @@ def withdraw_proposal(group: Group, reason: str) -> Update:
     number, proposal = _proposal_read_back(group)
     facts = {"plan": number, "approved": proposal.approved, "reason": reason}
     withdrawn = Withdrawn(term=group.term or 0, plan=number, reason=reason)
-    return replace(group, proposal=None), (Publish(withdrawn), Log("plan.withdrawn", facts))
+    people = replace(group.people, proposal=None)
+    return replace(group, people=people), (Publish(withdrawn), Log("plan.withdrawn", facts))
 
 
 def _proposal_read_back(group: Group) -> tuple[int, Proposal]:
     """Return the proposed plan and its number; raise `ValueError` if none was read back."""
-    proposal = group.proposal
+    proposal = group.people.proposal
     if proposal is None or proposal.number is None:
         raise ValueError("no plan waits")
     return proposal.number, proposal
@@ -84,12 +87,12 @@ def _approved_targets(group: Group) -> dict[TopicPartition, Slot]:
 
     What is pinned goes to its pin instead: an order needs no approval.
     """
-    if group.config.mode != "approve" or group.approved_plan is None:
+    if group.config.mode != "approve" or group.people.approved_plan is None:
         return {}
-    most, approved = group.config.max_slots, group.approved_plan.targets
-    if not (rules := group.controls.rules):
+    most, approved = group.config.max_slots, group.people.approved_plan.targets
+    if not (rules := group.people.controls.rules):
         return {p: slot for p, slot in approved.items() if slot < most}
-    states = group.partitions
+    states = group.members.partitions
     readers = {p: at.slot for p, at in states.items()}
     wanted = {p: pin for p in states if (pin := rules.pin(p)) is not None}
     return {
@@ -106,12 +109,13 @@ def approved_slots(group: Group) -> frozenset[Slot]:
 
 def retire_drained(group: Group) -> Update:
     """End the consumers that own nothing, and were drained by an order or are on nodes that go."""
-    closed = group.controls.rules.drained | group.ending()
-    idle = closed & (group.living() - group.owning_slots())
-    if group.config.mode == "observe" or idle == group.retired_slots:
+    closed = group.people.controls.rules.drained | group.fleet.ending()
+    idle = closed & (group.members.living() - group.members.owning())
+    if group.config.mode == "observe" or idle == group.fleet.retired:
         return group, ()
-    running = (group.desired | group.owning_slots() | approved_slots(group)) - idle
-    return replace(group, retired_slots=idle), (Reconcile(running),) if idle else ()
+    running = (group.fleet.desired | group.members.owning() | approved_slots(group)) - idle
+    group = replace(group, fleet=replace(group.fleet, retired=idle))
+    return group, (Reconcile(running),) if idle else ()
 
 
 def displaced(group: Group) -> bool:
@@ -119,7 +123,7 @@ def displaced(group: Group) -> bool:
 
     This is temporary, so until it is over no plan is made or withdrawn.
     """
-    states = group.partitions
+    states = group.members.partitions
     return any(
         p in states and states[p].slot != slot for p, slot in _approved_targets(group).items()
     )
@@ -141,14 +145,17 @@ class RestoredState:
     @classmethod
     def of(cls, group: Group) -> "RestoredState":
         """Return the state of a group in which nothing is to be restored."""
-        usable = tuple(group.usable())
-        return cls(group.partitions, group.approved_plan, usable, group.controls, displaced(group))
+        members, people = group.members, group.people
+        usable = tuple(members.usable())
+        plan, controls = people.approved_plan, people.controls
+        return cls(members.partitions, plan, usable, controls, displaced(group))
 
     def matches(self, group: Group) -> bool:
         """Whether this group has not changed, so that nothing is to be restored either."""
-        same = group.partitions is self.partitions and group.approved_plan is self.plan
-        same = same and group.controls == self.controls
-        return same and not group.gone_partitions() and tuple(group.usable()) == self.usable
+        members, people = group.members, group.people
+        same = members.partitions is self.partitions and people.approved_plan is self.plan
+        same = same and people.controls == self.controls
+        return same and not group.gone_partitions() and tuple(members.usable()) == self.usable
 
 
 def inherit_approved(
@@ -160,14 +167,15 @@ def inherit_approved(
     """
     if group.config.mode != "approve":
         return group, living, ()
-    owners = group.assignment()
-    if group.approved_plan is not None and group.approved_plan.targets:
-        return group, approved_slots(group) | group.owning_slots(), ()
+    owners = group.members.assignment()
+    if group.people.approved_plan is not None and group.people.approved_plan.targets:
+        return group, approved_slots(group) | group.members.owning(), ()
     if not owners:
         return group, living, ()
     term = group.term or 0
     accepted = Accepted(term=term, plan=term, targets=owners)
-    return replace(group, approved_plan=accepted, proposal=None), living, (Publish(accepted),)
+    people = replace(group.people, approved_plan=accepted, proposal=None)
+    return replace(group, people=people), living, (Publish(accepted),)
 
 
 def restore_plan(
@@ -190,11 +198,12 @@ def _restoring_plan(group: Group) -> Plan | None:
     partitions wait for the approved slots to start. The slot of a pin is started. Partitions that
     are gone are stopped.
     """
-    current, approved_targets = group.assignment(), _approved_targets(group)
-    ready, living, rules = frozenset(group.usable()), group.living(), group.controls.rules
+    members, rules = group.members, group.people.controls.rules
+    current, approved_targets = members.assignment(), _approved_targets(group)
+    ready, living = frozenset(members.usable()), members.living()
     assigned: dict[TopicPartition, Slot] = {}
     unassigned: list[TopicPartition] = []
-    for partition in sorted(p for p in group.partitions if not group.gone(p)):
+    for partition in sorted(group.existing()):
         approved, reader = approved_targets.get(partition), current.get(partition)
         is_pinned = approved is not None and approved == rules.pin(partition)
         starts = approved not in living if is_pinned else reader is None and not ready
@@ -208,7 +217,7 @@ def _restoring_plan(group: Group) -> Plan | None:
     if unassigned and not candidates:
         return None
     target = find_readers(group, assigned, unassigned, candidates)
-    number = group.approved_plan.plan if group.approved_plan else None
+    number = group.people.approved_plan.plan if group.people.approved_plan else None
     return forced_plan(
         group, target, ("finds readers" if number is None else f"keeps plan {number}",)
     )

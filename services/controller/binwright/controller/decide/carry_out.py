@@ -24,9 +24,10 @@ def start_plan(
         kept_slots: Slots that keep running after the plan, even if they own nothing then.
     """
     kept_slots |= approved_slots(group)
-    needed = kept_slots.union(plan.target.values(), group.owning_slots())
+    needed = kept_slots.union(plan.target.values(), group.members.owning())
     message = planned_message(group, plan)
-    after = replace(group, last_plan=plan.target, moved=message.moved)
+    people = replace(group.people, last_plan=plan.target, moved=message.moved)
+    after = replace(group, people=people)
     moves = frozenset(plan.changes.moves)
     managing = Manage(after, now, goal_for(group, plan.target), kept_slots, moves)
     return managing, (Publish(message), Reconcile(needed))
@@ -34,13 +35,13 @@ def start_plan(
 
 def give_up(state: Manage, now: float, log: Log) -> tuple[Sentinel, tuple[Action, ...]]:
     """Give a plan up: what has begun to move goes on, what has not does not count."""
-    group = uncount_moves(state.group, state.goal.misplaced & state.moves)
-    return Sentinel(group, now), (log,)
+    people = uncount_moves(state.group.people, state.goal.misplaced & state.moves)
+    return Sentinel(replace(state.group, people=people), now), (log,)
 
 
 def reject(group: Group, now: float, reason: str) -> Step:
     """Keep the assignment; a consumer that was started for a plan never carried out is retired."""
     log = Log("plan.rejected", {"reason": reason})
-    if group.config.mode != "act" or group.owning_slots() >= group.living():
+    if group.config.mode != "act" or group.members.owning() >= group.members.living():
         return Sentinel(group, now), (log,)
-    return Sentinel(group, now), (log, Reconcile(group.owning_slots()))
+    return Sentinel(group, now), (log, Reconcile(group.members.owning()))

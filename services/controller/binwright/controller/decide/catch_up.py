@@ -6,6 +6,7 @@ from immutables import Map
 
 from binwright.controller.decide.events import Publish, Update
 from binwright.group.group import Group
+from binwright.group.load import MeasuredLoad
 from binwright.protocol.metadata import CatchingUp
 from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
@@ -16,20 +17,20 @@ PROVEN = 0.5
 """Share of `on_time_s` for which rows have to land in time before a backlog adds consumers."""
 
 
-def with_backlogs(group: Group, measurement: Measurement, now: float) -> Group:
-    """Return the group with what the measured partitions need to catch up.
+def with_backlogs(group: Group, measurement: Measurement, now: float) -> MeasuredLoad:
+    """Return the load with what the measured partitions need to catch up.
 
     With its rate a partition needs at most what a plan gives a consumer. Only while a topic's rows
     have landed in time for a while does the need grow: where the sink is the limit, more consumers
     would land no more.
     """
     if not group.config.catch_up_s:
-        return group
-    catch_up, topic = group.catch_up, measurement.topic
+        return group.load
+    catch_up, topic = group.load.catch_up, measurement.topic
     on_time = _on_time(group, topic, now)
     since, proven_s = on_time.get(topic, now), PROVEN * group.config.on_time_s
     # Of a topic without a writer nothing is known of its tables.
-    keeps_up = topic not in group.writers or (topic in on_time and now - since >= proven_s)
+    keeps_up = topic not in group.members.writers or (topic in on_time and now - since >= proven_s)
     for measured in measurement.partitions:
         partition = TopicPartition(topic, measured.partition)
         before, need = catch_up.get(partition, 0.0), _need(group, partition, measured)
@@ -41,16 +42,16 @@ def with_backlogs(group: Group, measurement: Measurement, now: float) -> Group:
             catch_up = catch_up.set(partition, BytesPerSecond(need))
         elif need is not None and before:
             catch_up = catch_up.delete(partition)
-    return replace(group, catch_up=catch_up, on_time=on_time)
+    return replace(group.load, catch_up=catch_up, on_time=on_time)
 
 
 def publish_backlogs(group: Group) -> Update:
     """Publish what backlogs count for, where that has changed: for views, and the next leader."""
-    needs = group.catch_up
-    if needs is group.known_catch_up or needs == group.known_catch_up:
+    needs = group.load.catch_up
+    if needs is group.load.known_catch_up or needs == group.load.known_catch_up:
         return group, ()
     message = CatchingUp(term=group.term or 0, needs=dict(needs))
-    return replace(group, known_catch_up=needs), (Publish(message),)
+    return replace(group, load=replace(group.load, known_catch_up=needs)), (Publish(message),)
 
 
 def _need(group: Group, partition: TopicPartition, measured: PartitionRate) -> float | None:
@@ -67,19 +68,19 @@ def _need(group: Group, partition: TopicPartition, measured: PartitionRate) -> f
 
 def _position(group: Group, partition: TopicPartition) -> int | None:
     """Return the next offset to read, as last reported; None: not known, or nobody reads it."""
-    at = group.partitions.get(partition)
+    at = group.members.partitions.get(partition)
     if at is None or at.slot is None:
         return None
-    return group.member(at.slot).reading.get(partition)
+    return group.members.get(at.slot).reading.get(partition)
 
 
 def _on_time(group: Group, topic: str, now: float) -> Map[str, float]:
     """Return topic -> since when rows of one of its tables or more land in time."""
-    at = group.writers.get(topic)
-    tables = group.member(at.slot).tables_of(topic) if at and at.slot is not None else ()
+    at = group.members.writers.get(topic)
+    tables = group.members.get(at.slot).tables_of(topic) if at and at.slot is not None else ()
     if any(
         table.state == "landing" and table.commits and table.age_s <= group.config.on_time_s
         for table in tables
     ):
-        return group.on_time.set(topic, group.on_time.get(topic, now))
-    return group.on_time.delete(topic) if topic in group.on_time else group.on_time
+        return group.load.on_time.set(topic, group.load.on_time.get(topic, now))
+    return group.load.on_time.delete(topic) if topic in group.load.on_time else group.load.on_time

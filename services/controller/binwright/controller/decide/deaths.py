@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from binwright.controller.decide.events import Action, ProcessEnded, Publish, Update
-from binwright.group.group import ControllerConfig, Group, Member
+from binwright.group.config import ControllerConfig
+from binwright.group.group import Group
+from binwright.group.members import Member
 from binwright.protocol.metadata import Dead
 from binwright.protocol.model import Slot
 
@@ -32,34 +34,38 @@ def declare_dead(group: Group, now: float, slots: Iterable[Slot] | None = None) 
 
     After a pause of this controller every process looks silent: then all of them get more time.
     """
-    paused = was_paused(group, now)
+    paused, members = was_paused(group, now), group.members
     group = replace(group, ticked_at=now)
     if paused and slots is None:
-        refreshed = {s: replace(m, seen_at=now, arrived_at=now) for s, m in group.members.items()}
-        return replace(group, members=group.members.update(refreshed)), ()
+        known = members.by_slot.items()
+        refreshed = {slot: replace(m, seen_at=now, arrived_at=now) for slot, m in known}
+        members = replace(members, by_slot=members.by_slot.update(refreshed))
+        return replace(group, members=members), ()
     if group.term is None:
         return group, ()
     named = None if slots is None else frozenset(slots)
     actions: list[Action] = []
-    for slot, member in sorted(group.members.items()):
+    for slot, member in sorted(members.by_slot.items()):
         if (epoch := member.epoch) is None or not _may_publish_dead(group.config, member, now):
             continue
         if overdue(group.config, member, now) if named is None else slot in named:
-            group = group.with_member(slot, replace(member, declared_dead_at=now))
-            actions.append(Publish(Dead(slot=slot, epoch=epoch, term=group.term or 0)))
-    return group, tuple(actions)
+            members = members.with_member(slot, replace(member, declared_dead_at=now))
+            actions.append(Publish(Dead(slot=slot, epoch=epoch, term=group.term)))
+    return replace(group, members=members), tuple(actions)
 
 
 def process_ended(group: Group, event: ProcessEnded) -> Update:
     """Declare dead a process whose end the fleet reports, without waiting for its timeout."""
-    member = group.member(event.slot)
+    member = group.members.get(event.slot)
     if (term := group.term) is None or (epoch := member.epoch) is None:
         return group, ()
     if member.process != event.process or not _may_publish_dead(group.config, member, event.now):
         return group, ()  # its replacement has sent its Hello, or its Dead is pending
     pending = replace(member, declared_dead_at=event.now, process_ended=True)
-    group = group.with_member(event.slot, pending)
-    return group, (Publish(Dead(slot=event.slot, epoch=epoch, term=term)),)
+    members = group.members.with_member(event.slot, pending)
+    return replace(group, members=members), (
+        Publish(Dead(slot=event.slot, epoch=epoch, term=term)),
+    )
 
 
 def _may_publish_dead(config: ControllerConfig, member: Member, now: float) -> bool:

@@ -9,7 +9,6 @@ from itertools import count
 from binwright.controller.decide.events import Action, Send
 from binwright.controller.decide.moves import find_readers
 from binwright.group.group import Group
-from binwright.group.ownership import Owned, Starting
 from binwright.group.plans import Plan, counted, evaluate
 from binwright.protocol.commands import StateQuery
 from binwright.protocol.model import Assignment, Slot, TopicPartition
@@ -17,15 +16,9 @@ from binwright.protocol.model import Assignment, Slot, TopicPartition
 
 def draining_slots(group: Group) -> frozenset[Slot]:
     """Return the consumers that were asked to end and still read or write something."""
-    leaving = (s for s, m in group.members.items() if m.leaving and m.epoch is not None)
-    return frozenset(slot for slot in leaving if _has_work(group, slot))
-
-
-def _has_work(group: Group, slot: Slot) -> bool:
-    states = (group.partitions[p] for p in group.partitions.owned_by(slot))
-    return any(isinstance(at, Owned | Starting) for at in states) or bool(
-        group.writers.owned_by(slot)
-    )
+    members = group.members
+    leaving = (s for s, m in members.by_slot.items() if m.leaving and m.epoch is not None)
+    return frozenset(s for s in leaving if members.reads(s) or members.writers.owned_by(s))
 
 
 def keep_alive(group: Group) -> tuple[Action, ...]:
@@ -33,7 +26,7 @@ def keep_alive(group: Group) -> tuple[Action, ...]:
 
     One soon will if a process lives that is not ready yet, or a slot restarts that was draining.
     """
-    has_successor = any((m.epoch is not None) != m.leaving for m in group.members.values())
+    has_successor = any((m.epoch is not None) != m.leaving for m in group.members.by_slot.values())
     if group.term is None or not has_successor:
         return ()
     return tuple(Send(slot, StateQuery(term=group.term)) for slot in sorted(draining_slots(group)))
@@ -47,15 +40,15 @@ def drained(group: Group, target: Assignment) -> Assignment:
     that process, and so does everything while no consumer is ready. What a draining slot reads does
     not wait for a new owner whose process has not begun.
     """
-    leaving = {slot for slot, member in group.members.items() if member.leaving}
-    ready = group.usable()
+    leaving = {slot for slot, member in group.members.by_slot.items() if member.leaving}
+    ready = group.members.usable()
     if not leaving or not ready:
         return target
     stranded = {
         p for p, slot in target.items() if slot in leaving and _is_stranded(group, p, leaving)
     }
-    read = {p for slot in leaving for p in group.partitions.owned_by(slot)}
-    stranded |= {p for p in read & target.keys() if group.member(target[p]).epoch is None}
+    read = {p for slot in leaving for p in group.members.partitions.owned_by(slot)}
+    stranded |= {p for p in read & target.keys() if group.members.get(target[p]).epoch is None}
     if not stranded:
         return target
     staying = {p: slot for p, slot in target.items() if p not in stranded}
@@ -63,7 +56,7 @@ def drained(group: Group, target: Assignment) -> Assignment:
 
 
 def _is_stranded(group: Group, partition: TopicPartition, leaving: Container[Slot]) -> bool:
-    at = group.partitions.get(partition)
+    at = group.members.partitions.get(partition)
     return at is None or at.slot is None or at.slot in leaving
 
 
@@ -73,16 +66,16 @@ def drain_plan(group: Group) -> Plan | None:
     It assigns the partitions without a reader, too.
     """
     leaving = draining_slots(group)
-    if not leaving or not group.usable():
+    if not leaving or not group.members.usable():
         return None
-    current, first = group.assignment(), min(leaving)
-    wanted = {p: current.get(p, first) for p in group.partitions if not group.gone(p)}
+    current, first = group.members.assignment(), min(leaving)
+    wanted = {p: current.get(p, first) for p in group.existing()}
     reasons = tuple(_end_reason(group, slot) for slot in sorted(leaving))
     return forced_plan(group, drained(group, wanted), reasons)
 
 
 def _end_reason(group: Group, slot: Slot) -> str:
-    disruption = group.disruptions.get(slot)
+    disruption = group.fleet.disruptions.get(slot)
     asked = f"consumer {slot} was asked to end"
     return asked if disruption is None else f"{asked}: {disruption.reason}"
 
@@ -96,22 +89,22 @@ def reader_plan(group: Group) -> Plan | None:
     unread = group.unread()
     if not unread:
         return None
-    current = {p: slot for p, slot in group.assignment().items() if not group.gone(p)}
-    staying = {s for s, m in group.members.items() if m.epoch is not None and not m.leaving}
-    new_owners = group.usable() or sorted(staying or last_slots(group) or {_first_open(group)})
-    target = find_readers(group, current, unread, new_owners)
+    members = group.members
+    staying = {s for s, m in members.by_slot.items() if m.epoch is not None and not m.leaving}
+    new_owners = members.usable() or sorted(staying or last_slots(group) or {_first_open(group)})
+    target = find_readers(group, group.owners(), unread, new_owners)
     reason = f"{counted(len(unread), 'partition')} without a reader, not measured lately"
     return forced_plan(group, target, (reason,))
 
 
 def _first_open(group: Group) -> Slot:
-    return next(slot for slot in map(Slot, count()) if group.controls.rules.is_open(slot))
+    return next(slot for slot in map(Slot, count()) if group.people.controls.rules.is_open(slot))
 
 
 def last_slots(group: Group) -> frozenset[Slot]:
     """Return the slots of the last plan below `max_slots` that are not drained."""
-    drained, most = group.controls.rules.drained, group.config.max_slots
-    return frozenset(s for s in group.last_plan.values() if s < most and s not in drained)
+    drained, most = group.people.controls.rules.drained, group.config.max_slots
+    return frozenset(s for s in group.people.last_plan.values() if s < most and s not in drained)
 
 
 def forced_plan(group: Group, target: Assignment, reasons: tuple[str, ...]) -> Plan | None:

@@ -18,9 +18,10 @@ def without_moves(state: Manage) -> Manage:
     staying = {
         p: at.slot
         for p in goal.misplaced
-        if isinstance(at := group.partitions.get(p), Owned) and not group.departs(at.slot)
+        if isinstance(at := group.members.partitions.get(p), Owned) and not group.departs(at.slot)
     }
     if staying:
-        group = uncount_moves(group, staying.keys() & state.moves)
+        people = uncount_moves(group.people, staying.keys() & state.moves)
+        group = replace(group, people=people)
         goal = goal_for(group, {**goal.target, **staying})
     return replace(state, group=group, goal=goal, frozen=True)

@@ -77,8 +77,10 @@ from binwright.controller.decide.states import (
     Synchronize,
 )
 from binwright.group.budgets import affords
+from binwright.group.config import ControllerConfig
 from binwright.group.fold import Measured, RecordRead
-from binwright.group.group import ControllerConfig, Group, Proposal, add_partitions, forget_gone
+from binwright.group.group import Group, add_partitions, forget_gone
+from binwright.group.people import Proposal
 from binwright.group.plans import (
     Rejected,
     has_fresh_measurements,
@@ -197,7 +199,7 @@ def _decide(state: Sentinel, event: Tick) -> Step:
     due = event.now - state.since > group.replan_interval_s
     # In mode `observe` a plan is only published, so `replan_interval_s` is often enough, as it is
     # for what waits for the budget of an hour.
-    waits = group.config.mode == "observe" or (group.over_budget and not group.unread())
+    waits = group.config.mode == "observe" or (group.people.over_budget and not group.unread())
     packs = triggered_by and (due or not waits)
     # A plan that is necessary replaces consumers, too: a replacement that never starts delays none.
     first = packs and group.config.mode == "act"
@@ -208,9 +210,9 @@ def _decide(state: Sentinel, event: Tick) -> Step:
         return _without_measurements(state, event.now, actions)
     if not due and (displaced(group) if restored_state is None else restored_state.displaced):
         return state, actions
-    if group.proposal is not None and group.config.mode != "act":
-        return _with_proposal(state, group.proposal, triggered_by, event.now, actions)
-    if (due and not group.controls.frozen) or packs:
+    if group.people.proposal is not None and group.config.mode != "act":
+        return _with_proposal(state, group.people.proposal, triggered_by, event.now, actions)
+    if (due and not group.people.controls.frozen) or packs:
         after, more = _request_packing(group, event.now, triggered_by)
         return after, (*actions, *more)
     return state, actions
@@ -230,13 +232,13 @@ def _without_measurements(state: Sentinel, now: float, actions: tuple[Action, ..
     group = state.group
     if group.config.mode != "act":
         return state, actions
-    if group.measured_at is None and now - state.since > group.config.stale_s:
+    if group.load.measured_at is None and now - state.since > group.config.stale_s:
         # Without any monitor the last plan is the only source of partitions.
-        group = add_partitions(group, group.last_plan)
+        group = add_partitions(group, group.people.last_plan)
     if (plan := reader_plan(group)) is None:
         return replace(state, group=group), actions
     # Without measurements no consumer is retired.
-    kept_slots = (group.living() | last_slots(group)) - group.controls.rules.drained
+    kept_slots = (group.members.living() | last_slots(group)) - group.people.controls.rules.drained
     managing, more = start_plan(group, plan, now, kept_slots)
     return _proceed(managing, now, (*actions, *more))
 
@@ -251,7 +253,7 @@ def _with_proposal(
     """Let a proposed plan wait, carry it out once approved, or replace it when it is outdated."""
     group, due = state.group, now - state.since > state.group.replan_interval_s
     outdated = outdated_reason(group, proposal.plan)
-    waits = group.controls.frozen or (proposal.approved and not affords(group, proposal))
+    waits = group.people.controls.frozen or (proposal.approved and not affords(group, proposal))
     if proposal.number is None or (outdated is None and (waits or not (due or proposal.approved))):
         return state, actions
     evaluated = (
@@ -278,12 +280,14 @@ def _request_packing(group: Group, now: float, triggered_by: tuple[str, ...]) ->
 def _on_packed(state: Reassign, event: Packed) -> Step:
     """Start, propose or reject the plan that the packing leads to."""
     result = plan(state.group, replaced(state.group, event.target), state.triggered_by)
-    group = replace(state.group, over_budget=result.over_budget)
+    people = replace(state.group.people, over_budget=result.over_budget)
+    group = replace(state.group, people=people)
     if isinstance(result, Rejected):
         return _replace(group, event.now) or reject(group, event.now, result.reason)
     if group.config.mode != "act":
         proposal = Proposal(proposed_message(group, result))
-        return Sentinel(replace(group, proposal=proposal), event.now), (Publish(proposal.plan),)
+        group = replace(group, people=replace(people, proposal=proposal))
+        return Sentinel(group, event.now), (Publish(proposal.plan),)
     managing, actions = start_plan(group, result, event.now)
     return _proceed(managing, event.now, actions)
 
@@ -311,7 +315,7 @@ def _proceed(state: Leading, now: float, actions: tuple[Action, ...]) -> Step:
         # Without delay: a draining consumer waits for its partitions to move, but not forever.
         state, more = start_plan(state.group, plan, now)
         actions = (*actions, *more)
-    if state.group.controls.frozen and not state.frozen:
+    if state.group.people.controls.frozen and not state.frozen:
         state = without_moves(state)
     target = drained(state.group, state.goal.target)
     kept_slots = state.kept_slots | draining_slots(state.group)
@@ -321,11 +325,11 @@ def _proceed(state: Leading, now: float, actions: tuple[Action, ...]) -> Step:
     actions = (*actions, *moves, *roles)
     if goal_reached(group, goal):
         # Partitions that have gone meanwhile were never started: no slot runs for them.
-        running = kept_slots.union(slot for p, slot in target.items() if not group.gone(p))
+        running = kept_slots.union(slot for p, slot in target.items() if not group.load.is_gone(p))
         # A freeze leaves tables their writers, where they are.
-        if group.controls.frozen or group.writers.slots <= running:
+        if group.people.controls.frozen or group.members.writers.slots <= running:
             # Empty consumers are retired only now: until here they owned something.
-            return Sentinel(group, now), (*actions, Reconcile(running | group.owning_slots()))
+            return Sentinel(group, now), (*actions, Reconcile(running | group.members.owning()))
     return replace(state, group=group, goal=goal, kept_slots=kept_slots), actions
 
 
@@ -336,7 +340,7 @@ def _on_tick_in_manage(state: Manage, event: Tick) -> Step:
         log = Log("plan.overdue", {"seconds": group.config.plan_timeout_s})
         after, more = give_up(replace(state, group=group), event.now, log)
         return after, (*actions, *more)
-    target = {p: slot for p, slot in state.goal.target.items() if not group.gone(p)}
+    target = {p: slot for p, slot in state.goal.target.items() if not group.load.is_gone(p)}
     return _proceed(replace(state, group=group, goal=goal_for(group, target)), event.now, actions)
 
 
@@ -389,7 +393,8 @@ def transition(state: State, event: Event) -> Step:
     after, actions = function(state, event)
     actions = (*ended, *actions)
     if wanted := [action.slots for action in actions if isinstance(action, Reconcile)]:
-        after = replace(after, group=replace(after.group, desired=wanted[-1]))
+        fleet = replace(after.group.fleet, desired=wanted[-1])
+        after = replace(after, group=replace(after.group, fleet=fleet))
     if type(after) not in {type(state), *targets}:
         raise IllegalTransition(f"{type(event).__name__}: {state} became {after}")
     return after, actions

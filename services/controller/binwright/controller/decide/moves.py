@@ -43,7 +43,8 @@ class Goal:
 
 def goal_for(group: Group, target: Assignment) -> Goal:
     """Return the goal of bringing everything to `target`; O(all partitions)."""
-    misplaced = (p for p, at in group.partitions.items() if _is_misplaced(at, target.get(p)))
+    states = group.members.partitions.items()
+    misplaced = (p for p, at in states if _is_misplaced(at, target.get(p)))
     return Goal(target, frozenset(target.values()), frozenset(misplaced))
 
 
@@ -56,7 +57,7 @@ def add_misplaced(group: Group, goal: Goal, partitions: Iterable[TopicPartition]
 def _misplaced(
     group: Group, target: Assignment, partitions: Iterable[TopicPartition]
 ) -> frozenset[TopicPartition]:
-    states = ((p, group.partitions.get(p, Released())) for p in partitions)
+    states = ((p, group.members.partitions.get(p, Released())) for p in partitions)
     return frozenset(p for p, at in states if _is_misplaced(at, target.get(p)))
 
 
@@ -88,11 +89,12 @@ def _stops(
     group: Group, target: Assignment, misplaced: Iterable[TopicPartition]
 ) -> dict[Slot, list[TopicPartition]]:
     """Return what to stop: gone partitions, and those whose new owner is ready to start them."""
-    ready, gone = frozenset(group.usable()), group.gone_partitions()
-    moving = movable_now(group, (p for p in misplaced if target[p] in ready and not group.gone(p)))
+    ready, gone = frozenset(group.members.usable()), group.gone_partitions()
+    may_start = (p for p in misplaced if target[p] in ready and not group.load.is_gone(p))
+    moving = movable_now(group, may_start)
     stops: dict[Slot, list[TopicPartition]] = {}
     for partition in (*moving, *gone):
-        at = group.partitions[partition]
+        at = group.members.partitions[partition]
         if isinstance(
             at, Owned | Starting
         ):  # a start of a gone partition may never be acknowledged
@@ -104,12 +106,12 @@ def _starts(
     group: Group, target: Assignment, now: float
 ) -> dict[Slot, dict[TopicPartition, int | None]]:
     unread = group.unread()
-    ready = frozenset(group.usable())
+    ready = frozenset(group.members.usable())
     owners = {p: target[p] for p in unread if target.get(p) in ready}
     waiting = [p for p in unread if p not in owners and not _soon_ready(group, target.get(p), now)]
     starts: dict[Slot, dict[TopicPartition, int | None]] = {}
     for partition, slot in sorted((owners | _interim_owners(group, target, waiting)).items()):
-        at = group.partitions[partition]
+        at = group.members.partitions[partition]
         offset = at.offset if isinstance(at, Released) else None
         starts.setdefault(slot, {})[partition] = offset
     return starts
@@ -117,7 +119,7 @@ def _starts(
 
 def _soon_ready(group: Group, slot: Slot | None, now: float) -> bool:
     """Whether a new owner will probably be ready soon: its Hello is recent."""
-    if slot is None or (member := group.member(slot)).epoch is None or member.leaving:
+    if slot is None or (member := group.members.get(slot)).epoch is None or member.leaving:
         return False
     return now - member.arrived_at <= group.config.consumer_timeout_s
 
@@ -130,12 +132,12 @@ def _interim_owners(
     Ready consumers of the target come first, then those about to be retired; with none, the
     partitions wait for the first that becomes ready.
     """
-    ready = group.usable()
+    ready = group.members.usable()
     if not waiting or not ready:
         return {}
     staying = frozenset(target.values())
     owners = [slot for slot in ready if slot in staying] or ready
-    assigned = find_readers(group, group.assignment(), waiting, owners)
+    assigned = find_readers(group, group.members.assignment(), waiting, owners)
     return {p: assigned[p] for p in waiting}
 
 
@@ -150,10 +152,10 @@ def find_readers(
     Each goes to the consumer that it is pinned to, else to the least loaded that is open; to a
     cordoned one, or even a drained one, or one whose node goes, only while there is no other.
     """
-    rules, ending = group.controls.rules, group.ending()
+    rules, ending = group.people.controls.rules, group.fleet.ending()
     new_owners = [slot for slot in new_owners if slot not in ending] or new_owners
     if not rules:
-        return spread(group.rates, target, unassigned, new_owners)
+        return spread(group.load.rates, target, unassigned, new_owners)
     pinned = {p: pin for p in unassigned if (pin := rules.pin(p)) in new_owners and pin is not None}
     others = [p for p in unassigned if p not in pinned]
     owners = (
@@ -161,12 +163,13 @@ def find_readers(
         or [slot for slot in new_owners if slot not in rules.drained]
         or new_owners
     )
-    return spread(group.rates, {**target, **pinned}, others, owners)
+    return spread(group.load.rates, {**target, **pinned}, others, owners)
 
 
 def goal_reached(group: Group, goal: Goal) -> bool:
     """Whether every partition is at its target; partitions newer than the plan have none."""
-    waiting = goal.misplaced or group.partitions.pending or group.partitions.released
+    partitions = group.members.partitions
+    waiting = goal.misplaced or partitions.pending or partitions.released
     return not waiting and not group.gone_partitions()
 
 
@@ -180,17 +183,11 @@ def candidates(group: Group, staying: Collection[Slot] | None = None) -> list[Sl
         group: The group.
         staying: The slots that the plan keeps; other ones are about to be retired. None: no plan.
     """
-    ready, rules = group.usable(), group.controls.rules
-    closed = rules.drained | group.ending()
+    ready, rules = group.members.usable(), group.people.controls.rules
+    closed = rules.drained | group.fleet.ending()
     usable = [slot for slot in ready if slot not in closed] or ready
     stay = usable if staying is None else [slot for slot in usable if slot in staying]
-    return [slot for slot in stay if _reads(group, slot)] or stay or usable
-
-
-def _reads(group: Group, slot: Slot) -> bool:
-    return any(
-        isinstance(group.partitions[p], Owned | Starting) for p in group.partitions.owned_by(slot)
-    )
+    return [slot for slot in stay if group.members.reads(slot)] or stay or usable
 
 
 def wanted_writers(group: Group, staying: Collection[Slot] | None = None) -> dict[str, Slot]:
@@ -203,7 +200,7 @@ def wanted_writers(group: Group, staying: Collection[Slot] | None = None) -> dic
     slots = candidates(group, staying)
     if not slots:
         return {}
-    units = together(sorted(group.partitions.topics), group.config.tables_of)
+    units = together(sorted(group.members.partitions.topics), group.config.tables_of)
     share = -(-len(units) // len(slots))
     count = Counter(dict.fromkeys(slots, 0))
     wanted: dict[str, Slot] = {}
@@ -225,7 +222,7 @@ def wanted_writers(group: Group, staying: Collection[Slot] | None = None) -> dic
 
 def _holder(group: Group, topics: Iterable[str]) -> Slot | None:
     """Return the slot that writes most of these topics, the lowest one of several."""
-    states = (group.writers.get(topic) for topic in topics)
+    states = (group.members.writers.get(topic) for topic in topics)
     held = Counter(at.slot for at in states if isinstance(at, Owned | Starting))
     return min(held, key=lambda slot: (-held[slot], slot), default=None)
 
@@ -234,12 +231,12 @@ def move_writers(group: Group, now: float, staying: Collection[Slot] | None = No
     """Send every stop and start that brings the tables to their wanted writers."""
     wanted = wanted_writers(group, staying)
     stops: dict[Slot, list[str]] = {}
-    for topic, at in sorted(group.writers.items()):
+    for topic, at in sorted(group.members.writers.items()):
         if isinstance(at, Owned) and _must_stop(group, topic, at.slot, wanted):
             stops.setdefault(at.slot, []).append(topic)
     starts: dict[Slot, list[str]] = {}
     for topic, slot in sorted(wanted.items()):
-        if isinstance(group.writers.get(topic, Released()), Released):
+        if isinstance(group.members.writers.get(topic, Released()), Released):
             starts.setdefault(slot, []).append(topic)
     actions: list[Action] = []
     for slot, topics in sorted(stops.items()):
@@ -257,18 +254,21 @@ def _must_stop(group: Group, topic: str, slot: Slot, wanted: dict[str, Slot]) ->
     During a freeze a table keeps its writer, unless that is asked to end, or its node goes.
     """
     if topic in wanted:
-        return wanted[topic] != slot and (not group.controls.frozen or group.departs(slot))
-    member = group.member(slot)
+        return wanted[topic] != slot and (not group.people.controls.frozen or group.departs(slot))
+    member = group.members.get(slot)
     tables = member.tables_of(topic)
-    gone = topic not in group.partitions.topics
+    gone = topic not in group.members.partitions.topics
     landed = bool(tables) and not any(table.pending_bytes for table in tables)
     return gone and (member.leaving or landed)
 
 
 def _forget_gone_topics(group: Group) -> Group:
     """Drop the tables of topics without partitions, once they have no writer."""
-    gone = [topic for topic in group.writers.released if topic not in group.partitions.topics]
-    return replace(group, writers=group.writers.without(gone)) if gone else group
+    members = group.members
+    gone = [topic for topic in members.writers.released if topic not in members.partitions.topics]
+    if not gone:
+        return group
+    return replace(group, members=replace(members, writers=members.writers.without(gone)))
 
 
 # --- commands, and the ownership states that change with each command sent ----------------------
@@ -325,10 +325,10 @@ def resend(group: Group, now: float) -> Update:
     """
     sent_before = now - group.config.command_retry_s
     actions: list[Action] = []
-    for _, partitions in sorted(unacknowledged(group.partitions, sent_before).items()):
+    for _, partitions in sorted(unacknowledged(group.members.partitions, sent_before).items()):
         group, again = _send_reading(group, _renewed(partitions, now))
         actions += again
-    for _, tables in sorted(unacknowledged(group.writers, sent_before).items()):
+    for _, tables in sorted(unacknowledged(group.members.writers, sent_before).items()):
         group, again = _send_writing(group, _renewed(tables, now))
         actions += again
     return group, tuple(actions)
@@ -340,23 +340,23 @@ def _renewed(pending: Mapping[K, PendingCommand], now: float) -> dict[K, Pending
 
 def _stopping(group: Group, slot: Slot, now: float) -> tuple[Group, Stopping]:
     group, revision = group.next_revision()
-    return group, Stopping(slot, group.member(slot).epoch or 0, revision, now)
+    return group, Stopping(slot, group.members.get(slot).epoch or 0, revision, now)
 
 
 def _starting(group: Group, slot: Slot, now: float) -> tuple[Group, Starting]:
     group, revision = group.next_revision()
-    return group, Starting(slot, group.member(slot).epoch or 0, revision, now)
+    return group, Starting(slot, group.members.get(slot).epoch or 0, revision, now)
 
 
 def _send_reading(group: Group, pending: Mapping[TopicPartition, PendingCommand]) -> Update:
     """Record and send the commands of one slot and revision."""
     command = Send(next(iter(pending.values())).slot, _reading_message(group, pending))
-    return replace(group, partitions=group.partitions.changed(pending)), (command,)
+    return replace(group, members=group.members.with_owners(pending)), (command,)
 
 
 def _send_writing(group: Group, pending: Mapping[str, PendingCommand]) -> Update:
     command = Send(next(iter(pending.values())).slot, _writing_message(group, pending))
-    return replace(group, writers=group.writers.changed(pending)), (command,)
+    return replace(group, members=group.members.with_owners(writers=pending)), (command,)
 
 
 def _reading_message(

@@ -7,7 +7,6 @@ from binwright.controller.decide.events import Log, Publish, Update
 from binwright.controller.decide.replacements import roll_held
 from binwright.group.budgets import affords
 from binwright.group.group import Group
-from binwright.group.orders import at_time
 from binwright.group.plans import order_triggers, overload, overloaded, reader_triggers
 from binwright.protocol.metadata import Held
 from binwright.protocol.orders import MAX_SHOWN, MAX_TEXT, signed
@@ -17,11 +16,11 @@ PERCENTAGE = re.compile(r"[\d.]+%")
 
 def refresh_controls(group: Group, wall_ms: int) -> Update:
     """Return the group at this time, ms since 1970: some orders have ended, hours have begun."""
-    before = group.controls
-    group = at_time(group, wall_ms)
-    if before is group.controls:
+    before = group.people.controls
+    group = replace(group, people=group.people.at(wall_ms, group.config))
+    if before is group.people.controls:
         return group, ()
-    ended = (order for order in before.orders if order not in group.controls.orders)
+    ended = (order for order in before.orders if order not in group.people.controls.orders)
     return group, tuple(Log("order.expired", {"order": signed(order)}) for order in ended)
 
 
@@ -30,14 +29,14 @@ def refresh_controls(group: Group, wall_ms: int) -> Update:
 
 def held_reasons(group: Group) -> tuple[str, ...]:
     """Return what orders and settings hold back at present, a sentence each."""
-    found = [*group.controls.ignored]
-    if group.controls.frozen:
+    found = [*group.people.controls.ignored]
+    if group.people.controls.frozen:
         waiting = (*reader_triggers(group), *_approved(group))
-        found += [f"{group.controls.frozen}; waits: {reason}" for reason in waiting]
+        found += [f"{group.people.controls.frozen}; waits: {reason}" for reason in waiting]
     elif group.config.mode == "observe":
         found += [f"the group only observes; waits: {reason}" for reason in order_triggers(group)]
     else:
-        found += group.over_budget
+        found += group.people.over_budget
         found += [f"{plan}: its moves exceed controller.moves_per_hour" for plan in _over(group)]
         found += _overloads(group)
     found += roll_held(group)
@@ -46,27 +45,27 @@ def held_reasons(group: Group) -> tuple[str, ...]:
 
 def _approved(group: Group) -> list[str]:
     """Return the plan that is approved and waits, if there is one."""
-    if (proposal := group.proposal) is None or not proposal.approved:
+    if (proposal := group.people.proposal) is None or not proposal.approved:
         return []
     return [f"plan {proposal.number}, which is approved"]
 
 
 def _over(group: Group) -> list[str]:
-    fits = group.proposal is None or affords(group, group.proposal)
+    fits = group.people.proposal is None or affords(group, group.people.proposal)
     return [] if fits else _approved(group)
 
 
 def _overloads(group: Group) -> list[str]:
     """Return which consumers a number of consumers, or pins, leave above their limit."""
-    rules, found = group.controls.rules, list[str]()
+    rules, found = group.people.controls.rules, list[str]()
     if rules.consumers is None and not rules.pins:
         return found
     for slot, share in overloaded(group):
-        own, text = group.partitions.owned_by(slot), overload(slot, share)
+        own, text = group.members.partitions.owned_by(slot), overload(slot, share)
         if all(rules.pin(p) == slot for p in own):
             found.append(f"{text}: all of it is pinned there")
         elif rules.consumers is not None:
-            found.append(f"{text}: {group.controls.scale}")
+            found.append(f"{text}: {group.people.controls.scale}")
     return found
 
 
@@ -77,9 +76,9 @@ def _shapes(reasons: tuple[str, ...]) -> list[str]:
 
 def publish_held(group: Group) -> Update:
     """Publish what is held back, where that has changed."""
-    reasons, last = held_reasons(group), group.held
+    reasons, last = held_reasons(group), group.people.held
     if (term := group.term) is None or _shapes(reasons) == _shapes(last):
         return group, ()
-    group = replace(group, held=reasons)
+    group = replace(group, people=replace(group.people, held=reasons))
     log = Log("plan.held", {"reasons": reasons}) if reasons else Log("plan.released", {"was": last})
     return group, (log, Publish(Held(term=term, reasons=reasons)))

@@ -25,11 +25,12 @@ Replacements = Mapping[Slot, Slot]
 
 def on_disrupted(state: State, event: Disrupted) -> Step:
     """Store the disruptions; a plan that counts on a consumer that ends now is given up."""
-    before = state.group.ending()
-    group = replace(state.group, disruptions=dict(event.disruptions))
-    after, new = replace(state, group=group), group.ending() - before
-    if isinstance(after, Manage) and new & (after.goal.slots | group.owning_slots()):
-        reason = "; ".join(group.disruptions[slot].reason for slot in sorted(new))
+    before = state.group.fleet.ending()
+    fleet = replace(state.group.fleet, disruptions=dict(event.disruptions))
+    group = replace(state.group, fleet=fleet)
+    after, new = replace(state, group=group), group.fleet.ending() - before
+    if isinstance(after, Manage) and new & (after.goal.slots | group.members.owning()):
+        reason = "; ".join(group.fleet.disruptions[slot].reason for slot in sorted(new))
         return give_up(after, event.now, Log("plan.interrupted", {"reason": reason}))
     return after, ()
 
@@ -57,28 +58,27 @@ def _to_replace(group: Group) -> list[Slot]:
     """Return the consumers to replace now: all whose nodes go, else one of an older template."""
     if group.config.mode == "observe":
         return []
-    if ending := [slot for slot in sorted(group.ending()) if _is_settled(group, slot)]:
+    if ending := [slot for slot in sorted(group.fleet.ending()) if _is_settled(group, slot)]:
         return ending
     return [] if _roll_waits(group) else _rolling(group)[:1]
 
 
 def _rolling(group: Group) -> list[Slot]:
     """Return the consumers that read, run by an older template and are not asked to end."""
-    slots = sorted(s for s, why in group.disruptions.items() if why.kind == "roll")
-    return [slot for slot in slots if _is_settled(group, slot)]
+    return [slot for slot in sorted(group.fleet.rolling()) if _is_settled(group, slot)]
 
 
 def _is_settled(group: Group, slot: Slot) -> bool:
     """Whether a consumer reads something that stays with it unless it is replaced."""
-    own = group.partitions.owned_by(slot)
-    if not own or group.member(slot).leaving:
+    own = group.members.partitions.owned_by(slot)
+    if not own or group.members.get(slot).leaving:
         return False
     approved = _approved(group)  # it may name its replacement already
     return not approved or any(approved.get(p, slot) == slot for p in own)
 
 
 def _approved(group: Group) -> Assignment:
-    plan = group.approved_plan if group.config.mode == "approve" else None
+    plan = group.people.approved_plan if group.config.mode == "approve" else None
     return {} if plan is None else plan.targets
 
 
@@ -86,9 +86,9 @@ def _roll_waits(group: Group) -> str:
     """Return why no consumer of an older template is replaced now, as text; empty: it is."""
     if not (rolling := _rolling(group)):
         return ""
-    if group.controls.frozen or group.config.mode == "observe":
-        return group.controls.frozen
-    left, number = moves_left(group), len(group.partitions.owned_by(rolling[0]))
+    if group.people.controls.frozen or group.config.mode == "observe":
+        return group.people.controls.frozen
+    left, number = moves_left(group), len(group.members.partitions.owned_by(rolling[0]))
     # A consumer that reads more than the budget of an hour moves when nothing of that is used.
     if left is not None and left < min(number, group.config.moves_per_hour or 0):
         return f"its {counted(number, 'move')} exceed controller.moves_per_hour"
@@ -100,21 +100,20 @@ def _free_slots(group: Group, taken: Collection[Slot]) -> list[Slot]:
 
     One whose process has died comes before one that does not run: its template may be the cause.
     """
-    reserved = group.owning_slots().union(
-        taken, approved_slots(group), group.controls.rules.pins.values()
-    )
-    reserved |= _leaving(group)
+    pinned = group.people.controls.rules.pins.values()
+    reserved = group.members.owning().union(taken, approved_slots(group), pinned, _leaving(group))
     slots = map(Slot, range(group.config.max_slots))
     free = [slot for slot in slots if slot not in reserved and group.is_open(slot)]
-    members = {slot: group.member(slot) for slot in free}
+    members = {slot: group.members.get(slot) for slot in free}
     has_begun = {s for s, m in members.items() if m.hello is not None and m.hello != m.goodbye}
     return sorted(free, key=lambda s: (not members[s].usable, s not in has_begun, s))
 
 
 def _leaving(group: Group) -> frozenset[Slot]:
     """Return the slots that are on their way out: they take nothing over, and are free soon."""
-    leaving = (s for s in group.living() if group.member(s).leaving)
-    return group.living() - group.desired - group.owning_slots() | frozenset(leaving)
+    members, living = group.members, group.members.living()
+    leaving = frozenset(slot for slot in living if members.get(slot).leaving)
+    return living - group.fleet.desired - members.owning() | leaving
 
 
 # --- the plan -----------------------------------------------------------------------------------
@@ -122,7 +121,7 @@ def _leaving(group: Group) -> frozenset[Slot]:
 
 def replaced(group: Group, target: Assignment) -> Assignment:
     """Return a packing's result with the consumers replaced that are to be replaced now."""
-    if not group.disruptions or group.config.mode != "act":
+    if not group.fleet.disruptions or group.config.mode != "act":
         return target
     others = replacements(group, set(target.values()))
     return {partition: others.get(slot, slot) for partition, slot in target.items()}
@@ -133,10 +132,9 @@ def _replacement_plan(group: Group, others: Replacements) -> Plan | None:
 
     Partitions without a reader get one, too. All others stay where they are.
     """
-    owners = {p: slot for p, slot in group.assignment().items() if not group.gone(p)}
-    target = {p: others.get(slot, slot) for p, slot in owners.items()}
+    target = {p: others.get(slot, slot) for p, slot in group.owners().items()}
     if unread := group.unread():
-        ready = [slot for slot in group.usable() if slot not in others]
+        ready = [slot for slot in group.members.usable() if slot not in others]
         target = find_readers(group, target, unread, ready or sorted(others.values()))
     return forced_plan(group, target, replacement_reasons(group, others))
 
@@ -145,8 +143,8 @@ def replacement_reasons(group: Group, others: Replacements) -> tuple[str, ...]:
     """Return why consumers are replaced, a sentence each."""
     reasons = []
     for slot, other in sorted(others.items()):
-        text = f"consumer {other} replaces consumer {slot}: {group.disruptions[slot].reason}"
-        if slot not in group.ending():
+        text = f"consumer {other} replaces consumer {slot}: {group.fleet.disruptions[slot].reason}"
+        if slot not in group.fleet.ending():
             text += f", {_progress(group)}"
         reasons.append(text)
     return tuple(reasons)
@@ -154,8 +152,8 @@ def replacement_reasons(group: Group, others: Replacements) -> tuple[str, ...]:
 
 def _progress(group: Group) -> str:
     """Return how far a new template has come, by the consumers that read."""
-    reading = group.partitions.slots
-    older = sum(slot in reading for slot, why in group.disruptions.items() if why.kind == "roll")
+    reading = group.members.partitions.slots
+    older = len(group.fleet.rolling() & reading)
     return f"{len(reading) - older} of {len(reading)} done"
 
 
@@ -164,18 +162,19 @@ def replace_approved(group: Group, others: Replacements) -> Update:
 
     What a consumer reads by no approved plan stays with its replacement, too.
     """
-    plan, approved = group.approved_plan, _approved(group)
+    plan, approved = group.people.approved_plan, _approved(group)
     if plan is None or not approved:
         return group, ()
-    read = {p: slot for slot in others for p in group.partitions.owned_by(slot)}
+    read = {p: slot for slot in others for p in group.members.partitions.owned_by(slot)}
     targets = {p: others.get(s, s) for p, s in {**read, **approved}.items()}
     accepted = replace(plan, term=group.term or 0, targets=targets)
-    return replace(group, approved_plan=accepted), (Publish(accepted),)
+    people = replace(group.people, approved_plan=accepted)
+    return replace(group, people=people), (Publish(accepted),)
 
 
 def begin_replacements(group: Group) -> tuple[Group, Plan | None, tuple[Action, ...]]:
     """Return the plan that replaces consumers now, if any, and what is published before it."""
-    others = replacements(group) if group.disruptions else {}
+    others = replacements(group) if group.fleet.disruptions else {}
     if not others or (plan := _replacement_plan(group, others)) is None:
         return group, None, ()
     group, accepted = replace_approved(group, others)
@@ -188,20 +187,20 @@ def begin_replacements(group: Group) -> tuple[Group, Plan | None, tuple[Action, 
 def permit_renewals(group: Group) -> Update:
     """Have the fleet restart the disrupted consumers that need no replacement, or have none."""
     slots = _renewable(group)
-    if slots == group.renewable:
+    if slots == group.fleet.renewable:
         return group, ()
-    return replace(group, renewable=slots), (Renew(slots),)
+    return replace(group, fleet=replace(group.fleet, renewable=slots)), (Renew(slots),)
 
 
 def _renewable(group: Group) -> frozenset[Slot]:
-    if not group.disruptions:
+    if not group.fleet.disruptions:
         return frozenset()
-    older = frozenset(s for s, why in group.disruptions.items() if why.kind == "roll")
-    if group.controls.frozen:
+    older = group.fleet.rolling()
+    if group.people.controls.frozen:
         older = frozenset()
     if group.config.mode == "observe":
         return older
-    idle, others = older - group.partitions.slots, replacements(group)
+    idle, others = older - group.members.partitions.slots, replacements(group)
     waiting = () if _leaving(group) else _to_replace(group)
     return idle.union(slot for slot in waiting if slot not in others)
 
@@ -211,5 +210,5 @@ def roll_held(group: Group) -> tuple[str, ...]:
     if not (waits := _roll_waits(group)):
         return ()
     slot = _rolling(group)[0]
-    reason = group.disruptions[slot].reason
+    reason = group.fleet.disruptions[slot].reason
     return (f"{waits}; waits: consumer {slot}: {reason}, {_progress(group)}",)

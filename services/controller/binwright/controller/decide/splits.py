@@ -12,7 +12,8 @@ from math import ceil
 from immutables import Map
 
 from binwright.controller.decide.events import Action, Log, Reconcile, Send, Update
-from binwright.group.group import Group, SplitCommand
+from binwright.group.group import Group
+from binwright.group.members import SplitCommand
 from binwright.group.ownership import Owned, Starting
 from binwright.packing.inputs import slot_capacities
 from binwright.protocol.commands import SplitReading
@@ -30,24 +31,24 @@ def refresh_splits(group: Group, now: float) -> Update:
         return group, ()
     before, started = group, list[Slot]()
     partitions = sorted(_splittable(group)) if group.config.split else ()
-    group = replace(group, splits=Map())
+    group = replace(group, members=replace(group.members, splits=Map()))
     for partition in partitions:
         group, new = _choose(before, group, partition)
         started += new
     actions: list[Action] = [*_logs(before, group)]
     if started:
-        actions.append(Reconcile(group.desired | group.owning_slots()))
+        actions.append(Reconcile(group.fleet.desired | group.members.owning()))
     group, commands = _commands(group, now)
     return group, (*actions, *commands)
 
 
 def _splittable(group: Group) -> Iterable[TopicPartition]:
     """Yield what is split, or may have to be, and is not pinned to one consumer alone."""
-    rules, limits = group.controls.rules, group.config.limits
+    rules, limits = group.people.controls.rules, group.config.limits
     least = min((limits.default, *limits.named.values()))
-    reported = (p for member in group.members.values() for p in member.splits)
-    for partition in {*group.splits, *reported, *group.rates.above(least)}:
-        if partition in group.partitions and rules.pin(partition) is None:
+    reported = (p for member in group.members.by_slot.values() for p in member.splits)
+    for partition in {*group.members.splits, *reported, *group.load.rates.above(least)}:
+        if partition in group.members.partitions and rules.pin(partition) is None:
             yield partition
 
 
@@ -55,14 +56,14 @@ def _choose(
     before: Group, group: Group, partition: TopicPartition
 ) -> tuple[Group, tuple[Slot, ...]]:
     """Return the group with the partition's helpers, and those of them that are to be started."""
-    owner = group.partitions[partition].slot
-    helpers = before.splits.get(partition) or _reported(group, partition, owner)
+    owner = group.members.partitions[partition].slot
+    helpers = before.members.splits.get(partition) or _reported(group, partition, owner)
     wanted = _consumers(group, partition, owner, len(helpers))
     kept = [s for s in helpers if s != owner and _may_stay(group, s)][: wanted - 1]
     group = _helped(group, partition, kept) if kept else group
     started: list[Slot] = []
-    while len(kept) < wanted - 1 and owner is not None and not group.controls.frozen:
-        share = group.whole_need(partition) / wanted
+    while len(kept) < wanted - 1 and owner is not None and not group.people.controls.frozen:
+        share = group.load.need(partition) / wanted
         slot = _with_room(group, share, {owner, *kept})
         if slot is None and (slot := _new_slot(group, {owner, *kept})) is not None:
             started.append(slot)
@@ -74,12 +75,13 @@ def _choose(
 
 
 def _helped(group: Group, partition: TopicPartition, helpers: Iterable[Slot]) -> Group:
-    return replace(group, splits=group.splits.set(partition, tuple(helpers)))
+    splits = group.members.splits.set(partition, tuple(helpers))
+    return replace(group, members=replace(group.members, splits=splits))
 
 
 def _reported(group: Group, partition: TopicPartition, owner: Slot | None) -> tuple[Slot, ...]:
     """Return the helpers that an earlier leader chose."""
-    slots = () if owner is None else group.member(owner).splits.get(partition, ())
+    slots = () if owner is None else group.members.get(owner).splits.get(partition, ())
     return slots[1:] if slots[:1] == (owner,) else ()
 
 
@@ -88,9 +90,9 @@ def _consumers(group: Group, partition: TopicPartition, owner: Slot | None, help
 
     Those that it has, while it has no owner, or its rate is not known to a new leader.
     """
-    if owner is None or partition not in group.rates:
+    if owner is None or partition not in group.load.rates:
         return helpers + 1
-    need, capacity = group.whole_need(partition), group.config.capacity
+    need, capacity = group.load.need(partition), group.config.capacity
     if not helpers and need <= group.config.limits.for_slot(owner):
         return 1
     needed = max(ceil(need / capacity), 1)
@@ -100,10 +102,10 @@ def _consumers(group: Group, partition: TopicPartition, owner: Slot | None, help
 
 def _may_stay(group: Group, slot: Slot) -> bool:
     """Whether a helper stays one: while its process is not there yet, too."""
-    member = group.member(slot)
-    if slot in group.controls.rules.drained or group.departs(slot):
+    member = group.members.get(slot)
+    if slot in group.people.controls.rules.drained or group.departs(slot):
         return False
-    return member.usable or (slot in group.desired and slot < group.config.max_slots)
+    return member.usable or (slot in group.fleet.desired and slot < group.config.max_slots)
 
 
 def _with_room(group: Group, share: float, taken: set[Slot | None]) -> Slot | None:
@@ -111,7 +113,7 @@ def _with_room(group: Group, share: float, taken: set[Slot | None]) -> Slot | No
     every, loads = slot_capacities(group.config.capacities), group.loads()
     rooms = [
         (every.for_slot(slot) - loads.get(slot, 0.0), -slot)
-        for slot in group.usable()
+        for slot in group.members.usable()
         if slot not in taken and group.is_open(slot)
     ]
     best, slot = max(rooms, default=(0.0, 0))
@@ -120,18 +122,18 @@ def _with_room(group: Group, share: float, taken: set[Slot | None]) -> Slot | No
 
 def _new_slot(group: Group, taken: set[Slot | None]) -> Slot | None:
     """Return a slot that is to be started; None: people's orders or the maximum leave none."""
-    if group.controls.rules.consumers is not None:
+    if group.people.controls.rules.consumers is not None:
         return None
-    used = group.living() | group.owning_slots() | group.desired | taken
+    used = group.members.living() | group.members.owning() | group.fleet.desired | taken
     free = (s for s in map(Slot, count()) if s not in used and group.is_open(s))
     slot = next(free)
     return slot if slot < group.config.max_slots else None
 
 
 def _logs(before: Group, after: Group) -> Iterable[Log]:
-    for partition in sorted({*before.splits, *after.splits}):
-        helpers = after.splits.get(partition, ())
-        if helpers != before.splits.get(partition, ()):
+    for partition in sorted({*before.members.splits, *after.members.splits}):
+        helpers = after.members.splits.get(partition, ())
+        if helpers != before.members.splits.get(partition, ()):
             facts = {"partition": str(partition), "helpers": [*helpers]}
             yield Log("partition.split", facts)
 
@@ -144,9 +146,9 @@ def shares(group: Group) -> dict[Slot, Shares]:
 
     Only consumers that are ready are named.
     """
-    ready, wanted = frozenset(group.usable()), dict[Slot, Shares]()
-    for partition, helpers in sorted(group.splits.items()):
-        at = group.partitions[partition]
+    ready, wanted = frozenset(group.members.usable()), dict[Slot, Shares]()
+    for partition, helpers in sorted(group.members.splits.items()):
+        at = group.members.partitions[partition]
         there = tuple(slot for slot in helpers if slot in ready)
         if isinstance(at, Owned | Starting) and there:
             for slot in (at.slot, *there):
@@ -156,9 +158,9 @@ def shares(group: Group) -> dict[Slot, Shares]:
 
 def _commands(group: Group, now: float) -> Update:
     """Tell consumers that report something else, each again after a while."""
-    wanted, actions, sent = shares(group), list[Action](), group.split_commands
-    for slot in group.usable():
-        member, partitions = group.member(slot), wanted.get(slot, {})
+    wanted, actions, sent = shares(group), list[Action](), group.members.split_commands
+    for slot in group.members.usable():
+        member, partitions = group.members.get(slot), wanted.get(slot, {})
         if member.splits == partitions:
             continue
         last = sent.get(slot)
@@ -167,7 +169,7 @@ def _commands(group: Group, now: float) -> Update:
         message = SplitReading(term=group.term or 0, epoch=member.epoch or 0, partitions=partitions)
         actions.append(Send(slot, message))
         sent = sent.set(slot, SplitCommand(partitions, member.epoch, now))
-    return replace(group, split_commands=sent), tuple(actions)
+    return replace(group, members=replace(group.members, split_commands=sent)), tuple(actions)
 
 
 def _is_fresh(

@@ -51,7 +51,7 @@ def _conclude(state: Synchronize, now: float, actions: tuple[Action, ...]) -> St
     if state.group.term is None or awaiting_reply(state.group):
         return state, actions
     group, more = adopt_reports(state.group, state.replies)
-    group, running, accepted = inherit_approved(group, group.living())
+    group, running, accepted = inherit_approved(group, group.members.living())
     return Sentinel(group, now), (*actions, Reconcile(running), *more, *accepted)
 
 
@@ -70,9 +70,11 @@ def begin_term(group: Group, term: int) -> Update:
     """Begin the term: query every slot that has a partition of commands, whether or not it runs."""
     log = Log("term.begun", {"term": term})
     # Consumers that died together with the previous leader restart now, not after their timeout.
-    actions = (Reconcile(group.living() | approved_slots(group)), Broadcast(StateQuery(term=term)))
+    running = group.members.living() | approved_slots(group)
+    actions = (Reconcile(running), Broadcast(StateQuery(term=term)))
     # All plans before the claim were read: an approval of none of them is of a topic that is gone.
-    return replace(group, term=term, revisions=0, early_approval=None), (log, *actions)
+    people = replace(group.people, early_approval=None)
+    return replace(group, term=term, revisions=0, people=people), (log, *actions)
 
 
 def awaiting_reply(group: Group) -> list[Slot]:
@@ -80,7 +82,7 @@ def awaiting_reply(group: Group) -> list[Slot]:
     term = group.term or 0
     return sorted(
         slot
-        for slot, member in group.members.items()
+        for slot, member in group.members.by_slot.items()
         if (epoch := member.epoch) is not None and epoch < term and member.replied_term != term
     )
 
@@ -91,7 +93,7 @@ def collect_replies(
     """Return the latest reply of every living epoch."""
     if isinstance(message, Report) and message.term == group.term:
         replies = {**replies, message.slot: message}
-    return {s: r for s, r in replies.items() if r.epoch == group.member(s).epoch}
+    return {s: r for s, r in replies.items() if r.epoch == group.members.get(s).epoch}
 
 
 def adopt_reports(group: Group, replies: Mapping[Slot, Report]) -> Update:
@@ -102,44 +104,43 @@ def adopt_reports(group: Group, replies: Mapping[Slot, Report]) -> Update:
     """
     reports = [report for _, report in sorted(replies.items())]
     released = {p: Released(_last_known(group, p)) for p in _known_partitions(group)}
-    group = replace(
-        group,
-        partitions=PartitionOwnership(
-            _owners(released, ((report, report.reading) for report in reports))
-        ),
-        writers=Ownership(
-            _owners({}, ((report, sorted(report.written_topics)) for report in reports))
-        ),
+    readers = _owners(released, ((report, report.reading) for report in reports))
+    writers = _owners({}, ((report, sorted(report.written_topics)) for report in reports))
+    members = replace(
+        group.members, partitions=PartitionOwnership(readers), writers=Ownership(writers)
     )
+    group = replace(group, members=members)
     group, actions = _deselect_topics(group)
     for report in reports:
-        partitions = report.reading.keys() - group.partitions.owned_by(report.slot)
-        tables = report.written_topics - group.writers.owned_by(report.slot)
+        partitions = report.reading.keys() - group.members.partitions.owned_by(report.slot)
+        tables = report.written_topics - group.members.writers.owned_by(report.slot)
         group, sent = stop_unexpected(group, report.slot, partitions, tables)
         actions += sent
-    owned = sum(at.slot is not None for at in group.partitions.values())
+    owned = sum(at.slot is not None for at in group.members.partitions.values())
     return group, (*actions, Log("group.synchronized", {"owned": owned}))
 
 
 def _deselect_topics(group: Group) -> tuple[Group, list[Action]]:
     """Treat topics as deleted that have readers but are not selected any more."""
-    rates, actions = group.rates, list[Action]()
-    for topic in sorted(group.partitions.topics):
+    rates, actions = group.load.rates, list[Action]()
+    for topic in sorted(group.members.partitions.topics):
         if not group.config.includes(topic):
             rates = rates.with_topic(topic, 0, {})
             actions.append(
                 Log("topic.deselected", {"topic": topic, "reason": "it is not selected"})
             )
-    return replace(group, rates=rates), actions
+    return replace(group, load=replace(group.load, rates=rates)), actions
 
 
 def _known_partitions(group: Group) -> set[TopicPartition]:
-    topics = ((topic, group.rates.count(topic) or 0) for topic in group.rates.names)
-    return {*group.partitions, *(TopicPartition(t, n) for t, count in topics for n in range(count))}
+    rates = group.load.rates
+    measured = ((topic, rates.count(topic) or 0) for topic in rates.names)
+    numbered = (TopicPartition(t, n) for t, count in measured for n in range(count))
+    return {*group.members.partitions, *numbered}
 
 
 def _last_known(group: Group, partition: TopicPartition) -> int | None:
-    at = group.partitions.get(partition)
+    at = group.members.partitions.get(partition)
     return at.offset if isinstance(at, Released) else None
 
 

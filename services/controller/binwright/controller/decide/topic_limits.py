@@ -142,7 +142,7 @@ class TopicShare:
 
 def _held(group: Group) -> dict[str, int]:
     """Return each topic that the group reads, or would by its last plan, with its partitions."""
-    numbers = {topic: highest + 1 for topic, highest in group.partitions.highest()}
-    for topic, number in group.last_plan:
+    numbers = {topic: highest + 1 for topic, highest in group.members.partitions.highest()}
+    for topic, number in group.people.last_plan:
         numbers[topic] = max(numbers.get(topic, 0), number + 1)
     return {topic: number for topic, number in numbers.items() if group.config.includes(topic)}

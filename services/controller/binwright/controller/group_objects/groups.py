@@ -344,7 +344,7 @@ class Groups:
             state = controller.state
             if refused := handle_annotation(approvals, self._object(owner), controller):
                 self._shared.recorder.note(owner, "ApprovalRefused", refused, warning=True)
-            approvals.proposal = shown_proposal(state.group.proposal, approvals.proposal)
+            approvals.proposal = shown_proposal(state.group.people.proposal, approvals.proposal)
             numbers, ready, measured = group_status(state, asyncio.get_running_loop().time())
             if events.last_plan is not None:
                 numbers["lastPlan"] = events.last_plan

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from binwright.controller.decide.events import Action, Log, Publish
 from binwright.controller.decide.states import State
-from binwright.group.group import Proposal
+from binwright.group.people import Proposal
 from binwright.kubernetes.events import EventRecorder
 from binwright.kubernetes.objects import Obj, Owner, now
 from binwright.kubernetes.status import APPROVE_ANNOTATION, Approvals
@@ -132,14 +132,14 @@ def handle_annotation(approvals: Approvals, obj: Obj | None, leader: Approver) -
         return str(exc)
     if number is None:
         return None
-    proposal = group.proposal
+    proposal = group.people.proposal
     if proposal is not None and proposal.number == number and proposal.plan.waits:
         # It is handled once the approval was read: before, it may be lost with this process.
         if not proposal.approved:
             leader.approve(number, f"the annotation {APPROVE_ANNOTATION}")
         return None
     approvals.handled(obj)
-    if group.approved_plan is not None and number <= group.approved_plan.plan:
+    if group.people.approved_plan is not None and number <= group.people.approved_plan.plan:
         return None  # the plan was approved, and is carried out or was
     waiting = proposal.number if proposal is not None and proposal.plan.waits else None
     return f"plan {number} does not wait; " + (

@@ -20,27 +20,27 @@ def group_status(state: State, time: float) -> tuple[Obj, Condition, Condition]:
     """
     group = state.group
     loads = group.loads()
-    living = [slot for slot, member in group.members.items() if member.epoch is not None]
-    unread = sum(at.slot is None for at in group.partitions.values())
-    unready = [slot for slot in living if not group.members[slot].usable]
-    fresh = group.measured_at is not None and time - group.measured_at <= group.config.stale_s
+    members, partitions = group.members, group.members.partitions
+    living = sorted(members.living())
+    unread = sum(at.slot is None for at in partitions.values())
+    unready = [slot for slot in living if not members.get(slot).usable]
     numbers = {
         "state": type(state).__name__,
         "consumers": len(living),
-        "partitions": len(group.partitions),
+        "partitions": len(partitions),
         "bytesPerSecond": rounded(sum(loads.values())),
     }
-    if unread or not group.partitions:
-        text = f"{unread} of {len(group.partitions)} partitions are read by no consumer"
+    if unread or not partitions:
+        text = f"{unread} of {len(partitions)} partitions are read by no consumer"
         ready = Condition("Ready", holds=False, reason="PartitionsUnread", message=text)
     elif unready:
-        text = f"consumers {', '.join(map(str, sorted(unready)))} are not ready yet"
+        text = f"consumers {', '.join(map(str, unready))} are not ready yet"
         ready = Condition("Ready", holds=False, reason="ConsumersUnready", message=text)
     else:
         ready = Condition("Ready", holds=True, reason="AllRead")
     measured = (
         Condition("Measured", holds=True, reason="Fresh")
-        if fresh
+        if group.load.is_fresh(time, group.config.stale_s)
         else Condition(
             "Measured",
             holds=False,
