@@ -37,8 +37,8 @@ def templates(module: ModuleType) -> Iterator[str]:
     nodes = list(ast.walk(tree))
     aside = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}  # docstrings
     for node in nodes:
-        if isinstance(node, ast.Raise):
-            aside |= {id(each) for each in ast.walk(node)}
+        if isinstance(node, ast.Raise) or (node in tree.body and isinstance(node, ast.Assign)):
+            aside |= {id(each) for each in ast.walk(node)}  # errors; meanings of log events
         if isinstance(node, ast.JoinedStr):
             aside |= {id(part) for part in node.values}
     for node in nodes:

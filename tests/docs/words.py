@@ -4,8 +4,7 @@ import re
 from pathlib import Path
 
 from pydantic import BaseModel
-from tools.reference.log_calls import EVENT
-from tools.reference.log_events import found
+from tools.reference import log_events
 
 from binwright.cli.settings_file import programs
 from binwright.runtime.settings.section import Section
@@ -13,6 +12,7 @@ from binwright.runtime.settings.section import Section
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
+EVENT = re.compile(r"[a-z][a-z_]*\.[a-z][a-z_]*")
 _CODE = re.compile(r"`([^`\n]+)`")
 _BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _OTHERS = {
@@ -50,4 +50,5 @@ def unknown(page: Path) -> set[str]:
     """Return the words `this.that` on a page that are neither a setting nor a log event."""
     dotted = {word for word in quoted(page) if EVENT.fullmatch(word)}
     files = {word for word in dotted if (ROOT / word).exists() or word.endswith((".md", ".py"))}
-    return dotted - files - settings() - found().keys() - _OTHERS
+    events = {str(event) for event, _ in log_events.events()}
+    return dotted - files - settings() - events - _OTHERS

@@ -7,7 +7,7 @@ from tests.builders import alive, group, report, with_member
 from tests.controller.decide.driver import A, B, ControllerDriver, P, Q, published
 
 from binwright.controller.decide.events import Log
-from binwright.controller.decide.limits import measure_limits
+from binwright.controller.decide.limits import LIMITS_MEASURED, measure_limits
 from binwright.group.config import ControllerConfig
 from binwright.group.group import Group
 from binwright.group.limits import SHARE, adopt_limits
@@ -43,7 +43,7 @@ def test_a_measured_limit_is_adopted_published_and_packed_by() -> None:
     assert after.config.capacities == pytest.approx(300.0)
     message = LimitsMeasured(term=50, limit=BytesPerSecond(360.0))
     assert published(actions) == [message]
-    assert Log("limits.measured", {"limit": 360, "was": 120}) in actions
+    assert Log(LIMITS_MEASURED, {"limit": 360, "was": 120}) in actions
     assert measure_limits(after) == (after, ())
 
 

@@ -3,9 +3,28 @@
 import logging
 
 import pytest
-import structlog
+from structlog.testing import capture_logs
 
-from binwright.runtime.logs import configure_logging
+from binwright.protocol.log_events import LogEvent
+from binwright.runtime.logs import configure_logging, log
+
+EVENT = LogEvent.warning("message.malformed", "A record was skipped.")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        LogEvent.debug("file.written", "A file was written."),
+        LogEvent.info("file.written", "A file was written."),
+        LogEvent.warning("file.written", "A file was written."),
+        LogEvent.error("file.written", "A file was written."),
+    ],
+    ids=lambda event: event.level,
+)
+def test_an_event_is_logged_by_its_name_at_its_own_level(event: LogEvent) -> None:
+    with capture_logs() as logs:
+        log(event, file="a")
+    assert logs == [{"event": "file.written", "file": "a", "log_level": event.level}]
 
 
 @pytest.mark.parametrize(
@@ -15,7 +34,7 @@ def test_control_characters_are_escaped_in_lines_for_people(
     evil: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     configure_logging("info", "console")
-    structlog.get_logger().warning("message.malformed", reason=evil, plain="käse")
+    log(EVENT, reason=evil, plain="käse")
     logging.getLogger("a library").warning("it said %s", evil)
     written = capsys.readouterr().err
     assert len(written.splitlines()) == 2
@@ -33,7 +52,7 @@ def test_control_characters_of_an_error_are_escaped(capsys: pytest.CaptureFixtur
     try:
         fail("s3cret")
     except ValueError:
-        structlog.get_logger().exception("service.failed")
+        log(EVENT, exc_info=True)
     written = capsys.readouterr().err
     assert "ValueError: a\\x1b[2Jb 6" in written
     assert written.count("s3cret") == 1, "in the source's line; values are not shown"
@@ -41,5 +60,5 @@ def test_control_characters_of_an_error_are_escaped(capsys: pytest.CaptureFixtur
 
 def test_lines_for_programs_are_json(capsys: pytest.CaptureFixture[str]) -> None:
     configure_logging("info", "json")
-    structlog.get_logger().warning("message.malformed", reason="a\x1b[2Jb")
+    log(EVENT, reason="a\x1b[2Jb")
     assert r'"reason": "a\u001b[2Jb"' in capsys.readouterr().err

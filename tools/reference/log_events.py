@@ -1,77 +1,53 @@
-"""The page of all log events, from the source that logs them."""
+"""The page of all log events, from the modules that declare and log them."""
 
 from importlib import import_module
 from pathlib import Path
 
-from tools.reference.log_meanings import MEANINGS
-from tools.reference.log_scan import Event, events
 from tools.reference.markdown import code, table
 
-from binwright.protocol.errors import UserError
+import binwright
+from binwright.protocol.log_events import LogEvent
 
 HEAD = """\
 # Log events
 
-Every event that binwright logs to standard error, `noun.verb`, with its level and fields.
-`log_format = "json"` writes an object for each, with `event`, `level` and `timestamp`; `log_level`
-leaves out lower levels. `from` says which service logs it, or that any may (`all`); `command line`
-includes the embedded servers. Other libraries' warnings have other forms.
-[operations.md](../operations.md) says what to do about those that matter.
+Every event that binwright logs to standard error, `noun.verb`, with its level.
+`log_format = "json"` writes an object for each, with `event`, `level`, `timestamp` and the event's
+own fields; `log_level` leaves out lower levels. A field has the same name in all events: `reason`
+is an error's text, `then` what binwright does about it, `slot` a consumer, and `group`, `table`,
+`topic`, `partition`, `plan` and `offset` are what they are elsewhere. `from` names the service that
+logs it, or that any may (`all`); `command line` includes the embedded servers. Other libraries'
+warnings have other forms. [operations.md](../operations.md) has what to do about those that matter.
 
 `python -m tools.reference log-events` prints this page, in a checkout.
 """
 
-SOURCES = {
-    "binwright.inspect": "command line",
-    "binwright.balancer": "balancer",
-    "binwright.cli": "command line",
-    "binwright.consumer": "consumer",
-    "binwright.controller": "controller",
-    "binwright.fleets": "controller, scaler",
-    "binwright.kafka": "all",
-    "binwright.kubernetes": "controller, scaler",
-    "binwright.lab": "command line",
-    "binwright.local": "command line",
-    "binwright.monitor": "monitor",
-    "binwright.packing": "controller",
-    "binwright.streams": "command line",
-    "binwright.runtime": "all",
-    "binwright.scaler": "scaler",
-    "binwright.look": "command line",
+PROGRAMS = {
+    **{name: name for name in ("balancer", "consumer", "controller", "monitor", "scaler")},
+    "fleets": "controller, scaler",
+    "kafka": "all",
+    "kubernetes": "controller, scaler",
+    "packing": "controller",
+    "runtime": "all",
 }
-"""Each package that logs, and whose log has it."""
+"""Room of `binwright` -> whose log has what is logged there; the others are the command line's."""
+
+
+def events() -> list[tuple[LogEvent, str]]:
+    """Return all events by name, each with those whose log has it: whose modules know it."""
+    known: dict[int, tuple[LogEvent, set[str]]] = {}
+    for root in map(Path, binwright.__path__):
+        for path in root.rglob("*.py"):
+            if "LogEvent" in (text := path.read_text()) or "runtime.logs import log" in text:
+                room, *rest = path.relative_to(root).with_suffix("").parts
+                for value in vars(import_module(".".join(("binwright", room, *rest)))).values():
+                    if isinstance(value, LogEvent):
+                        programs = PROGRAMS.get(room, "command line").split(", ")
+                        known.setdefault(id(value), (value, set()))[1].update(programs)
+    return sorted((event, ", ".join(sorted(logging))) for event, logging in known.values())
 
 
 def page() -> str:
-    """Return the reference, in Markdown.
-
-    Raises:
-        UserError: A service is not installed: its source is not there.
-    """
-    rows = (_row(name, event) for name, event in sorted(found().items()))
-    return f"{HEAD}\n{table(['event', 'level', 'from', 'fields', 'meaning'], rows)}"
-
-
-def found() -> dict[str, Event]:
-    """Return all events in the source, by name; raise `UserError` as `page` does."""
-    return events({_directory(package): source for package, source in SOURCES.items()})
-
-
-def _directory(package: str) -> Path:
-    try:
-        return Path(import_module(package).__path__[0])
-    except ModuleNotFoundError as exc:
-        raise UserError(
-            f"{exc}: install binwright[all] to list the events of all services"
-        ) from exc
-
-
-def _row(name: str, event: Event) -> tuple[str, str, str, str, str]:
-    fields = ", ".join(map(code, sorted(event.fields)))
-    return (
-        code(name),
-        ", ".join(sorted(event.levels)),
-        ", ".join(sorted({one for source in event.sources for one in source.split(", ")})),
-        fields,
-        MEANINGS.get(name, ""),
-    )
+    """Return the reference, in Markdown."""
+    rows = ((code(event), event.level, source, event.meaning) for event, source in events())
+    return f"{HEAD}\n{table(['event', 'level', 'from', 'meaning'], rows)}"

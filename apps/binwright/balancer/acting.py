@@ -10,8 +10,6 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 
-import structlog
-
 from binwright.balancer.decide.proposals import (
     BrokerMode,
     BrokerPlan,
@@ -25,12 +23,18 @@ from binwright.balancer.executor import POLL_S, TAKE_BACK_S, Executor, check, ta
 from binwright.balancer.metrics import BROKERS_LEFT_PARTITIONS, BROKERS_PROPOSED_BYTES
 from binwright.balancer.plan_topic import RETRY_S, PlanTopic, TopicLedger
 from binwright.balancer.ports import Brokers, Probe, Targets
-from binwright.balancer.watch import Look, PlanPace
+from binwright.balancer.watch import BALANCE_PROPOSED, Look, PlanPace
 from binwright.protocol.errors import BrokerUnavailable, ExternalError, PlacementError
+from binwright.protocol.log_events import LogEvent
 from binwright.runtime.clock import loop_s, wall_ms
+from binwright.runtime.logs import log
 from binwright.runtime.metrics import Sample
 
-log = structlog.get_logger()
+BALANCE_STARTED = LogEvent.info(
+    "balance.started",
+    "The leader carries out a plan for brokers; `again`: one that had been started before, `by`: "
+    "who approved it.",
+)
 
 ConnectBrokers = Callable[[], AbstractAsyncContextManager[Brokers]]
 MakeProbe = Callable[[Targets], AbstractAsyncContextManager[Probe | None]]
@@ -124,8 +128,8 @@ class Acting:
             await check(brokers, message.after, replication_may_change=False)
         number = await self._topic.publish(message)
         self._found.add(number)
-        log.info(
-            "balance.proposed",
+        log(
+            BALANCE_PROPOSED,
             plan=number,
             reasons=list(message.reasons),
             partitions=len(message.after),
@@ -179,7 +183,7 @@ class Acting:
                 await self._topic.end(plan, done=False, reason=str(exc))
                 return
             ledger = TopicLedger(self._topic, plan.number, self._now_ms)
-            log.info("balance.started", plan=plan.number, again=plan.started, by=plan.by)
+            log(BALANCE_STARTED, plan=plan.number, again=plan.started, by=plan.by)
             await ledger.start(0)
             async with self._probe(targets) as probe:
                 executor = Executor(

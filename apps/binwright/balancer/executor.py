@@ -5,8 +5,6 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import structlog
-
 from binwright.balancer.decide.reassignment import (
     ClusterObservation,
     CopyLimits,
@@ -26,12 +24,36 @@ from binwright.balancer.ports import (
     Targets,
 )
 from binwright.protocol.errors import BrokerUnavailable, ExternalError, PlacementError
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
+from binwright.runtime.logs import log
 from binwright.runtime.run import background_tasks, must_not_end, root_cause
 
-log = structlog.get_logger()
+THROTTLES_STRIPPED = LogEvent.warning(
+    "throttles.stripped",
+    "Another operator changed lists of replicas that `apply` limits; they are set again.",
+)
+REASSIGNMENT_STOPPED = LogEvent.info(
+    "reassignment.stopped",
+    "`brokers apply` ends early: it takes back what is being copied, and its throttles.",
+)
+REASSIGNMENT_LEFT = LogEvent.warning(
+    "reassignment.left",
+    "`brokers apply` ended and could not take back what it had under way: start it again, or "
+    "`brokers cancel`.",
+)
+REASSIGNMENT_FAILED = LogEvent.warning(
+    "reassignment.failed", "Kafka did not answer `brokers apply`; it tries again."
+)
+REASSIGNMENT_PAUSED = LogEvent.info(
+    "reassignment.paused", "`brokers apply` starts nothing new; the reasons say why."
+)
+REASSIGNMENT_RESUMED = LogEvent.info("reassignment.resumed", "`brokers apply` goes on.")
+REASSIGNMENT_ADVANCED = LogEvent.info(
+    "reassignment.advanced", "`brokers apply` started copies, or moved leaders."
+)
 
 POLL_S = 1.0
 RELOAD_S = 10.0
@@ -110,7 +132,7 @@ class _Observer:
             found = await self.brokers.configs(listed, LISTS) if listed else {}
             throttles = before.with_lists(found)
         if stripped := tuple(sorted(self._listed - throttles.listed())):
-            log.warning("throttles.stripped", topics=stripped)
+            log(THROTTLES_STRIPPED, topics=stripped)
         self._listed, self._throttles = throttles.listed(), throttles
         return ClusterObservation(cluster, throttles, self._disks, slow, spent, stripped)
 
@@ -198,7 +220,7 @@ class Executor:
                 await self._until_finished()
         except BaseException as error:  # noqa: BLE001 - raised below, a cancellation too
             cause = root_cause(error)  # the probe's task is in a group with ours
-            log.info("reassignment.stopped", reason=str(cause) or type(cause).__name__)
+            log(REASSIGNMENT_STOPPED, reason=str(cause) or type(cause).__name__)
             await self._take_back()
             raise cause from None
 
@@ -207,7 +229,7 @@ class Executor:
             async with asyncio.timeout(TAKE_BACK_S):
                 await take_back(self._brokers, self._targets, poll_s=self._poll_s)
         except (TimeoutError, ExternalError) as exc:
-            log.warning("reassignment.left", reason=str(exc) or f"not done in {TAKE_BACK_S:g} s")
+            log(REASSIGNMENT_LEFT, reason=str(exc) or f"not done in {TAKE_BACK_S:g} s")
 
     async def _until_finished(self) -> None:
         pause = Backoff(LONGEST_RETRY_S, first_s=self._poll_s)
@@ -216,7 +238,7 @@ class Executor:
             try:
                 decided = await self._advance(reload=reload)
             except BrokerUnavailable as exc:
-                log.warning("reassignment.failed", reason=str(exc))
+                log(REASSIGNMENT_FAILED, reason=str(exc))
                 await asyncio.sleep(pause.next())
                 reload = True
                 continue
@@ -244,13 +266,13 @@ class Executor:
     def _log(self, decided: NextActions) -> None:
         if decided.pauses != self._paused:
             if decided.pauses:
-                log.info("reassignment.paused", reasons=list(decided.pauses))
+                log(REASSIGNMENT_PAUSED, reasons=list(decided.pauses))
             else:
-                log.info("reassignment.resumed")
+                log(REASSIGNMENT_RESUMED)
             self._paused = decided.pauses
         if decided.reassign or decided.elect:
-            log.info(
-                "reassignment.advanced",
+            log(
+                REASSIGNMENT_ADVANCED,
                 copies=len(decided.reassign.keys() - {*decided.elect}),
                 leaders=len(decided.elect),
                 done=decided.progress.done,
@@ -305,5 +327,5 @@ async def take_back(
             await observer.change(found.throttles)
             await asyncio.sleep(poll_s if found.cancel or found.finished else 0)
         except BrokerUnavailable as exc:
-            log.warning("reassignment.failed", reason=str(exc))
+            log(REASSIGNMENT_FAILED, reason=str(exc))
             await asyncio.sleep(pause.next())

@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import Callable
 
-import structlog
-
 from binwright.balancer.decide.proposals import (
     BrokerPlan,
     BrokerPlanRecord,
@@ -17,10 +15,16 @@ from binwright.kafka.control_records import Decoder
 from binwright.kafka.own_topics import ensure_own
 from binwright.kafka.publishing import publish_message
 from binwright.protocol.errors import BrokerUnavailable
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.ports.kafka import ControlTopics, Reader
 from binwright.runtime.clock import wall_ms
+from binwright.runtime.logs import log
 
-log = structlog.get_logger()
+BALANCE_FINISHED = LogEvent.info("balance.finished", "A plan for brokers is carried out.")
+BALANCE_WITHDRAWN = LogEvent.info(
+    "balance.withdrawn",
+    "A plan for brokers is out of date or not safe; if one is needed, another takes its place.",
+)
 
 PARTITION = 0
 CONFIG = {"cleanup.policy": "delete", "retention.ms": str(30 * 24 * 3600 * 1000)}
@@ -73,8 +77,8 @@ class PlanTopic:
     async def end(self, plan: BrokerPlan, *, done: bool, reason: str) -> None:
         """Publish that a plan is over."""
         await self.publish(BrokersEnded(plan=plan.number, done=done, reason=reason))
-        event = "balance.finished" if done else "balance.withdrawn"
-        log.info(event, plan=plan.number, reason=reason)
+        event = BALANCE_FINISHED if done else BALANCE_WITHDRAWN
+        log(event, plan=plan.number, reason=reason)
 
     async def until_over(self, number: int) -> None:
         """Return when a plan is over, as when a person withdraws it; wait through outages."""

@@ -2,15 +2,17 @@
 
 from importlib.util import find_spec
 
-import structlog
-
 from binwright.balancer.decide import planner
 from binwright.balancer.decide.model import Cluster
 from binwright.balancer.decide.plans import Goal, PlanOutcome
 from binwright.balancer.decide.search.heuristic import Heuristic
 from binwright.balancer.decide.search.problem import Solver
+from binwright.protocol.log_events import LogEvent
+from binwright.runtime.logs import log
 
-log = structlog.get_logger()
+PLAN_APPROXIMATED = LogEvent.info(
+    "plan.approximated", "No optimum was proved for brokers; the best plan known is used."
+)
 
 
 def plan(cluster: Cluster, goal: Goal, limit_s: float = 20.0) -> PlanOutcome:
@@ -30,4 +32,4 @@ def solver(limit_s: float) -> Solver:
         return Heuristic()
     from binwright.balancer.decide.exact import ExactSolver  # noqa: PLC0415 - only where scipy is
 
-    return ExactSolver(limit_s, lambda reason: log.info("plan.approximated", reason=reason))
+    return ExactSolver(limit_s, lambda reason: log(PLAN_APPROXIMATED, reason=reason))

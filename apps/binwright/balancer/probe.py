@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Self
 
-import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import (
     KafkaError,
@@ -19,12 +18,18 @@ from aiokafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest
 from binwright.balancer.ports import Probe, Replicas
 from binwright.kafka.client import NO_LEADER, ClusterClient, client_options, stop_client
 from binwright.protocol.errors import BrokerUnavailable
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.rights import PROBE
 from binwright.runtime.clock import loop_s
+from binwright.runtime.logs import log
 from binwright.runtime.settings.kafka import KafkaSettings
 
-log = structlog.get_logger()
+PROBE_LEFT = LogEvent.warning(
+    "probe.left",
+    "The topic with which `brokers apply` measures how long producers wait could not be removed; "
+    "the next run removes it.",
+)
 
 TOPIC = PROBE
 REPLICAS = 3
@@ -76,7 +81,7 @@ class ProducerProbe:
         try:
             await self._remove()
         except BrokerUnavailable as exc:
-            log.warning("probe.left", topic=TOPIC, reason=str(exc))
+            log(PROBE_LEFT, topic=TOPIC, reason=str(exc))
         await self._cluster.close()
 
     async def _make(self) -> None:

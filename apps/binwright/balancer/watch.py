@@ -5,8 +5,6 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-import structlog
-
 from binwright.balancer.cluster_model import (
     Snapshot,
     check_directories,
@@ -38,10 +36,30 @@ from binwright.protocol.errors import (
     PlacementError,
     ReassignmentRefused,
 )
+from binwright.protocol.log_events import LogEvent
 from binwright.runtime.clock import loop_s
+from binwright.runtime.logs import log
 from binwright.runtime.metrics import Sample
 
-log = structlog.get_logger()
+BALANCE_REFUSED = LogEvent.warning(
+    "balance.refused",
+    "Kafka does not let the balancer look at the brokers: it needs DESCRIBE on the cluster. It "
+    "rests for an hour.",
+)
+BALANCE_FAILED = LogEvent.warning(
+    "balance.failed",
+    "The brokers could not be looked at, or there is no placement for what they hold; the next "
+    "look follows.",
+)
+BALANCER_CRASHED = LogEvent.error(
+    "balancer.crashed",
+    "The watch over brokers has a fault of its own: please report it. It rests for an hour.",
+)
+BALANCE_PROPOSED = LogEvent.info(
+    "balance.proposed",
+    "Brokers are uneven, or will be full; a plan would copy so many bytes. With a number it is "
+    "carried out when it is approved (`waits`), or at once; without a number nothing is moved.",
+)
 
 REST_S = 3_600.0
 """Until the next look when Kafka refuses one: rights change rarely."""
@@ -118,21 +136,21 @@ class BrokerWatch:
             try:
                 await self._reaction.react(await self._look())
             except ReassignmentRefused as exc:
-                self._log_fault("balance.refused", str(exc))
+                self._log_fault(BALANCE_REFUSED, str(exc))
                 pause_s = max(pause_s, REST_S)
             except (ExternalError, PlacementError, BalanceError) as exc:
-                self._log_fault("balance.failed", str(exc))
-            except Exception:  # the next look may go well
-                log.exception("balancer.crashed")
+                self._log_fault(BALANCE_FAILED, str(exc))
+            except Exception:  # noqa: BLE001 - the next look may go well
+                log(BALANCER_CRASHED, exc_info=True)
                 pause_s = max(pause_s, REST_S)
             else:
                 self._fault = ""
             await self._reaction.rest(pause_s)
 
-    def _log_fault(self, event: str, reason: str) -> None:
+    def _log_fault(self, event: LogEvent, reason: str) -> None:
         """Log why nothing follows, once for each reason."""
         if reason != self._fault:
-            log.warning(event, reason=reason)
+            log(event, reason=reason)
         self._fault = reason
 
     async def _look(self) -> Look:
@@ -206,8 +224,8 @@ class Observing:
         self._bytes = plan.bytes
         if keys != self._logged:
             self._logged = keys
-            log.info(
-                "balance.proposed",
+            log(
+                BALANCE_PROPOSED,
                 reasons=[each.text for each in look.crossed],
                 partitions=len(plan.moves),
                 bytes=plan.bytes,

@@ -15,18 +15,23 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import structlog
-
 from binwright.local.cache import cache_dir, file_lock
 from binwright.local.child import Command, run_to_end
 from binwright.local.java import Java, java_environment, write_arguments
 from binwright.protocol.errors import EmbeddedError, SettingsError
+from binwright.protocol.log_events import LogEvent
+from binwright.runtime.logs import log
 
 DUMP_S = 900.0  # 6 s for the broker's and 30 s for Spark's, on an idle machine
 MAX_ARCHIVES = 4  # archives of one kind: other virtual environments, other Javas
 LOWEST = 19
 
-_log = structlog.get_logger()
+ARCHIVE_FAILED = LogEvent.warning(
+    "archive.failed", "Java's class-data archive could not be written; servers start more slowly."
+)
+ARCHIVE_CREATED = LogEvent.info(
+    "archive.created", "Java's class-data archive was written; later starts are faster."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,7 @@ async def _make(archive: ClassDataArchive, after_s: float) -> None:
             if not _settled(archive):
                 await _dump(archive)
     except (EmbeddedError, OSError, SettingsError) as exc:  # no reason to disturb a server
-        _log.warning("archive.failed", archive=str(archive.file), reason=str(exc))
+        log(ARCHIVE_FAILED, archive=str(archive.file), reason=str(exc))
 
 
 def _settled(archive: ClassDataArchive) -> bool:
@@ -108,7 +113,7 @@ async def _dump(archive: ClassDataArchive) -> None:
             raise EmbeddedError(f"{command.title} ended with {code}:\n{child.tail()}")
         (scratch / "classes.jsa").replace(archive.file)
         _prune(archive)
-        _log.info("archive.created", archive=str(archive.file))
+        log(ARCHIVE_CREATED, archive=str(archive.file))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 

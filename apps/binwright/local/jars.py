@@ -18,13 +18,13 @@ from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 from xml.sax.saxutils import quoteattr
 
-import structlog
-
 from binwright.local.cache import file_lock, written_cache
 from binwright.local.child import Child, Command
 from binwright.local.java import Java
 from binwright.local.server import ProgressCallback
 from binwright.protocol.errors import EmbeddedError
+from binwright.protocol.log_events import LogEvent
+from binwright.runtime.logs import log
 
 LOCK_S = 900.0  # somebody else's download
 FETCH_ATTEMPTS = 3  # a fetch and two retries of what it left out
@@ -49,7 +49,8 @@ _SETTINGS = """<ivysettings>
 </ivysettings>
 """
 
-_log = structlog.get_logger()
+JARS_MISSING = LogEvent.info("jars.missing", "Jars are missing in the cache and are downloaded.")
+IVY_ENDED = LogEvent.debug("ivy.ended", "Ivy, which downloads jars, has ended.")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -127,7 +128,7 @@ async def _fetch_missing(
         if not wanted:
             return
         await asyncio.sleep(attempt * pause_s)
-        _log.info("jars.missing", count=len(wanted), attempt=attempt + 1, directory=str(directory))
+        log(JARS_MISSING, count=len(wanted), attempt=attempt + 1, directory=str(directory))
         with TemporaryDirectory(dir=directory, prefix=_PART) as scratch:
             why = await fetch(wanted, Path(scratch))
             for artifact in wanted:
@@ -214,7 +215,7 @@ def ivy_fetch(
             child.reap()
         _collect(artifacts, directory)
         message = command.log.read_text(errors="replace")
-        _log.debug("ivy.ended", code=child.returncode, message=message)
+        log(IVY_ENDED, code=child.returncode, message=message)
         return failure_reason(message)
 
     return fetch

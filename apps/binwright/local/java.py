@@ -10,18 +10,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import structlog
-
 from binwright.local.child import Command, run_to_end
 from binwright.protocol.errors import EmbeddedError
+from binwright.protocol.log_events import LogEvent
 from binwright.runtime.environment import clean_environment
+from binwright.runtime.logs import log
 
 # 25 starts Spark, but Arrow's allocator fails on it; 11 is too old for Kafka 4.
 SUPPORTED = (17, 21)
 PROBE_S = 30.0
 
 _VERSION = re.compile(r'^\S+ version "(?P<version>(?:1\.)?(?P<major>\d+)[^"]*)"', re.MULTILINE)
-_log = structlog.get_logger()
+JAVA_FOUND = LogEvent.info("java.found", "This Java runs the embedded broker and Spark.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,7 @@ async def choose_java(places: Iterable[tuple[str, Path]]) -> Java:
         message = await _ask(binary)
         version = read_version(message)
         if version and version[0] in SUPPORTED:
-            _log.info(
-                "java.found", binary=str(binary), version=version[1], source=source, refused=refused
-            )
+            log(JAVA_FOUND, binary=str(binary), version=version[1], source=source, refused=refused)
             return Java(binary.resolve(), version[1], message, source)
         refused.append(f"{source} ({binary}) is {version[1] if version else 'no working Java'}")
     raise EmbeddedError(

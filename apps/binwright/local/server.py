@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import structlog
-
 from binwright.local.child import Child, Command
 from binwright.protocol.errors import EmbeddedError
+from binwright.protocol.log_events import LogEvent
+from binwright.runtime.logs import log
 
 HOST = "127.0.0.1"
 CONNECT_S = 1.0
@@ -20,7 +20,11 @@ CONNECT_S = 1.0
 ProgressCallback = Callable[[str], None]
 """Called with each step, in words."""
 
-_log = structlog.get_logger()
+SERVER_STARTED = LogEvent.info("server.started", "An embedded server runs.")
+SERVER_STOPPED = LogEvent.info("server.stopped", "An embedded server ended.")
+SERVER_KILLED = LogEvent.info(
+    "server.killed", "An embedded server did not end in time and was killed."
+)
 
 
 def no_progress(_: str) -> None:
@@ -67,19 +71,19 @@ class Server:
             raise
         took_s = time.monotonic() - began
         self._progress(f"{title} is ready after {took_s:.1f} s")
-        _log.info("server.started", server=title, pid=child.pid, took_s=round(took_s, 3))
+        log(SERVER_STARTED, server=title, pid=child.pid, took_s=round(took_s, 3))
 
     async def stop(self) -> None:
         """Ask it to end and wait until it has; nothing if it does not run."""
         if self._child is not None:
             code = await self._child.stop(grace_s=self._grace_s)
-            _log.info("server.stopped", server=self._command.title, code=code)
+            log(SERVER_STOPPED, server=self._command.title, code=code)
 
     async def kill(self) -> None:
         """End it as a power cut would, and wait until it is gone; nothing if it does not run."""
         if self._child is not None:
             await self._child.kill()
-            _log.info("server.killed", server=self._command.title)
+            log(SERVER_KILLED, server=self._command.title)
 
 
 @contextmanager

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
-import structlog
 
 from binwright.fleets.process import ProcessFleet, process_fleet
 from binwright.local.child import Child, Command
@@ -24,11 +23,19 @@ from binwright.local.spark import SparkServer, run_spark
 from binwright.local.spark_cluster import run_spark_cluster
 from binwright.local.spark_size import SparkSize
 from binwright.protocol.errors import EmbeddedError
+from binwright.protocol.log_events import LogEvent
+from binwright.runtime.logs import log
 from binwright.runtime.settings.group import Settings
 from binwright.runtime.settings.loading import settings_environment
 from binwright.runtime.spark_url import with_token
 
-log = structlog.get_logger()
+SPARK_NOT_WARMED_UP = LogEvent.warning(
+    "spark.not_warmed_up",
+    "The warm-up of the embedded Spark failed or took too long; its first commits are slow.",
+)
+SERVICE_ENDED = LogEvent.warning(
+    "service.ended", "A service of `binwright up` or `demo` ended and is started again."
+)
 
 RESTART_S = 1.0
 RESTARTS = 20  # of one service; after that the stack fails
@@ -162,9 +169,9 @@ async def warm_up(settings: Settings, directory: Path) -> None:
     try:
         async with asyncio.timeout(WARM_UP_S):
             if code := await child.wait():
-                log.warning("spark.not_warmed_up", code=code, log_ends=child.tail())
+                log(SPARK_NOT_WARMED_UP, code=code, log_ends=child.tail())
     except TimeoutError:
-        log.warning("spark.not_warmed_up", waited_s=WARM_UP_S)
+        log(SPARK_NOT_WARMED_UP, waited_s=WARM_UP_S)
     finally:
         await asyncio.shield(child.stop(grace_s=5.0))
 
@@ -201,7 +208,7 @@ class Service:
             except asyncio.CancelledError:
                 await asyncio.shield(self._child.stop(grace_s=5.0))
                 raise
-            log.warning("service.ended", service=self._command.title, code=code)
+            log(SERVICE_ENDED, service=self._command.title, code=code)
             await asyncio.sleep(RESTART_S)
         raise EmbeddedError(
             f"{self._command.title} ended {RESTARTS} times; its log ends:\n{self._child.tail()}"

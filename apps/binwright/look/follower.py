@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
 
-import structlog
-
 from binwright.group.config import ControllerConfig
 from binwright.group.fold import StateRecord
-from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, Decoder
+from binwright.kafka.control_records import (
+    CONTROL_TOPIC_UNREACHABLE,
+    CONTROLLER_PARTITION,
+    METRICS_PARTITION,
+    Decoder,
+)
 from binwright.look.group_view import GroupView
 from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, ExternalError, TopicMissing
@@ -20,9 +23,8 @@ from binwright.protocol.metrics import Measurement, decode_measurement
 from binwright.protocol.orders import decode_order
 from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
 from binwright.protocol.selection import METADATA_SUFFIX, ORDERS_SUFFIX
+from binwright.runtime.logs import log
 from binwright.runtime.run import must_not_end
-
-log = structlog.get_logger()
 
 RECENT = 500
 """Measurements read from the end of the metrics topic: enough for the latest of every topic."""
@@ -86,7 +88,7 @@ async def raise_outage(_: str, outage: BrokerUnavailable) -> None:
 
 async def log_outage(topic: str, outage: BrokerUnavailable) -> None:
     """Log the error and wait a little: for those who follow a topic for ever."""
-    log.warning("control_topic.unreachable", topic=topic, reason=str(outage))
+    log(CONTROL_TOPIC_UNREACHABLE, topic=topic, reason=str(outage))
     await asyncio.sleep(RETRY_S)
 
 

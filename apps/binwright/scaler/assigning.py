@@ -5,18 +5,29 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
-import structlog
-
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.group_plans import GroupPlan
+from binwright.protocol.log_events import LogEvent
 from binwright.runtime.clock import loop_s
+from binwright.runtime.logs import log
 from binwright.scaler.decide.assigning import Planner, choose_leaving, departed
 from binwright.scaler.decide.config import ScaledGroup
 from binwright.scaler.decide.members import GroupDescription
 from binwright.scaler.decide.sizing import Emptying, GroupSnapshot, ScalingState, Verdict
 from binwright.scaler.ports import GroupLookup, ScaledWorkload
 
-log = structlog.get_logger()
+MEMBERS_UNKNOWN = LogEvent.warning(
+    "members.unknown",
+    "Replicas are to end, and which members they run cannot be told: they end as they are, with "
+    "what they read.",
+)
+PLAN_PUBLISHED = LogEvent.info(
+    "plan.published",
+    "A plan for an ordinary group was published, and the group is made to rebalance.",
+)
+REPLICAS_EMPTYING = LogEvent.info(
+    "replicas.emptying", "Replicas are to end, and their members give up what they read before."
+)
 
 
 class Plans(Protocol):
@@ -86,7 +97,7 @@ class Assigner:
             members = {name: one for name, one in seen.members.items() if name not in gone}
             leaving = choose_leaving(members, snapshot.work.loads, replicas, step.members)
             if len(leaving) < len(members) - step.members:
-                log.warning("members.unknown", group=config.group, leaving=leaving)
+                log(MEMBERS_UNKNOWN, group=config.group, leaving=leaving)
         if state.plan is None:  # of an earlier scaler, or of an earlier time that this one led
             state = replace(state, plan=await self.plans.last(config.group))
         rate = verdict.capacity or max(1.0, verdict.work.rate / max(1, verdict.current))
@@ -97,8 +108,8 @@ class Assigner:
         # Members that join for a plan make the group rebalance themselves.
         grows = verdict.order is not None and verdict.order > verdict.current
         if done.plan is not None and done.rebalances and not grows:
-            log.info(
-                "plan.published",
+            log(
+                PLAN_PUBLISHED,
                 group=config.group,
                 generation=done.plan.generation,
                 moved=done.moved,
@@ -110,5 +121,5 @@ class Assigner:
             state = replace(state, learnt=state.learnt.with_rebalance(loop_s() - began_s))
         if not leaving:
             return state, Order(verdict.order)
-        log.info("replicas.emptying", group=config.group, replicas=step.members, leaving=leaving)
+        log(REPLICAS_EMPTYING, group=config.group, replicas=step.members, leaving=leaving)
         return replace(state, emptying=Emptying(step.members, leaving, loop_s())), Order(None)

@@ -17,7 +17,6 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, ClassVar
 
-import structlog
 from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.cluster import ClusterMetadata
@@ -33,14 +32,30 @@ from binwright.kafka.frames import Metadata
 from binwright.kafka.generation_sticky import GenerationStickyAssignor
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.group_plans import GroupPlan
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import wall_ms
+from binwright.runtime.logs import log
 from binwright.scaler.decide.mapping import target
 from binwright.scaler.decide.members import EAGER, GroupMember
 from binwright.scaler.plans_topic import PLANS_TOPIC, decoded_plan, plan_partition
 
-log = structlog.get_logger()
+PLANS_UNREACHABLE = LogEvent.warning(
+    "plans.unreachable",
+    "An aiokafka member cannot read the plans topic; the last plan counts until it is too old.",
+)
+PLANS_MISSING = LogEvent.info(
+    "plans.missing",
+    "The plans topic does not exist; a member assigns without a plan until it does.",
+)
+PLAN_ABSENT = LogEvent.info(
+    "plan.absent",
+    "An aiokafka member found no valid plan for its group; it assigns as the sticky assignor does.",
+)
+PLAN_FOLLOWED = LogEvent.info(
+    "plan.followed", "An aiokafka member assigns partitions by the controller's plan."
+)
 
 FIRST_READ_S = 2.0
 """A member joins its group after this time at the latest, whether or not plans could be read."""
@@ -82,7 +97,7 @@ class PlanReader:
                     await consumer.start()
                     await self._read(consumer, topic, pause)
             except ExternalError as exc:
-                log.warning("plans.unreachable", group=self.group, topic=topic, reason=str(exc))
+                log(PLANS_UNREACHABLE, group=self.group, topic=topic, reason=str(exc))
             finally:
                 await stop_client(consumer)
             await asyncio.sleep(pause.next())
@@ -91,7 +106,7 @@ class PlanReader:
         """Read until the topic has another number of partitions, or is gone."""
         if not (count := await _partition_count(consumer, topic)):
             self.has_read.set()
-            log.info("plans.missing", group=self.group, topic=topic)
+            log(PLANS_MISSING, group=self.group, topic=topic)
             return
         partition = KafkaPartition(topic, plan_partition(self.group, count))
         consumer.assign([partition])
@@ -160,9 +175,9 @@ class PlannedAssignor(GenerationStickyAssignor):
         """Fit `AbstractPartitionAssignor.assign`; runs in the group's leader."""
         plan = cls.plans.valid_plan()
         if plan is None:
-            log.info("plan.absent", group=cls.plans.group)
+            log(PLAN_ABSENT, group=cls.plans.group)
             return super().assign(cluster, members)
-        log.info("plan.followed", group=plan.group, generation=plan.generation)
+        log(PLAN_FOLLOWED, group=plan.group, generation=plan.generation)
         group = {name: cls._member(one) for name, one in members.items()}
         topics = {topic for member in group.values() for topic in member.topics}
         partitions = [

@@ -9,18 +9,28 @@ from functools import partial
 from math import inf
 from typing import NamedTuple
 
-import structlog
-
 from binwright.kafka.client import EARLIEST, LATEST, ClusterClient, TopicsMetadata
+from binwright.kafka.control_records import MESSAGE_MALFORMED
 from binwright.kafka.leaders import Leaders, PendingReplies, by_leader
 from binwright.kafka.metrics_topic import new_records
 from binwright.protocol.errors import BrokerUnavailable, MalformedMessage
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metrics import decode_measurement
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.clock import loop_s
+from binwright.runtime.logs import log
 from binwright.scaler.decide.lags import WINDOW_S, EndHistory, LogEnds
 
-log = structlog.get_logger()
+ENDS_MISSING = LogEvent.warning(
+    "ends.missing",
+    "The scaler could not look up which brokers lead the topics of scaled groups; no replica is "
+    "taken away.",
+)
+BROKER_LATE = LogEvent.warning(
+    "broker.late",
+    "A broker did not answer the scaler in time; what was last known of its partitions counts "
+    "until it does.",
+)
 
 FOLLOWED_S = 10.0
 """A topic whose last measurement is older is looked up: no monitor follows it now."""
@@ -62,7 +72,7 @@ class MeasuredEnds:
         try:
             measurement = decode_measurement(payload)
         except MalformedMessage as exc:
-            log.warning("message.malformed", offset=None, reason=exc.reason)
+            log(MESSAGE_MALFORMED, offset=None, reason=exc.reason)
             del self._last[topic]
             return None
         if len(measurement.partitions) != measurement.count or not measurement.count:
@@ -131,7 +141,7 @@ class TopicEnds:
             async with asyncio.timeout(self._timeout_s):
                 metadata = await self._cluster.topics(topics, with_ids=True)
         except (BrokerUnavailable, TimeoutError) as exc:
-            log.warning("ends.missing", topics=len(topics), reason=str(exc) or "no reply in time")
+            log(ENDS_MISSING, topics=len(topics), reason=str(exc) or "no reply in time")
             self._known |= measured
         else:
             self._take_metadata(topics, metadata)
@@ -191,14 +201,14 @@ class TopicEnds:
             first = await self._cluster.offsets(broker, starts, EARLIEST) if starts else {}
             return _Offsets(await self._cluster.offsets(broker, ends, LATEST), first)
         except BrokerUnavailable as exc:
-            log.warning("broker.late", about=broker, reason=str(exc))
+            log(BROKER_LATE, about=broker, reason=str(exc))
             return _Offsets({}, {})
 
     def _keep(self, counts: Mapping[str, int]) -> None:
         """Store what has arrived; a broker whose reply is late is logged."""
         ends: defaultdict[str, dict[int, int]] = defaultdict(dict)
         for broker in sorted(self._replies.late()):
-            log.warning("broker.late", about=broker, reason="no reply in time")
+            log(BROKER_LATE, about=broker, reason="no reply in time")
         for reply in self._replies.take().values():
             for (topic, number), start in reply.starts.items():
                 self._starts[topic][number] = start

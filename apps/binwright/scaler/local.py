@@ -5,21 +5,19 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-import structlog
-
 from binwright.fleets.process import ProcessFleet
+from binwright.fleets.reconcile import FLEET_FAILED
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import Slot
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.environment import clean_environment
+from binwright.runtime.logs import log
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.scaler.decide.assigning import Replica
 from binwright.scaler.decide.members import Members, number_of
 from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.passes import Target
 from binwright.scaler.settings import REPLICA, LocalGroupSettings, ScalerProgramSettings
-
-log = structlog.get_logger()
 
 WATCH_S = 2.0
 RETRY_S, LONGEST_RETRY_S = 1.0, 30.0
@@ -69,7 +67,7 @@ class FleetWorkload:
                     try:
                         await self._watch()
                     except ExternalError as exc:
-                        log.warning("fleet.failed", group=self.group, reason=str(exc))
+                        log(FLEET_FAILED, group=self.group, reason=str(exc))
                         await asyncio.sleep(pause.next())
                     else:
                         pause.reset()

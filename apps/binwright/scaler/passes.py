@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from time import perf_counter
 
-import structlog
-
 from binwright.protocol.errors import ExternalError, UserError
+from binwright.protocol.log_events import LogEvent
 from binwright.runtime.backoff import until_set
 from binwright.runtime.clock import loop_s, wall_ms
+from binwright.runtime.logs import log
 from binwright.runtime.metrics import Sample
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.scaler import metrics
@@ -23,7 +23,31 @@ from binwright.scaler.decide.members import GroupDescription
 from binwright.scaler.decide.sizing import GroupSnapshot, ScalingState, Verdict, decide, ordered
 from binwright.scaler.ports import CommittedOffsets, EndLookup, GroupLookup, ScaledWorkload
 
-log = structlog.get_logger()
+GROUP_FAULTED = LogEvent.warning(
+    "group.faulted",
+    "A scaled group cannot be sized, or Kafka does not know a name in its settings; the reason.",
+)
+GROUP_RECOVERED = LogEvent.info(
+    "group.recovered", "What was wrong with a scaled group is set right."
+)
+RECORDS_DELETED = LogEvent.warning(
+    "records.deleted", "Records were deleted before a scaled group had read them."
+)
+LOOK_FAILED = LogEvent.warning(
+    "look.failed", "How records arrive at a group's topics could not be seen; it is tried again."
+)
+GROUPS_SIZED = LogEvent.debug("groups.sized", "The scaler has made a pass over all groups.")
+TARGET_FAILED = LogEvent.error(
+    "target.failed",
+    "An unexpected error in one scaled group; the others go on, and it is tried again.",
+)
+SCALE_FAILED = LogEvent.warning(
+    "scale.failed",
+    "The scaler could not set the replicas of a group's workload; the next pass tries again.",
+)
+GROUP_SCALED = LogEvent.info(
+    "group.scaled", "The scaler set the replicas of a group's workload, with the reasons."
+)
 
 ORDER_S = 20.0
 """How long an order to a workload may take; other groups do not wait for it."""
@@ -68,11 +92,11 @@ class Target:
         before, lost_before = self._logged
         self._logged = problem, lost
         if problem and problem != before:
-            log.warning("group.faulted", target=self.key, reason=problem)
+            log(GROUP_FAULTED, target=self.key, reason=problem)
         elif before and not problem:
-            log.info("group.recovered", target=self.key)
+            log(GROUP_RECOVERED, target=self.key)
         if lost > lost_before:
-            log.warning("records.deleted", target=self.key, records=lost)
+            log(RECORDS_DELETED, target=self.key, records=lost)
 
     @property
     def is_asleep(self) -> bool:
@@ -176,7 +200,7 @@ class Scaler:
                 try:
                     arrived = await self.look(topics)
                 except ExternalError as exc:
-                    log.warning("look.failed", target=target.key, reason=str(exc))
+                    log(LOOK_FAILED, target=target.key, reason=str(exc))
                     continue
                 learnt = target.state.learnt.with_arrivals(arrived)
                 target.state = replace(target.state, learnt=learnt)
@@ -204,7 +228,7 @@ class Scaler:
         await self._decide(targets, committed.faults)
         self.passes += 1
         self.pass_s = perf_counter() - began_s
-        log.debug("groups.sized", groups=len(targets), faults=len(committed.faults))
+        log(GROUPS_SIZED, groups=len(targets), faults=len(committed.faults))
 
     async def run_zero_pass(self) -> None:
         """Look up the ends for groups at zero: they commit nothing meanwhile.
@@ -258,8 +282,8 @@ class Scaler:
                 continue  # new since the last pass
             try:
                 self._decide_one(target, ends, fault, seen.get(target.config.group))
-            except Exception as exc:  # an unexpected error in one group must not end others
-                log.exception("target.failed", target=target.key)
+            except Exception as exc:  # noqa: BLE001 - an unexpected error in one group must not end others
+                log(TARGET_FAILED, target=target.key, exc_info=True)
                 target.fault = f"{type(exc).__name__}: {exc}; the scaler's log has the traceback"
 
     async def _describe(self, targets: Collection[Target]) -> Mapping[str, GroupDescription | str]:
@@ -346,7 +370,7 @@ class Scaler:
         except (ExternalError, UserError, TimeoutError) as exc:
             target.fault = str(exc) or f"the order was not carried out within {ORDER_S:g} s"
             number = verdict.order
-            log.warning("scale.failed", target=target.key, replicas=number, reason=target.fault)
+            log(SCALE_FAILED, target=target.key, replicas=number, reason=target.fault)
             target.on_change(target, None)
             return
         target.fault = ""
@@ -355,7 +379,7 @@ class Scaler:
         before = verdict.current
         target.state = ordered(target.state, order.replicas, loop_s(), before=before)
         reasons = verdict.reasons
-        log.info("group.scaled", target=target.key, replicas=order.replicas, reasons=reasons)
+        log(GROUP_SCALED, target=target.key, replicas=order.replicas, reasons=reasons)
         target.on_change(target, order.replicas)
 
     def samples(self) -> Iterator[Sample]:

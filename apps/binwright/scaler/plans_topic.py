@@ -2,15 +2,18 @@
 
 from collections.abc import Collection
 
-import structlog
 from aiokafka.partitioner import murmur2
 
 from binwright.protocol import wire
 from binwright.protocol.errors import MalformedMessage
 from binwright.protocol.group_plans import GroupPlan, decode_group_plan
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.ports.kafka import ControlTopics
+from binwright.runtime.logs import log
 
-log = structlog.get_logger()
+PLAN_MALFORMED = LogEvent.warning(
+    "plan.malformed", "A record of the plans topic is not a plan; it is skipped."
+)
 
 READ_S = 5.0
 PLANS_TOPIC = "binwright.plans"
@@ -74,5 +77,5 @@ def decoded_plan(value: bytes, group: str | None = None) -> GroupPlan | None:
     try:
         return decode_group_plan(value)
     except MalformedMessage as exc:
-        log.warning("plan.malformed", group=group, reason=exc.reason)
+        log(PLAN_MALFORMED, group=group, reason=exc.reason)
         return None

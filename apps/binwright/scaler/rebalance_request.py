@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import structlog
 from aiokafka import AIOKafkaConsumer
 from aiokafka.cluster import ClusterMetadata
 from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
@@ -24,8 +23,6 @@ from aiokafka.errors import InconsistentGroupProtocolError
 from binwright.kafka.aiokafka_patches import keep_to_own_topics
 from binwright.kafka.client import stop_client, translate_errors
 from binwright.protocol.errors import BrokerUnavailable
-
-log = structlog.get_logger()
 
 DEADLINE_S = 60.0
 """A member that works on what it polled for longer holds up every rebalance of its group."""

@@ -4,14 +4,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-import structlog
-
 from binwright.protocol.errors import ExternalError
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.clock import loop_s, wall_ms
+from binwright.runtime.logs import log
 from binwright.runtime.metrics import Sample
 from binwright.scaler import metrics
+from binwright.scaler.assigning import PLAN_PUBLISHED
 from binwright.scaler.decide.lags import Baseline, to_be_sized, work_of
 from binwright.scaler.decide.members import (
     COOPERATIVE,
@@ -28,7 +29,16 @@ from binwright.scaler.decide.steering_policies import SteeringPolicy, imbalance
 from binwright.scaler.plans_topic import publish_plan
 from binwright.scaler.ports import EndLookup, GroupLookup
 
-log = structlog.get_logger()
+GROUP_SEEN = LogEvent.debug(
+    "group.seen", "An ordinary group was looked at; the reason says what was decided."
+)
+STEERING_FAILED = LogEvent.warning(
+    "steering.failed", "A look at an ordinary group, or its rebalance, failed; it is tried again."
+)
+GROUP_UNSTEERED = LogEvent.warning(
+    "group.unsteered",
+    "An ordinary group cannot be steered: it has no members, or they use another assignor.",
+)
 
 RequestRebalance = Callable[[str, str, str], Awaitable[None]]
 """Has a group rebalance: its name, the name of its assignor, one of its topics."""
@@ -143,15 +153,15 @@ class SteeredGroup:
         bins = [tuple(member.owned) for member in group.members.values()]
         self.metrics.see(len(bins), imbalance(bins, rates))
         done, after = self._decide(group, loads)
-        log.debug("group.seen", group=self.name, members=len(group.members), reason=done.reason)
+        log(GROUP_SEEN, group=self.name, members=len(group.members), reason=done.reason)
         if done.plan is None:
             return
         await publish_plan(self.bus, self.topic, done.plan)
         self.publisher = after
         self.metrics.generation = done.plan.generation
         if done.rebalances:
-            log.info(
-                "plan.published",
+            log(
+                PLAN_PUBLISHED,
                 group=self.name,
                 generation=done.plan.generation,
                 moved=done.moved,
@@ -185,7 +195,7 @@ class SteeredGroup:
         return publisher.decide(state, self.policy.propose(observation))
 
     def _fail(self, reason: str) -> None:
-        log.warning("steering.failed", group=self.name, reason=reason)
+        log(STEERING_FAILED, group=self.name, reason=reason)
         self.metrics.fail(reason)
 
     def _is_steerable(self, group: GroupDescription) -> bool:
@@ -198,7 +208,7 @@ class SteeredGroup:
         elif group.protocol not in {COOPERATIVE, EAGER}:
             reason = f"its members use the assignor {group.protocol or '(none)'}"
         if reason and reason != self._unsteered:
-            log.warning("group.unsteered", group=self.name, reason=reason)
+            log(GROUP_UNSTEERED, group=self.name, reason=reason)
         self._unsteered = reason
         if not group.members:
             self.metrics.see(0, None)  # no fault: a group may be scaled to zero

@@ -15,17 +15,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
-import structlog
 
 from binwright.fleets.reconcile import check_slots
 from binwright.protocol.errors import ExternalError
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Disruption, Process
 from binwright.runtime.backoff import until_set
 from binwright.runtime.clock import loop_s
+from binwright.runtime.logs import log
 from binwright.runtime.settings.group import Settings
 
-log = structlog.get_logger()
+PROCESS_KILLED = LogEvent.warning(
+    "process.killed", "A consumer process was killed because it was declared dead."
+)
+PROCESS_ENDED = LogEvent.warning(
+    "process.ended", "A consumer process ended by itself and is started again."
+)
+PROCESS_STARTED = LogEvent.info("process.started", "A consumer process was started.")
+PROCESS_RETIRED = LogEvent.info("process.retired", "A consumer process is asked to end.")
+PROCESS_OVERDUE = LogEvent.warning(
+    "process.overdue", "A consumer process did not end within its grace period and is killed."
+)
 
 WATCH_S = 0.5
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0  # before the restart of a process that ended early
@@ -78,7 +89,7 @@ class ProcessFleet:
     async def destroy(self, slot: Slot) -> None:
         """Fit `Fleet.destroy`."""
         for process in self.running().get(slot, ()):
-            log.warning("process.killed", slot=slot, pid=process.pid)
+            log(PROCESS_KILLED, slot=slot, pid=process.pid)
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
 
@@ -159,8 +170,8 @@ class ProcessFleet:
             longer_s = min(max(FIRST_PAUSE_S, 2 * pause.length_s), LONGEST_PAUSE_S)
             pause.length_s = 0.0 if lived_s > STEADY_S else longer_s
             pause.until = loop_s() + pause.length_s
-            log.warning(
-                "process.ended",
+            log(
+                PROCESS_ENDED,
                 slot=slot,
                 code=code,
                 lived_s=round(lived_s, 1),
@@ -173,7 +184,7 @@ class ProcessFleet:
         waiting = asyncio.create_task(self._await_end(self._children[slot]))
         self._waiting.add(waiting)
         waiting.add_done_callback(self._waiting.discard)
-        log.info("process.started", slot=slot, pid=self._children[slot].pid)
+        log(PROCESS_STARTED, slot=slot, pid=self._children[slot].pid)
 
     async def _await_end(self, child: asyncio.subprocess.Process) -> None:
         await child.wait()
@@ -204,14 +215,14 @@ class ProcessFleet:
     def _retire(self, slot: Slot, process: psutil.Process) -> None:
         with contextlib.suppress(psutil.NoSuchProcess):
             if process.pid not in self._retiring:
-                log.info("process.retired", slot=slot, pid=process.pid)
+                log(PROCESS_RETIRED, slot=slot, pid=process.pid)
                 # Its end is no failure: when the slot is desired again, it is started at once.
                 if (child := self._children.get(slot)) and child.pid == process.pid:
                     del self._children[slot]
                 self._retiring[process.pid] = loop_s() + self.grace_s
                 process.send_signal(signal.SIGTERM)
             elif loop_s() > self._retiring[process.pid]:
-                log.warning("process.overdue", slot=slot, pid=process.pid, grace_s=self.grace_s)
+                log(PROCESS_OVERDUE, slot=slot, pid=process.pid, grace_s=self.grace_s)
                 process.kill()
 
 

@@ -7,17 +7,27 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import structlog
-
 from binwright.fleets.metrics import FLEET_REFUSALS, SLOT_DISRUPTION, SLOT_TROUBLE, SLOTS_WANTED
 from binwright.protocol.errors import ExternalError
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Disruption
 from binwright.runtime.backoff import Backoff, until_set
 from binwright.runtime.clock import loop_s
+from binwright.runtime.logs import log
 from binwright.runtime.metrics import Sample
 
-log = structlog.get_logger()
+FLEET_REPORTED = LogEvent.info(
+    "fleet.reported",
+    "Something happened to a consumer's pod; `what` is the name of the Kubernetes Event.",
+)
+FLEET_WARNED = LogEvent.warning(
+    "fleet.reported",
+    "Something is wrong with a consumer's pod; `what` is the name of the Kubernetes Event.",
+)
+FLEET_FAILED = LogEvent.warning(
+    "fleet.failed", "The fleet could not do what the controller wants; it is tried again."
+)
 
 Operation = Coroutine[Any, Any, None]
 
@@ -33,8 +43,8 @@ class EventSink(Protocol):
 
 def log_report(group: str, event: str, text: str, slot: Slot | None, *, warning: bool) -> None:
     """Log what a fleet reports; see `EventSink`."""
-    write = log.warning if warning else log.info
-    write("fleet.reported", what=event, group=group, slot=slot, text=text)
+    reported = FLEET_WARNED if warning else FLEET_REPORTED
+    log(reported, what=event, group=group, slot=slot, text=text)
 
 
 def check_slots(
@@ -73,7 +83,7 @@ async def reconcile_loop(
             pause.reset()
         except ExternalError as exc:
             rest_s = pause.next()
-            log.warning("fleet.failed", group=group, reason=str(exc), rest_s=rest_s)
+            log(FLEET_FAILED, group=group, reason=str(exc), rest_s=rest_s)
             await asyncio.sleep(rest_s)
             changed.set()
 

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-import structlog
 from aiokafka.client import AIOKafkaClient
 from aiokafka.conn import collect_hosts, create_conn
 from aiokafka.errors import (
@@ -46,9 +45,17 @@ from binwright.kafka.frames import (
 from binwright.kafka.kerberos import kerberos_options
 from binwright.kafka.tokens import token_source
 from binwright.protocol.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
+from binwright.protocol.log_events import LogEvent
+from binwright.runtime.logs import log
 from binwright.runtime.settings.kafka import KafkaSettings
 
-log = structlog.get_logger()
+CLIENT_ABANDONED = LogEvent.warning(
+    "client.abandoned", "A Kafka client did not close in time and was left behind."
+)
+CLIENT_STOP_FAILED = LogEvent.debug(
+    "client.stop_failed",
+    "A Kafka client ended its closing with an error; its connections are gone.",
+)
 
 NO_LEADER = -1
 """The leader of a partition that has none."""
@@ -237,9 +244,9 @@ async def stop_client(client: Any) -> None:
     await asyncio.wait({stopping}, timeout=CLOSE_S)
     if not stopping.done():
         stopping.cancel()
-        log.warning("client.abandoned", waited_s=CLOSE_S)
+        log(CLIENT_ABANDONED, waited_s=CLOSE_S)
     elif stopping.cancelled() or stopping.exception():
-        log.debug("client.stop_failed", reason=repr(stopping))
+        log(CLIENT_STOP_FAILED, reason=repr(stopping))
     else:
         return
     await asyncio.wait({asyncio.ensure_future(inner_client(client).close())}, timeout=CLOSE_S)

@@ -5,13 +5,22 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from typing import Generic, TypeVar
 from zlib import crc32
 
-import structlog
-
 from binwright.protocol.errors import BrokerUnavailable, MalformedMessage, UnknownKind
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.ports.kafka import Reader, Record
 from binwright.protocol.wire import PartialMessages, is_part, message_key
+from binwright.runtime.logs import log
 
-log = structlog.get_logger()
+MESSAGE_UNKNOWN = LogEvent.warning(
+    "message.unknown", "A message has a kind that this version does not know and was skipped."
+)
+MESSAGE_MALFORMED = LogEvent.warning(
+    "message.malformed", "A record on a control topic is not a message and was skipped."
+)
+CONTROL_TOPIC_UNREACHABLE = LogEvent.warning(
+    "control_topic.unreachable",
+    "A control topic cannot be read, or its partitions counted; it is tried again.",
+)
 
 CONTROLLER_PARTITION = 0
 """The partition of the metadata topic: the group's state; see docs/design/protocol.md."""
@@ -150,15 +159,15 @@ class Decoder(Generic[T]):
                 message = self._decode(value)
             except UnknownKind as exc:
                 if exc.reason not in self._logged and len(self._logged) < MOST_REASONS:
-                    log.warning("message.unknown", offset=record.offset, reason=exc.reason)
+                    log(MESSAGE_UNKNOWN, offset=record.offset, reason=exc.reason)
                     self._logged.add(exc.reason)
             except MalformedMessage as exc:
-                log.warning("message.malformed", offset=record.offset, reason=exc.reason)
+                log(MESSAGE_MALFORMED, offset=record.offset, reason=exc.reason)
             else:
                 yield record, message
 
 
-async def read_or_log(reader: Reader, event: str, **fields: str) -> Sequence[Record] | None:
+async def read_or_log(reader: Reader, event: LogEvent, **fields: str) -> Sequence[Record] | None:
     """Return the next records, or none after `READ_S`.
 
     During an outage it logs `event` with `fields`, waits `RETRY_S`, and returns None.
@@ -166,7 +175,7 @@ async def read_or_log(reader: Reader, event: str, **fields: str) -> Sequence[Rec
     try:
         return await reader.read(READ_S)
     except BrokerUnavailable as exc:
-        log.warning(event, **fields, reason=str(exc))
+        log(event, **fields, reason=str(exc))
         await asyncio.sleep(RETRY_S)
         return None
 
@@ -183,6 +192,6 @@ async def messages(
     """
     decoder = Decoder(decode, history_end=history_end)
     while True:
-        for message in decoder.decode(await read_or_log(reader, "control_topic.unreachable") or ()):
+        for message in decoder.decode(await read_or_log(reader, CONTROL_TOPIC_UNREACHABLE) or ()):
             yield message
         beat()

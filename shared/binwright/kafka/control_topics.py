@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Self
 
-import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
@@ -23,10 +22,17 @@ from binwright.kafka.leaders import LogOffsets
 from binwright.kafka.readers import KafkaReader, SharedConsumer, check_within
 from binwright.kafka.topics import describe_topic, ensure_topic, oldest_records
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.ports.kafka import Record, TopicDescription
+from binwright.runtime.logs import log
 from binwright.runtime.settings.kafka import KafkaSettings
 
-log = structlog.get_logger()
+PRODUCER_REPLACED = LogEvent.warning(
+    "producer.replaced", "A Kafka producer failed and was replaced by a new one."
+)
+PRODUCER_ABANDONED = LogEvent.warning(
+    "producer.abandoned", "A Kafka producer did not close in time and was left behind."
+)
 
 LARGEST_RECORD = 1 << 20
 """Largest record, bytes before compression; larger messages are split by `protocol.wire`."""
@@ -120,7 +126,7 @@ class KafkaControlTopics:
     async def _sender(self) -> AIOKafkaProducer:
         async with self._opening:
             if self._producer and self._producer is self._broken:
-                log.warning("producer.replaced")
+                log(PRODUCER_REPLACED)
                 await _close_producer(self._producer)
                 self._producer = None
             if not self._producer:
@@ -239,5 +245,5 @@ async def _close_producer(producer: AIOKafkaProducer) -> None:
         async with asyncio.timeout(CLOSE_S):
             await producer.stop()
     except TimeoutError:
-        log.warning("producer.abandoned", waited_s=CLOSE_S)
+        log(PRODUCER_ABANDONED, waited_s=CLOSE_S)
         await abandon_producer(producer, CLOSE_S)

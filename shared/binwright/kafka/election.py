@@ -9,7 +9,6 @@ import random
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
-import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import CommitFailedError, IllegalStateError, for_code
 from aiokafka.protocol.admin import DescribeGroupsRequest
@@ -18,11 +17,20 @@ from binwright.kafka.client import ClusterClient, client_options, stop_client, t
 from binwright.kafka.generation_sticky import GenerationStickyAssignor
 from binwright.kafka.group_requests import find_coordinator
 from binwright.protocol.errors import BrokerUnavailable, ExternalError
+from binwright.protocol.log_events import LogEvent
 from binwright.runtime.health import Health
+from binwright.runtime.logs import log
 from binwright.runtime.run import must_not_end, root_cause
 from binwright.runtime.settings.kafka import KafkaSettings
 
-log = structlog.get_logger()
+CONTROLLER_WAITING = LogEvent.info("controller.waiting", "This controller is a standby.")
+CONTROLLER_LEADING = LogEvent.info("controller.leading", "This controller leads from now on.")
+CONTROLLER_STEPPED_DOWN = LogEvent.info(
+    "controller.stepped_down", "This controller no longer leads; another one does."
+)
+CONTROLLER_FAILED = LogEvent.warning(
+    "controller.failed", "Leading ended with an error; this controller tries again after a pause."
+)
 
 SESSION_S = 6.0  # the shortest that brokers allow by default: how long a dead leader is waited for
 POLL_S = 1.0
@@ -171,12 +179,12 @@ async def lead_while_leased(
     """Run `lead` while the lease is held and `confirmed`, for ever; after failures with pauses."""
     pause_s = RETRY_S
     while True:
-        log.info("controller.waiting")
+        log(CONTROLLER_WAITING)
         await lease.acquired.wait()
         while not await confirmed():
             await asyncio.sleep(RETRY_S)
             await lease.acquired.wait()
-        log.info("controller.leading")
+        log(CONTROLLER_LEADING)
         began = asyncio.get_running_loop().time()
         leading = asyncio.ensure_future(lead())
         lost = asyncio.ensure_future(lease.lost.wait())
@@ -191,7 +199,7 @@ async def lead_while_leased(
                 await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))
             else:
                 pause_s = RETRY_S
-                log.info("controller.stepped_down", reason="the controllers' group chose another")
+                log(CONTROLLER_STEPPED_DOWN, reason="the controllers' group chose another")
         finally:
             for task in (leading, lost):
                 task.cancel()
@@ -201,15 +209,15 @@ async def lead_while_leased(
 def _log_end(leading: asyncio.Future[None]) -> None:
     """Log why a leadership ended; raise an error that is neither expected nor external."""
     if leading.cancelled():  # this module did not cancel it
-        log.warning("controller.failed", reason="cancelled from within")
+        log(CONTROLLER_FAILED, reason="cancelled from within")
         return
     error = leading.exception()
     match root_cause(error) if error else None:
         case None:
             raise RuntimeError("a leadership must not end by itself")
         case LeadershipLost() as cause:
-            log.info("controller.stepped_down", reason=str(cause))
+            log(CONTROLLER_STEPPED_DOWN, reason=str(cause))
         case ExternalError() as cause:
-            log.warning("controller.failed", reason=str(cause))
+            log(CONTROLLER_FAILED, reason=str(cause))
         case cause:
             raise cause

@@ -4,18 +4,24 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Sequence
 
-import structlog
-
 from binwright.kafka.control_records import METRICS_PARTITION, Decoder, read_or_log
 from binwright.protocol.errors import ExternalError
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metrics import Measurement, decode_measurement
 from binwright.protocol.ports.kafka import ControlTopics, Record
 from binwright.protocol.selection import Selection
 from binwright.protocol.wire import message_key
 from binwright.runtime.backoff import Backoff
+from binwright.runtime.logs import log
 from binwright.runtime.run import background_tasks, must_not_end
 
-log = structlog.get_logger()
+MEASUREMENTS_DELAYED = LogEvent.warning(
+    "measurements.delayed", "The metrics topic cannot be read at the moment."
+)
+MEASUREMENTS_MISSING = LogEvent.warning(
+    "measurements.missing",
+    "The metrics topic cannot be opened; without measurements the assignment stays.",
+)
 
 REMEMBERED = 100_000  # topics; with more of them some are matched again
 
@@ -37,11 +43,11 @@ async def new_records(bus: ControlTopics, topic: str) -> AsyncGenerator[Sequence
             pause.reset()
             try:
                 while True:
-                    yield await read_or_log(reader, "measurements.delayed", topic=topic) or ()
+                    yield await read_or_log(reader, MEASUREMENTS_DELAYED, topic=topic) or ()
             finally:
                 await reader.close()
         except ExternalError as exc:
-            log.warning("measurements.missing", topic=topic, reason=str(exc))
+            log(MEASUREMENTS_MISSING, topic=topic, reason=str(exc))
             await asyncio.sleep(pause.next())
 
 

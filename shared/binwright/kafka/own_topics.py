@@ -6,13 +6,16 @@ with age. But each record of binwright's has its kind in the value, and a key th
 
 from collections.abc import Mapping
 
-import structlog
-
 from binwright.protocol.errors import ForeignTopic
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.protocol.wire import is_message
+from binwright.runtime.logs import log
 
-log = structlog.get_logger()
+TOPIC_UNCHECKED = LogEvent.info(
+    "topic.unchecked",
+    "This user may not read a topic, so who made it is not known; it is not grown.",
+)
 
 LOOKED_AT = 16  # partitions; the first one of most topics has records, where any has
 
@@ -59,7 +62,7 @@ async def _is_known(bus: ControlTopics, topic: str, partitions: int) -> bool:
     for partition in range(partitions):
         oldest = await bus.oldest(topic, partition)
         if oldest is None:
-            log.info("topic.unchecked", topic=topic, reason="this user may not read it")
+            log(TOPIC_UNCHECKED, topic=topic, reason="this user may not read it")
             return False
         if any(is_message(record.key, record.value) for record in oldest):
             return True

@@ -7,16 +7,29 @@ ignores a duplicate. So what is not confirmed in time is published again.
 import asyncio
 from collections.abc import Awaitable, Callable
 
-import structlog
-
+from binwright.kafka.control_records import CONTROL_TOPIC_UNREACHABLE
 from binwright.protocol import wire
 from binwright.protocol.errors import BrokerUnavailable, RecordTooLarge, TopicMissing
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.protocol.wire import RECORD_BYTES, AnyMessage, split_message
 from binwright.runtime.backoff import Backoff
+from binwright.runtime.logs import log
 from binwright.runtime.run import must_not_end
 
-log = structlog.get_logger()
+MESSAGE_SPLIT = LogEvent.warning(
+    "message.split", "A topic refused a large message; it is sent in smaller parts."
+)
+MESSAGE_UNDELIVERABLE = LogEvent.error(
+    "message.undeliverable",
+    "A message cannot be published at all: its topic is missing or takes no such record.",
+)
+MESSAGE_DELAYED = LogEvent.warning(
+    "message.delayed",
+    "Kafka does not confirm a message; it is published again until Kafka does. Of a consumer's "
+    "reports the next one follows instead; rows whose file is to be announced are safe.",
+)
+MESSAGE_RECOVERED = LogEvent.info("message.recovered", "Kafka confirms messages again.")
 
 SMALLEST_RECORD_BYTES = 10_000
 """A topic that refuses records of this size is misconfigured (max.message.bytes)."""
@@ -46,9 +59,7 @@ async def publish_message(
             limit = min(limit, len(value)) // 2
             if limit < SMALLEST_RECORD_BYTES:
                 raise
-            log.warning(
-                "message.split", topic=topic, reason=str(exc), then=f"parts of {limit} bytes"
-            )
+            log(MESSAGE_SPLIT, topic=topic, reason=str(exc), then=f"parts of {limit} bytes")
         else:
             return offset
 
@@ -92,7 +103,7 @@ class Publisher:
         try:
             await self.publish(message)
         except (TopicMissing, RecordTooLarge) as exc:
-            log.error("message.undeliverable", topic=self._topic, reason=str(exc))  # noqa: TRY400 - expected
+            log(MESSAGE_UNDELIVERABLE, topic=self._topic, reason=str(exc))
 
     async def attempt(self, message: AnyMessage) -> bool:
         """Publish once, and return whether it is confirmed; if not, after a pause."""
@@ -100,14 +111,12 @@ class Publisher:
             await self._append(message)
         except BrokerUnavailable as exc:
             if not self._delayed:
-                log.warning(
-                    "message.delayed", topic=self._topic, kind=message.kind, reason=str(exc)
-                )
+                log(MESSAGE_DELAYED, topic=self._topic, kind=message.kind, reason=str(exc))
             self._delayed = True
             await asyncio.sleep(self._pause.next())
             return False
         if self._delayed:
-            log.info("message.recovered", topic=self._topic, kind=message.kind)
+            log(MESSAGE_RECOVERED, topic=self._topic, kind=message.kind)
         self._delayed = False
         self._pause.reset()
         return True
@@ -169,5 +178,5 @@ class QueuedPublisher:
             try:
                 return range(await self._bus.partitions(self._topic))
             except BrokerUnavailable as exc:
-                log.warning("control_topic.unreachable", topic=self._topic, reason=str(exc))
+                log(CONTROL_TOPIC_UNREACHABLE, topic=self._topic, reason=str(exc))
                 await asyncio.sleep(pause.next())

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
-import structlog
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.errors import (
     IllegalStateError,
@@ -22,10 +21,23 @@ from aiokafka.errors import (
 from binwright.kafka.aiokafka_patches import fetcher_has_died
 from binwright.kafka.client import stop_client, translate_errors
 from binwright.protocol.errors import BrokerUnavailable, ExternalError, TopicMissing
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.ports.kafka import Record
 from binwright.runtime.backoff import until_set
+from binwright.runtime.logs import log
 
-log = structlog.get_logger()
+FETCHER_UNREACHABLE = LogEvent.warning(
+    "fetcher.unreachable", "Kafka cannot be reached for the control topics; it is tried again."
+)
+FETCHER_FAILED = LogEvent.error(
+    "fetcher.failed", "A Kafka client failed unexpectedly; another one replaces it."
+)
+FETCHER_DIED = LogEvent.error(
+    "fetcher.died", "A Kafka client stopped fetching; another one replaces it."
+)
+RECORDS_SKIPPED = LogEvent.warning(
+    "records.skipped", "Retention deleted records of a control topic before they were read."
+)
 
 GATHER_S, SPACING_S = 0.02, 0.3
 """Changes of the assignment are gathered for `GATHER_S` and at least `SPACING_S` apart, so that
@@ -203,16 +215,16 @@ class SharedConsumer:
                 self._fail(exc, set(self._buffers))
                 await asyncio.sleep(RETRY_S)
             except ExternalError as exc:
-                log.warning("fetcher.unreachable", reason=str(exc))
+                log(FETCHER_UNREACHABLE, reason=str(exc))
                 await asyncio.sleep(RETRY_S)
-            except Exception:  # a defect in aiokafka or here: readers must not wait without end
-                log.exception("fetcher.failed", then="a new client continues")
+            except Exception:  # noqa: BLE001 - a defect in aiokafka or here: readers must not wait without end
+                log(FETCHER_FAILED, then="a new client continues", exc_info=True)
                 await self._close_client()
                 await asyncio.sleep(RETRY_S)
 
     async def _poll(self) -> None:
         if self._client and fetcher_has_died(self._client):
-            log.error("fetcher.died", then="a new client continues")
+            log(FETCHER_DIED, then="a new client continues")
             await self._close_client()
         if not self._client:
             self._client = await self._open_client()
@@ -324,7 +336,7 @@ class KafkaReader:
         first, end = await self._bounds()
         check_within(self._partition, self._next, end)
         if self._next < first:
-            log.warning("records.skipped", partition=str(self), wanted=self._next, first=first)
+            log(RECORDS_SKIPPED, partition=str(self), wanted=self._next, first=first)
         self.seek(max(first, self._next))
 
     async def _raise_if_silent(self) -> None:

@@ -3,15 +3,17 @@
 import asyncio
 from collections.abc import Collection, Mapping
 
-import structlog
-
 from binwright.kafka.client import LATEST, ClusterClient
 from binwright.kafka.leaders import by_leader
 from binwright.protocol.errors import BrokerUnavailable
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import TopicPartition
+from binwright.runtime.logs import log
 from binwright.runtime.settings.kafka import KafkaSettings
 
-log = structlog.get_logger()
+TRANSACTIONS_UNKNOWN = LogEvent.debug(
+    "transactions.unknown", "Where open transactions begin cannot be asked; `explain` names none."
+)
 
 
 async def stable_ends(
@@ -34,6 +36,6 @@ async def stable_ends(
                 )
             )
     except BrokerUnavailable as exc:
-        log.debug("transactions.unknown", reason=str(exc))
+        log(TRANSACTIONS_UNKNOWN, reason=str(exc))
         return {}
     return {TopicPartition(*p): offset for reply in replies for p, offset in reply.items()}

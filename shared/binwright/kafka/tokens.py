@@ -8,16 +8,21 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import structlog
 from aiokafka.abc import AbstractTokenProvider
 
 from binwright.kafka.credentials import sasl_password
 from binwright.kafka.token_providers import TokenProvider, provider
+from binwright.protocol.log_events import LogEvent
 from binwright.runtime.clock import wall_ms
+from binwright.runtime.logs import log
 from binwright.runtime.secret_files import read_secret, secret_at_start
 from binwright.runtime.settings.kafka import KafkaSettings
 
-log = structlog.get_logger()
+TOKEN_DELAYED = LogEvent.warning(
+    "token.delayed",
+    "No new token for Kafka could be had, so new connections use the one before, which is still "
+    "valid.",
+)
 
 UNKNOWN_LIFETIME_S = 300.0
 """Of a token that does not say when it expires."""
@@ -90,7 +95,7 @@ class TokenSource(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka has 
             except TokenUnavailable as exc:
                 if not latest or age_s >= latest.lifetime_s:
                     raise
-                log.warning("token.delayed", reason=str(exc))
+                log(TOKEN_DELAYED, reason=str(exc))
                 return latest
             self._fetched_at_s = now
             return self._latest

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import structlog
 from aiokafka.errors import (
     ClusterAuthorizationFailedError,
     InvalidPartitionsError,
@@ -25,12 +24,17 @@ from aiokafka.protocol.fetch import FetchRequest
 from binwright.kafka.batches import Batches
 from binwright.kafka.client import NO_LEADER, ClusterClient
 from binwright.protocol.errors import BrokerUnavailable, SettingsError, TopicMissing
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metadata_topic import REPLICAS
 from binwright.protocol.ports.kafka import Record, TopicDescription
 from binwright.protocol.selection import Selection
+from binwright.runtime.logs import log
 from binwright.runtime.settings.kafka import KafkaSettings
 
-log = structlog.get_logger()
+TOPIC_CREATED = LogEvent.info("topic.created", "A topic was created.")
+TOPIC_DESCRIBE_FAILED = LogEvent.info(
+    "topic.describe_failed", "The configuration of a topic cannot be read; it is not checked."
+)
 
 PARTITIONS_PER_REQUEST = 4000
 """Partitions created by one request: Kafka appends at most 10,000 metadata records at once."""
@@ -134,7 +138,7 @@ async def _request(
     _, code, *message = (await cluster.send_to_controller(request)).topic_errors[0]
     error = for_code(code)
     if error is NoError:
-        log.info("topic.created", topic=topic, partitions=partitions)
+        log(TOPIC_CREATED, topic=topic, partitions=partitions)
         return "not every broker knows it yet"
     reason = f"{error.__name__}: {(message and message[0]) or error.description}"
     # Another process was faster, or this broker does not know the partitions of the last request.
@@ -202,7 +206,7 @@ async def topic_configs(
         if for_code(code) is NoError:
             found[topic] = {name: value or "" for name, value, *_ in entries}
         else:
-            log.info("topic.describe_failed", topic=topic, reason=for_code(code).__name__)
+            log(TOPIC_DESCRIBE_FAILED, topic=topic, reason=for_code(code).__name__)
     return found
 
 

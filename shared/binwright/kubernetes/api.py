@@ -12,14 +12,17 @@ from typing import Any
 
 import aiohttp
 import orjson
-import structlog
 from kubernetes_asyncio.client.api_client import ApiClient
 
 from binwright.kubernetes.objects import Obj
 from binwright.protocol.errors import ClusterRefused, ClusterUnavailable
+from binwright.protocol.log_events import LogEvent
 from binwright.runtime.backoff import Backoff
+from binwright.runtime.logs import log
 
-log = structlog.get_logger()
+KUBERNETES_RETRIED = LogEvent.info(
+    "kubernetes.retried", "A request to the API server failed and is sent again."
+)
 
 FIELD_MANAGER = "binwright-controller"
 ATTEMPTS = 4
@@ -134,12 +137,12 @@ class Api:
                 disconnected = isinstance(exc.__cause__, aiohttp.ServerDisconnectedError)
                 if not left or verb == "POST" or not disconnected:
                     raise
-                log.info("kubernetes.retried", verb=verb, path=path, reason=str(exc))
+                log(KUBERNETES_RETRIED, verb=verb, path=path, reason=str(exc))
             except ClusterRefused as exc:
                 busy = exc.status == BUSY or exc.status >= FAILING
                 if not left or not (busy or (exc.status == CONFLICT and verb == "PATCH")):
                     raise
-                log.info("kubernetes.retried", verb=verb, path=path, reason=str(exc))
+                log(KUBERNETES_RETRIED, verb=verb, path=path, reason=str(exc))
                 rest_s = min(max(pause.next(), exc.retry_after_s), LONGEST_PAUSE_S)
                 await asyncio.sleep(rest_s)
         raise AssertionError("the last attempt returns or raises")

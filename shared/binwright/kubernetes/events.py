@@ -4,13 +4,16 @@ import asyncio
 import socket
 from collections import OrderedDict, deque
 
-import structlog
-
 from binwright.kubernetes.api import FIELD_MANAGER, NOT_FOUND, Api
 from binwright.kubernetes.objects import Obj, Owner, now
 from binwright.protocol.errors import ClusterRefused, ExternalError
+from binwright.protocol.log_events import LogEvent
+from binwright.runtime.logs import log
 
-log = structlog.get_logger()
+EVENT_DROPPED = LogEvent.warning(
+    "event.dropped", "Too many Kubernetes Events wait to be written; this one is lost."
+)
+EVENT_UNWRITTEN = LogEvent.warning("event.unwritten", "A Kubernetes Event could not be written.")
 
 REMEMBERED = 200  # Events whose count is raised when they occur again
 LONGEST_MESSAGE = 1000  # bytes; the API accepts 1024
@@ -36,7 +39,7 @@ class EventRecorder:
         cut = message.encode()[:LONGEST_MESSAGE].decode(errors="ignore")
         waiting = self._waiting.setdefault(about.namespace, deque())
         if len(waiting) >= WAITING:
-            log.warning("event.dropped", reason=reason, message=cut)
+            log(EVENT_DROPPED, reason=reason, message=cut)
             return
         waiting.append((about, kind, reason, cut))
         self._some_wait.set()
@@ -48,7 +51,7 @@ class EventRecorder:
             try:
                 await self._write(about, kind, reason, message)
             except ExternalError as exc:
-                log.warning("event.unwritten", what=reason, reason=str(exc))
+                log(EVENT_UNWRITTEN, what=reason, reason=str(exc))
 
     async def _next(self) -> tuple[Owner, str, str, str]:
         await self._some_wait.wait()

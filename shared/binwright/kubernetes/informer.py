@@ -3,14 +3,19 @@
 import asyncio
 from collections.abc import Callable, Iterator
 
-import structlog
-
 from binwright.kubernetes.api import FORBIDDEN, GONE, Api
 from binwright.kubernetes.objects import Obj, key_of
 from binwright.protocol.errors import ClusterRefused, ClusterUnavailable
+from binwright.protocol.log_events import LogEvent
 from binwright.runtime.backoff import Backoff
+from binwright.runtime.logs import log
 
-log = structlog.get_logger()
+WATCH_EXPIRED = LogEvent.info(
+    "watch.expired", "Kubernetes ended a watch as too old; it is opened again."
+)
+WATCH_FAILED = LogEvent.warning(
+    "watch.failed", "Kubernetes refuses or breaks a watch; it is opened again after a pause."
+)
 
 WATCH_S = 60  # how long one watch lasts: a connection that died silently is replaced
 RESYNC_S = 300.0  # how often the whole collection is listed again
@@ -101,9 +106,9 @@ class Informer:
             except (ClusterUnavailable, ClusterRefused) as exc:
                 rest_s = pause.next()
                 if isinstance(exc, ClusterRefused) and exc.status == GONE:
-                    log.info("watch.expired", path=self.path)
+                    log(WATCH_EXPIRED, path=self.path)
                 elif self._is_new(exc):
-                    log.warning("watch.failed", path=self.path, reason=str(exc), rest_s=rest_s)
+                    log(WATCH_FAILED, path=self.path, reason=str(exc), rest_s=rest_s)
                 self.synced.clear()
                 await asyncio.sleep(rest_s)
 

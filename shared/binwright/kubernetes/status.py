@@ -5,13 +5,15 @@ A proposal stands in the status; a person approves it by an annotation that has 
 
 from dataclasses import dataclass, field
 
-import structlog
-
 from binwright.kubernetes.api import NOT_FOUND, Api
 from binwright.kubernetes.objects import DOMAIN, Obj, now
 from binwright.protocol.errors import BinwrightError, ClusterRefused, UserError
+from binwright.protocol.log_events import LogEvent
+from binwright.runtime.logs import log
 
-log = structlog.get_logger()
+STATUS_UNWRITTEN = LogEvent.warning(
+    "status.unwritten", "The status of a ConsumerGroup could not be written."
+)
 
 APPROVE_ANNOTATION = f"{DOMAIN}/approve"
 
@@ -104,7 +106,7 @@ class StatusWriter:
             await self.write(numbers, *conditions)
         except BinwrightError as exc:
             if not (isinstance(exc, ClusterRefused) and exc.status == NOT_FOUND):
-                log.warning("status.unwritten", path=self.path, reason=str(exc))
+                log(STATUS_UNWRITTEN, path=self.path, reason=str(exc))
 
     def _dated(self, condition: Condition) -> Obj:
         value = "True" if condition.holds else "False"

@@ -18,9 +18,14 @@ from binwright.packing.inputs import Load
 from binwright.packing.sticky.draft import Costs
 from binwright.packing.sticky.policy import PRICE, Sticky
 from binwright.packing.zones import NO_ZONES
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import Assignment, Slot, TopicPartition
 
-log = structlog.get_logger()
+PACKING_APPROXIMATED = LogEvent.info(
+    "packing.approximated", "The packing `exact` gave up and used the answer of `sticky`."
+)
+
+_log = structlog.get_logger()  # noqa: TID251 - below `runtime`
 
 LARGEST = 64
 """Partitions with a load in one program; for more, `sticky` decides."""
@@ -55,11 +60,11 @@ class Exact:
         fallback, costs = approximate(load), approximate.costs(load)
         program = _Program.of(load, fallback)
         if len(program.names) > LARGEST:
-            log.info("packing.approximated", reason=f"more than {LARGEST} partitions")
+            _log.info(PACKING_APPROXIMATED, reason=f"more than {LARGEST} partitions")
             return fallback
         optimal = program.solve(costs, self.limit_s)
         if optimal is None:
-            log.info("packing.approximated", reason=f"no proof within {self.limit_s:g} s")
+            _log.info(PACKING_APPROXIMATED, reason=f"no proof within {self.limit_s:g} s")
             return fallback
         better = {**fallback, **optimal}
         if objective(load, better, costs) > objective(load, fallback, costs):

@@ -8,12 +8,20 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-import structlog
-
+from binwright.protocol.log_events import LogEvent
 from binwright.runtime.clock import wall_ms
+from binwright.runtime.logs import log
 from binwright.runtime.metrics import CLIENT_CERTIFICATE_EXPIRES_SECONDS, Sample
 
-log = structlog.get_logger()
+CERTIFICATES_RENEWED = LogEvent.info(
+    "certificates.renewed",
+    "Files of kafka.ssl_* have changed: connections to Kafka that begin now use them.",
+)
+CERTIFICATES_UNREADABLE = LogEvent.warning(
+    "certificates.unreadable",
+    "Files of kafka.ssl_* have changed and cannot be used, or do not fit together: those before "
+    "are used until they do.",
+)
 
 
 class RenewedContext(ssl.SSLContext):
@@ -45,9 +53,9 @@ class RenewedContext(ssl.SSLContext):
             versions = self._found_versions()
             if versions != self._versions:
                 self._latest, self._versions = self._read(), versions
-                log.info("certificates.renewed", files=[str(file) for file in self._files])
+                log(CERTIFICATES_RENEWED, files=[str(file) for file in self._files])
         except OSError as exc:
-            log.warning("certificates.unreadable", reason=str(exc))
+            log(CERTIFICATES_UNREADABLE, reason=str(exc))
         return self._latest.wrap_bio(*args, **options)
 
     def _found_versions(self) -> list[tuple[int, int, int]]:

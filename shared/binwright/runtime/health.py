@@ -11,16 +11,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import orjson
-import structlog
 from prometheus_client import CollectorRegistry, generate_latest
 
+from binwright.protocol.log_events import LogEvent
 from binwright.runtime.certificates import certificate_samples
 from binwright.runtime.exposition import CONTENT_TYPE, Samples
 from binwright.runtime.http import Listener, Response, serve_http
+from binwright.runtime.logs import log
 from binwright.runtime.metrics import READY, UP, Sample
 from binwright.runtime.settings.health import HealthSettings
 
-log = structlog.get_logger()
+HEALTH_SERVED = LogEvent.info(
+    "health.served", "`/live`, `/ready` and `/metrics` are answered at this address."
+)
 
 
 @dataclass
@@ -139,5 +142,5 @@ async def serve_health(
         open_paths=frozenset({"/live", "/ready"}),
     )
     async with serve_http(paths, listener):
-        log.info("health.served", address=settings.address, port=settings.port)
+        log(HEALTH_SERVED, address=settings.address, port=settings.port)
         yield health

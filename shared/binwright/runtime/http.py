@@ -19,14 +19,24 @@ from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import unquote, urlsplit
 
-import structlog
-
 from binwright.protocol.errors import SettingsError
+from binwright.protocol.log_events import LogEvent
 from binwright.runtime.addresses import is_address, is_loopback
 from binwright.runtime.certificates import RenewedContext
+from binwright.runtime.logs import log
 from binwright.runtime.secret_files import read_secret, secret_at_start
 
-log = structlog.get_logger()
+REQUEST_FAILED = LogEvent.debug(
+    "request.failed", "An HTTP client went away before it had its response."
+)
+REQUEST_UNANSWERED = LogEvent.error(
+    "request.unanswered", "A page or its numbers failed by a fault of its own: please report it."
+)
+TOKEN_IN_CLEARTEXT = LogEvent.warning(
+    "token.in_cleartext",
+    "A port that others reach wants a token, and has no TLS: whoever listens on the way reads it. "
+    "Give the listener a certificate, or put a proxy with TLS before it.",
+)
 
 REQUEST_S, HANDSHAKE_S = 10.0, 5.0
 CONNECTIONS = 64
@@ -193,7 +203,7 @@ class _Accepted(asyncio.Protocol):
         try:
             self.take(socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno())))
         except OSError as exc:  # the process has no more descriptors
-            log.debug("request.failed", reason=repr(exc))
+            log(REQUEST_FAILED, reason=repr(exc))
         finally:
             transport.close()
 
@@ -243,7 +253,7 @@ class _Server:
                 writer.close()
                 await writer.wait_closed()
         except (OSError, TimeoutError, EOFError, asyncio.LimitOverrunError) as exc:
-            log.debug("request.failed", reason=repr(exc))
+            log(REQUEST_FAILED, reason=repr(exc))
             if transport is not None:
                 transport.abort()  # `close` would wait for a client that reads nothing
         finally:
@@ -262,8 +272,8 @@ class _Server:
                 return refused
             async with asyncio.timeout(POSTED_S):
                 return await post(Posted(body, _login(request.header("authorization"))[0]))
-        except Exception as exc:  # the other paths go on
-            log.exception("request.unanswered", path=request.path, reason=repr(exc))
+        except Exception as exc:  # noqa: BLE001 - the other paths go on
+            log(REQUEST_UNANSWERED, path=request.path, reason=repr(exc), exc_info=True)
             return _text(HTTPStatus.INTERNAL_SERVER_ERROR, "the log of the service says why")
 
     def _found(self, request: _Request) -> Response:
@@ -309,7 +319,7 @@ async def serve_http(
                 f"{SHORTEST_TOKEN} characters: whoever reaches the port could guess it"
             )
         if tls is None and not is_loopback(listener.address):
-            log.warning("token.in_cleartext", listener=listener.name, address=listener.address)
+            log(TOKEN_IN_CLEARTEXT, listener=listener.name, address=listener.address)
     accepted = partial(_Accepted, _Server(paths, listener, below, posts, tls).take)
     loop = asyncio.get_running_loop()
     try:

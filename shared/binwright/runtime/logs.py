@@ -7,7 +7,13 @@ from typing import TextIO
 
 import structlog
 
+from binwright.protocol.log_events import LogEvent
 from binwright.runtime.control_characters import visible
+
+
+def log(event: LogEvent, /, **fields: object) -> None:
+    """Log an event; with `exc_info=True`, also the traceback of the error that is handled."""
+    getattr(structlog.get_logger(), event.level)(event, **fields)  # noqa: TID251 - the one place
 
 
 class _Quoted:

@@ -10,13 +10,21 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from typing import Any
 
-import structlog
 import uvloop
 
 from binwright.protocol.errors import BinwrightError, UserError
+from binwright.protocol.log_events import LogEvent
 from binwright.runtime.control_characters import visible
+from binwright.runtime.logs import log
 
-log = structlog.get_logger()
+STOP_REQUESTED = LogEvent.info(
+    "stop.requested", "SIGTERM, SIGINT or SIGHUP arrived; the service ends."
+)
+NAME_UNRESOLVED = LogEvent.debug(
+    "name.unresolved",
+    "A host's name did not resolve before its connection was given up; that is told apart.",
+)
+SERVICE_FAILED = LogEvent.error("service.failed", "The service ends with an error.")
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 EXIT_INTERRUPTED = 130  # a signal ended it before there was a result
@@ -32,7 +40,7 @@ async def _until_signalled(main: Callable[[], Awaitable[None]]) -> None:
         nonlocal requested
         if number == signal.SIGHUP:
             _leave_terminal()
-        log.info("stop.requested", signal=number.name, again=requested)
+        log(STOP_REQUESTED, signal=number.name, again=requested)
         if not requested:  # a second signal must not interrupt the clean-up
             task.cancel()
         requested = True
@@ -53,7 +61,7 @@ def _without_late_names(loop: asyncio.AbstractEventLoop, context: dict[str, Any]
     uvloop leaves the look-up of a connection that was given up: its caller has the time-out.
     """
     if isinstance(error := context.get("exception"), socket.gaierror):
-        log.debug("name.unresolved", reason=str(error))
+        log(NAME_UNRESOLVED, reason=str(error))
     else:
         loop.default_exception_handler(context)
 
@@ -135,7 +143,7 @@ def print_error(error: BinwrightError) -> None:
 
 
 def _logged(error: BinwrightError) -> None:
-    log.error("service.failed", error=type(error).__name__, reason=str(error))
+    log(SERVICE_FAILED, error=type(error).__name__, reason=str(error))
 
 
 def run(

@@ -5,16 +5,18 @@ from argparse import ArgumentParser
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-import structlog
-
 from binwright.protocol.errors import UserError
+from binwright.protocol.log_events import LogEvent
 from binwright.runtime.environment import keep_loopback_direct
-from binwright.runtime.logs import configure_logging
+from binwright.runtime.logs import configure_logging, log
 from binwright.runtime.run import print_usage_error, run
 from binwright.runtime.settings.loading import load, readable_password
 from binwright.runtime.settings.programs import ProgramSettings
 
-log = structlog.get_logger()
+PASSWORD_READABLE = LogEvent.warning(
+    "password.readable",
+    "Every user of the machine may read the settings file, in which a password is.",
+)
 Program = TypeVar("Program", bound=ProgramSettings)
 
 COLLECT_EVERY = 50_000
@@ -60,5 +62,5 @@ def serve(work: Callable[[Program], Awaitable[None]], program: type[Program]) ->
     gc.set_threshold(COLLECT_EVERY)
     configure_logging(settings.log_level, settings.log_format)
     if file := readable_password():
-        log.warning("password.readable", file=str(file))
+        log(PASSWORD_READABLE, file=str(file))
     return run(lambda: work(settings))

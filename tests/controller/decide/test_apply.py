@@ -33,6 +33,9 @@ from tests.builders import (
 )
 
 from binwright.controller.decide.apply import (
+    CONSUMER_DIED,
+    CONSUMER_LEFT,
+    CONSUMER_READY,
     apply_record,
     later_claim,
 )
@@ -121,7 +124,7 @@ def test_a_dead_ends_the_process_it_names_whichever_controller_published_it(term
     assert known.members.get(S0).epoch is None
     assert known.members.partitions == {P: released(5)}
     assert known.members.writers == {"orders": released()}
-    assert actions == (Log("consumer.died", {"slot": S0, "epoch": 1}), Destroy(S0))
+    assert actions == (Log(CONSUMER_DIED, {"slot": S0, "epoch": 1}), Destroy(S0))
 
 
 def test_a_dead_that_is_published_twice_does_not_end_the_next_process() -> None:
@@ -137,7 +140,7 @@ def test_a_process_whose_end_the_fleet_reports_is_declared_dead_and_not_destroye
     known, actions = process_ended(known, ProcessEnded(NOW, S0, "host/7/ab"))
     assert actions == (Publish(death(S0, 1)),)
     known, actions = apply_record(known, record_read(death(S0, 1)))
-    assert actions == (Log("consumer.died", {"slot": S0, "epoch": 1}),)
+    assert actions == (Log(CONSUMER_DIED, {"slot": S0, "epoch": 1}),)
     assert known.members.partitions == {P: released()}
 
 
@@ -224,7 +227,7 @@ def test_a_goodbye_releases_at_the_offsets_it_names() -> None:
     assert known.members.partitions == {P: released(8), Q: released(), C: owned(S1, 2)}
     assert known.members.writers == {"orders": released()}
     assert known.members.get(S0).epoch is None
-    assert actions == (Log("consumer.left", {"slot": S0, "epoch": 1}),)
+    assert actions == (Log(CONSUMER_LEFT, {"slot": S0, "epoch": 1}),)
 
 
 def test_a_repeated_goodbye_does_not_affect_the_next_process() -> None:
@@ -275,7 +278,7 @@ def test_the_first_ready_report_makes_a_consumer_ready() -> None:
     )
     known, actions = apply_record(known, record_read(report(S0, 60)))
     assert known.members.get(S0).usable
-    assert actions == (Log("consumer.ready", {"slot": S0}),)
+    assert actions == (Log(CONSUMER_READY, {"slot": S0}),)
     assert apply_record(known, record_read(report(S0, 60)))[1] == ()
 
 

@@ -20,7 +20,13 @@ from tests.builders import (
 )
 from tests.controller.decide.driver import sent
 
-from binwright.controller.decide.apply import correct, inconsistency
+from binwright.controller.decide.apply import (
+    CONSUMER_CORRECTED,
+    GAP_REPORTED,
+    WRITER_LOST,
+    correct,
+    inconsistency,
+)
 from binwright.controller.decide.events import Log
 from binwright.group.ownership import Starting, State
 from binwright.protocol.commands import StartReading, StopReading, StopWriting
@@ -68,7 +74,7 @@ def test_a_consumer_that_reads_what_it_does_not_own_is_stopped(at: State) -> Non
     ((slot, stop),) = sent(actions)
     assert isinstance(stop, StopReading)
     assert (slot, stop.epoch, stop.partitions) == (S0, 1, (C, P))
-    assert Log("consumer.corrected", {"slot": S0, "partitions": 2, "tables": 0}) in actions
+    assert Log(CONSUMER_CORRECTED, {"slot": S0, "partitions": 2, "tables": 0}) in actions
     assert after.members.partitions == known.members.partitions
     assert after.revisions == known.revisions + 1
 
@@ -105,7 +111,7 @@ def test_a_writer_that_does_not_list_its_table_has_lost_it() -> None:
     }
     known, actions = correct(group(BOTH, None, roles), report(S0, 1), NOW)
     assert known.members.writers == {**roles, "orders": released()}
-    assert actions == (Log("writer.lost", {"slot": S0, "topic": "orders"}),)
+    assert actions == (Log(WRITER_LOST, {"slot": S0, "topic": "orders"}),)
 
 
 # --- gaps --------------------------------------------------------------------------------------
@@ -121,7 +127,7 @@ def test_offsets_missing_in_a_table_are_read_again_by_the_reader() -> None:
     assert isinstance(start, StartReading)
     assert (slot, start.epoch, start.offsets) == (S1, 2, {P: 5})
     assert known.members.partitions == {**partitions, P: Starting(S1, 2, start.revision, NOW, 5)}
-    assert Log("gap.reported", {"slot": S0, "partitions": ["orders-0"]}) in actions
+    assert Log(GAP_REPORTED, {"slot": S0, "partitions": ["orders-0"]}) in actions
 
 
 def test_a_reader_that_has_not_passed_the_gap_gets_no_command() -> None:
@@ -136,7 +142,7 @@ def test_a_gap_without_a_reader_sets_the_offset_of_the_next_start() -> None:
     known, actions = correct(group(BOTH, {P: released(9)}, WRITER), gap(S0, 1, {P: 5}), NOW)
     assert known.members.partitions == {P: released(5)}
     assert sent(actions) == []
-    assert Log("gap.reported", {"slot": S0, "partitions": ["orders-0"]}) in actions
+    assert Log(GAP_REPORTED, {"slot": S0, "partitions": ["orders-0"]}) in actions
 
 
 @pytest.mark.parametrize("at", [starting(S1, 2, 9), stopping(S1, 2), None])

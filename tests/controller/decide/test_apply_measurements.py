@@ -11,6 +11,7 @@ from tests.builders import (
 from tests.controller.decide.driver import A, ControllerDriver, assigned, sent_commands
 
 from binwright.controller.decide.apply import (
+    MONITOR_DISCOVERED,
     apply_measurement,
     drop_silent_monitors,
 )
@@ -74,7 +75,7 @@ def test_a_silent_monitor_is_logged_and_the_assignment_stays() -> None:
 def test_a_monitor_is_logged_once_and_again_when_it_comes_back() -> None:
     one = measurement("orders", (), monitor="one")
     known, logs = apply_measurement(group({}), Measured(0.0, one))
-    assert logs == (Log("monitor.discovered", {"monitor": "one"}),)
+    assert logs == (Log(MONITOR_DISCOVERED, {"monitor": "one"}),)
     assert apply_measurement(known, Measured(1.0, one))[1] == ()
     known, _ = apply_measurement(known, Measured(2.0, measurement("clicks", (), monitor="two")))
     assert drop_silent_monitors(known, 5.0) == (known, ())

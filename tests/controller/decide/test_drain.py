@@ -15,6 +15,7 @@ from tests.controller.decide.driver import (
     sent_commands,
 )
 
+from binwright.controller.decide.apply import CONSUMER_LEAVING, CONSUMER_READY
 from binwright.controller.decide.drain import (
     drain_plan,
     drained,
@@ -120,7 +121,7 @@ def last_reconcile(actions: list[Action]) -> frozenset[Slot]:
 def test_a_draining_consumers_partitions_move_at_once_and_its_slot_keeps_running() -> None:
     driver = assigned(RATES, BOTH)
     actions = drain(driver, A)
-    assert Log("consumer.leaving", {"slot": A}) in actions
+    assert Log(CONSUMER_LEAVING, {"slot": A}) in actions
     (planned,) = [m for m in published(actions) if isinstance(m, Planned)]
     assert planned.moves == {P: B, R: B}
     (stop,) = sent_commands(actions, StopReading)
@@ -195,8 +196,8 @@ def test_a_first_known_report_can_be_both_ready_and_draining() -> None:
     driver.claim()
     assert driver.phase() == Synchronize
     actions = driver.report(A, leaving=True)
-    assert Log("consumer.ready", {"slot": A}) in actions
-    assert Log("consumer.leaving", {"slot": A}) in actions
+    assert Log(CONSUMER_READY, {"slot": A}) in actions
+    assert Log(CONSUMER_LEAVING, {"slot": A}) in actions
     assert (driver.group.members.get(A).ready, driver.group.members.get(A).usable) == (True, False)
 
 

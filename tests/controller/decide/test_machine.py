@@ -15,6 +15,7 @@ from tests.controller.decide.driver import (
     sent_commands,
 )
 
+from binwright.controller.decide.carry_out import PLAN_REJECTED
 from binwright.controller.decide.events import Log, ProcessEnded, Reconcile
 from binwright.controller.decide.states import Manage, Sentinel, Synchronize
 from binwright.group.ownership import Owned, Released
@@ -198,7 +199,7 @@ def test_at_max_slots_no_partition_moves_if_that_does_not_reduce_the_overload() 
     assert driver.partition_state(P).slot == B
     driver.measure({P: 200.0, Q: 190.0, CLICKS: 10.0})
     actions = driver.pack({P: A, Q: B, CLICKS: Slot(2)})
-    assert Log("plan.rejected", {"reason": "all 2 consumers are full"}) in actions
+    assert Log(PLAN_REJECTED, {"reason": "all 2 consumers are full"}) in actions
     assert isinstance(driver.partition_state(P), Owned)
 
 

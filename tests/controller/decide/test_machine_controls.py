@@ -26,6 +26,7 @@ from tests.controller.decide.running_group import (
     running,
 )
 
+from binwright.controller.decide.carry_out import PLAN_REJECTED
 from binwright.controller.decide.events import Log, Packed, Reconcile
 from binwright.controller.decide.states import Manage, Reassign, Sentinel
 from binwright.group.plans import Pack
@@ -206,7 +207,7 @@ def test_a_number_below_what_the_load_needs_is_kept_and_moves_nothing_for_ever()
     driver.read(ScaleOrder(consumers=1, by="bob"))
     actions = packed(driver, at(0, 0, 1, 1))
     rejected = {"reason": "all consumers that people's orders leave are full"}
-    assert Log("plan.rejected", rejected) in actions
+    assert Log(PLAN_REJECTED, rejected) in actions
     assert driver.group.members.assignment() == at(0, 0, 0, 0)
 
 

@@ -14,6 +14,7 @@ from tests.controller.decide.driver import (
     sent_commands,
 )
 
+from binwright.controller.decide.carry_out import PLAN_REJECTED
 from binwright.controller.decide.events import Log, Reconcile
 from binwright.controller.decide.states import Sentinel
 from binwright.group.plans import Pack
@@ -70,5 +71,5 @@ def test_no_consumer_is_retired_when_nothing_would_change() -> None:
     driver.report(B)
     pass_a_minute(driver)
     actions = driver.pack({P: A, Q: A})
-    assert actions == [Log("plan.rejected", {"reason": "nothing would change"})]
+    assert actions == [Log(PLAN_REJECTED, {"reason": "nothing would change"})]
     assert not [a for a in actions if isinstance(a, Reconcile)]

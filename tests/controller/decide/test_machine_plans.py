@@ -17,6 +17,7 @@ from tests.controller.decide.driver import (
     sent_commands,
 )
 
+from binwright.controller.decide.carry_out import PLAN_REJECTED
 from binwright.controller.decide.events import Log, Packed, Reconcile, Tick
 from binwright.controller.decide.machine import transition
 from binwright.controller.decide.states import Manage, Reassign, Sentinel, SteppedDown
@@ -124,7 +125,7 @@ def test_a_plan_that_changes_nothing_is_rejected_and_logged() -> None:
         driver.tick()
         driver.report(A, reading=[P, Q])
     actions = driver.pack({P: A, Q: A})
-    assert actions == [Log("plan.rejected", {"reason": "nothing would change"})]
+    assert actions == [Log(PLAN_REJECTED, {"reason": "nothing would change"})]
 
 
 def test_a_plan_is_published_with_its_reasons() -> None:

@@ -33,6 +33,7 @@ from tests.controller.decide.driver import (
     sent_commands,
 )
 
+from binwright.controller.decide.apply import WRITER_LOST
 from binwright.controller.decide.events import Action, Log, Reconcile, Send
 from binwright.controller.decide.moves import move_writers, wanted_writers
 from binwright.controller.decide.states import Manage, Sentinel
@@ -257,7 +258,7 @@ def test_a_rejected_plan_retires_no_writer() -> None:
 def test_a_writer_that_lost_its_table_is_replaced() -> None:
     driver = assigned_without_acknowledgements(RATES, {P: A, Q: B})
     actions = driver.report(A, reading=[P], writing=[])
-    assert Log("writer.lost", {"slot": A, "topic": "orders"}) in actions
+    assert Log(WRITER_LOST, {"slot": A, "topic": "orders"}) in actions
     (start,) = sent_commands(actions, StartWriting)
     assert start.tables == ("orders",)
 

@@ -6,9 +6,12 @@ from dataclasses import replace
 from tests.builders import CONFIG, alive, changed, group, owned, record_read
 from tests.controller.decide.driver import published
 
-from binwright.controller.decide.apply import apply_record
+from binwright.controller.decide.apply import ORDER_RECEIVED, apply_record
 from binwright.controller.decide.events import Log
 from binwright.controller.decide.orders import (
+    ORDER_EXPIRED,
+    PLAN_HELD,
+    PLAN_RELEASED,
     held_reasons,
     publish_held,
     refresh_controls,
@@ -49,7 +52,7 @@ def test_an_order_holds_at_once_and_is_logged_by_the_leader_alone() -> None:
     after, actions = apply_record(seen({}), record_read(FREEZE))
     assert after.people.controls.frozen
     facts = {"order": "moves are frozen", "by": "alice", "reason": "release"}
-    assert actions == (Log("order.received", facts),)
+    assert actions == (Log(ORDER_RECEIVED, facts),)
     history, actions = apply_record(replace(seen({}), term=None), record_read(FREEZE))
     assert (bool(history.people.controls.frozen), actions) == (True, ())
 
@@ -62,7 +65,7 @@ def test_an_order_ends_by_itself() -> None:
     assert not ended.people.controls.frozen
     until = "1970-01-01 00:00 UTC"
     assert actions == (
-        Log("order.expired", {"order": f"moves are frozen by alice until {until}: 'release'"}),
+        Log(ORDER_EXPIRED, {"order": f"moves are frozen by alice until {until}: 'release'"}),
     )
 
 
@@ -101,11 +104,11 @@ def test_what_is_held_back_is_published_when_it_changes() -> None:
     waits = changed(nothing, over_budget=("3 of 4 moves wait",))
     held, actions = publish_held(waits)
     assert published(actions) == [Held(term=50, reasons=("3 of 4 moves wait",))]
-    assert actions[0] == Log("plan.held", {"reasons": ("3 of 4 moves wait",)})
+    assert actions[0] == Log(PLAN_HELD, {"reasons": ("3 of 4 moves wait",)})
     assert publish_held(held) == (held, ())
     actions = publish_held(changed(held, over_budget=()))[1]
     assert published(actions) == [Held(term=50, reasons=())]
-    assert actions[0] == Log("plan.released", {"was": ("3 of 4 moves wait",)})
+    assert actions[0] == Log(PLAN_RELEASED, {"was": ("3 of 4 moves wait",)})
     assert publish_held(replace(waits, term=None))[1] == ()
 
 

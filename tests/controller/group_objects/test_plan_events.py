@@ -6,6 +6,7 @@ import pytest
 from tests.builders import changed, group
 
 from binwright.controller.decide.events import Log
+from binwright.controller.decide.orders import PLAN_HELD
 from binwright.controller.decide.states import Sentinel, State
 from binwright.controller.group_objects.plan_events import (
     MAX_SHOWN,
@@ -143,5 +144,5 @@ class Notes(EventRecorder):
 def test_what_orders_hold_back_becomes_an_event_of_the_object() -> None:
     notes, owner = Notes(), Owner("v1", "ConsumerGroup", "orders", "an id", "eu")
     reasons = ("moves are frozen by alice; waits: a drain", "a pin is not followed")
-    PlanEvents(notes, owner, None).observe(Log("plan.held", {"reasons": reasons}))
+    PlanEvents(notes, owner, None).observe(Log(PLAN_HELD, {"reasons": reasons}))
     assert notes.noted == [("PlanHeld", "; ".join(reasons))]

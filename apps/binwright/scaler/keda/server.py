@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import grpc
-import structlog
 
 from binwright.protocol.errors import SettingsError
+from binwright.protocol.log_events import LogEvent
 from binwright.runtime.backoff import until_set
+from binwright.runtime.certificates import CERTIFICATES_RENEWED, CERTIFICATES_UNREADABLE
+from binwright.runtime.logs import log
 from binwright.scaler.keda.messages import CLASSES, SERVICE, ScaledObjectRef
 from binwright.scaler.keda.triggers import TRIGGERS, KedaTrigger, KedaTriggers
 from binwright.scaler.settings import ScalerSettings
 
-log = structlog.get_logger()
+KEDA_SERVED = LogEvent.info("keda.served", "The external scaler for KEDA is served.")
 
 METRIC = "binwright-replicas"
 TARGET_SIZE = 1  # of the metric for each replica: its value is the number of replicas
@@ -161,12 +163,12 @@ class CertificateRenewal:
         try:
             read = [file.read_bytes() for file in self._files]
         except OSError as exc:
-            log.warning("certificates.unreadable", reason=str(exc))
+            log(CERTIFICATES_UNREADABLE, reason=str(exc))
             return None
         if read == self._read:
             return None
         self._read = read
-        log.info("certificates.renewed", files=[str(file) for file in self._files])
+        log(CERTIFICATES_RENEWED, files=[str(file) for file in self._files])
         return self.latest()
 
 
@@ -201,7 +203,7 @@ async def serve_keda(
     except RuntimeError as exc:
         raise SettingsError(f"scaler.keda_port: {address} cannot be opened: {exc}") from exc
     await server.start()
-    log.info("keda.served", address=settings.keda_address, port=settings.keda_port)
+    log(KEDA_SERVED, address=settings.keda_address, port=settings.keda_port)
     try:
         yield triggers
     finally:

@@ -7,12 +7,12 @@ import asyncio
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-import structlog
-
 from binwright.kubernetes.objects import field_name
 from binwright.protocol.errors import SettingsError
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.patterns import compile_patterns
 from binwright.runtime.clock import loop_s
+from binwright.runtime.logs import log
 from binwright.scaler.decide.assigning import Replica
 from binwright.scaler.decide.members import Members
 from binwright.scaler.decide.sizing import WorkloadStatus
@@ -21,7 +21,13 @@ from binwright.scaler.objects.spec import config_from
 from binwright.scaler.passes import Target, Targets
 from binwright.scaler.settings import ScaledGroupSettings, ScalerSettings
 
-log = structlog.get_logger()
+TRIGGER_FORGOTTEN = LogEvent.info(
+    "trigger.forgotten",
+    "A KEDA trigger has not asked for ten minutes; its group is not looked up any more.",
+)
+TRIGGER_STARTED = LogEvent.info(
+    "trigger.started", "A KEDA trigger asked for a group for the first time."
+)
 
 FORGOTTEN_S = 600.0
 """Time without a call after which a trigger is forgotten."""
@@ -127,7 +133,7 @@ class KedaTriggers:
         for key, trigger in list(self._known.items()):
             if now_s - trigger.asked_s > FORGOTTEN_S:
                 del self._known[key]
-                log.info("trigger.forgotten", target=key)
+                log(TRIGGER_FORGOTTEN, target=key)
         return {key: trigger.target for key, trigger in self._known.items()}
 
     def ask(self, ref: ScaledObjectRef) -> KedaTrigger:
@@ -149,7 +155,7 @@ class KedaTriggers:
                 target = Target(key, config, recommendation, counts_members=True)
                 trigger = self._known[key] = KedaTrigger(target, metadata, recommendation)
                 target.on_change = trigger.notify
-                log.info("trigger.started", target=key, group=config.group)
+                log(TRIGGER_STARTED, target=key, group=config.group)
             trigger.target.config, trigger.metadata, trigger.whole = config, metadata, False
             self._request_pass()
         trigger.asked_s = loop_s()

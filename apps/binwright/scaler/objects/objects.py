@@ -9,16 +9,16 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mappi
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-import structlog
-
 from binwright.kubernetes.connection import watched_namespaces
 from binwright.kubernetes.limits import OVER_LIMIT, LimitSettings
 from binwright.kubernetes.objects import Obj, Owner, age_of, key_of, now
 from binwright.kubernetes.settings import namespace_refusal
 from binwright.kubernetes.status import APPROVE_ANNOTATION, Condition, StatusWriter
 from binwright.protocol.errors import UserError
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.patterns import compile_patterns
 from binwright.runtime.clock import loop_s, wall_ms
+from binwright.runtime.logs import log
 from binwright.runtime.metrics import Sample
 from binwright.scaler.decide.config import ScaledGroup
 from binwright.scaler.decide.sizing import approve
@@ -29,7 +29,13 @@ from binwright.scaler.objects.status import conditions_of, numbers_of, proposal_
 from binwright.scaler.passes import Target
 from binwright.scaler.settings import ScalerProgramSettings
 
-log = structlog.get_logger()
+SCALEDGROUP_RELEASED = LogEvent.info(
+    "scaledgroup.released", "A ScaledGroup is no longer scaled: it was deleted."
+)
+SCALEDGROUP_STARTED = LogEvent.info("scaledgroup.started", "A ScaledGroup is scaled from now on.")
+SCALEDGROUP_REFUSED = LogEvent.warning(
+    "scaledgroup.refused", "A ScaledGroup is not scaled; its status has the same reason."
+)
 
 GATHER_S = 0.1
 NUMBERS_S = 30.0
@@ -117,7 +123,7 @@ class ScaledObjects:
         for key in self._objects.keys() - present.keys():
             del self._objects[key]
             self.targets.pop("/".join(key), None)
-            log.info("scaledgroup.released", namespace=key[0], name=key[1], deleted=True)
+            log(SCALEDGROUP_RELEASED, namespace=key[0], name=key[1], deleted=True)
         owners: dict[WorkloadRef, Key] = {}
         readers: dict[str, Key] = {}
         self._admission = Admission(self._limits)
@@ -196,7 +202,7 @@ class ScaledObjects:
             target.state = state_from(obj.get("status", {}), loop_s(), wall_ms() / 1000)
             target.on_change = lambda _, ordered: self._report(key, ordered)
             entry.target = self.targets[target.key] = target
-            log.info("scaledgroup.started", namespace=key[0], name=key[1], group=config.group)
+            log(SCALEDGROUP_STARTED, namespace=key[0], name=key[1], group=config.group)
             self.request_pass()
         elif changed:
             entry.target.config, entry.target.workload = config, workload
@@ -207,7 +213,7 @@ class ScaledObjects:
             return
         entry.refused, entry.target = (reason, text), None
         self.targets.pop("/".join(key), None)
-        log.warning("scaledgroup.refused", namespace=key[0], name=key[1], reason=text)
+        log(SCALEDGROUP_REFUSED, namespace=key[0], name=key[1], reason=text)
         self._cluster.recorder.note(entry.owner, reason, text, warning=True)
         self._dirty[key] = None
 

@@ -37,9 +37,11 @@ from binwright.kafka.batches import LARGE_BYTES
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.own_topics import check_own
 from binwright.protocol.errors import SettingsError
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import Slot
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.health import serve_health
+from binwright.runtime.logs import log
 from binwright.runtime.memory import give_back_freed_memory, memory_limit
 from binwright.runtime.run import background_tasks
 from binwright.runtime.serve import serve
@@ -49,7 +51,12 @@ from binwright.runtime.settings.targets import Target
 from binwright.runtime.traces import open_traces
 from binwright.tables.ports import Lake, Table
 
-log = structlog.get_logger()
+HELLO_SENT = LogEvent.info("hello.sent", "The consumer process sent its `Hello` and has its epoch.")
+DRAIN_OVERDUE = LogEvent.warning(
+    "drain.overdue",
+    "The graceful exit took longer than `consumer.drain_timeout_s`; the consumer ends without a "
+    "`Goodbye`.",
+)
 
 DAY_S = 86_400.0
 
@@ -94,7 +101,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
             version("binwright"),
             wall_ms,
         )
-        log.info("hello.sent", epoch=mailbox.epoch, process=process)
+        log(HELLO_SENT, epoch=mailbox.epoch, process=process)
         open_lake = lake_opener(stack, settings.lake, settings.staging_path, config.write_timeout_s)
         timings = Timings(settings.group, slot, health.registry, trace)
         context = WriterContext(
@@ -250,7 +257,7 @@ async def _until_drained(ingest: Ingest, timeout_s: float) -> None:
             async with asyncio.timeout(timeout_s):
                 await working
         except TimeoutError:
-            log.warning("drain.overdue", seconds=timeout_s, then="left silently")
+            log(DRAIN_OVERDUE, seconds=timeout_s, then="left silently")
         raise
 
 

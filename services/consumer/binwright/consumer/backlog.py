@@ -10,15 +10,25 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from math import inf
 
-import structlog
-
 from binwright.consumer.decide.buffer import over_share
 from binwright.protocol.errors import StagingUnavailable
+from binwright.protocol.log_events import LogEvent
 from binwright.runtime.clock import loop_s
+from binwright.runtime.logs import log
 from binwright.runtime.settings.targets import Target
 from binwright.tables.ports import Staging
 
-log = structlog.get_logger()
+STAGING_FULL = LogEvent.error(
+    "staging.full",
+    "Files of a topic that have not landed take its share of `staging.max_bytes`; the consumer "
+    "stops fetching the topic.",
+)
+STAGING_RESUMED = LogEvent.info(
+    "staging.resumed", "Files of the topic have landed; it is fetched again."
+)
+STAGING_LIST_FAILED = LogEvent.warning(
+    "staging.list_failed", "The consumer cannot see which of its staged files have landed."
+)
 
 SHORT_INTERVAL_S, LONG_INTERVAL_S = 3.0, 30.0
 """Between checks for deleted files; the short one applies above a quarter of the limit."""
@@ -94,15 +104,15 @@ class Backlog:
         over = topics if self.full else over_share(self._max_bytes, sizes)
         stopped = frozenset(over).intersection(topics)
         for topic in sorted(stopped - self._stopped):
-            log.error(
-                "staging.full",
+            log(
+                STAGING_FULL,
                 topic=topic,
                 bytes=sizes[topic],
                 files=sum(len(files) for t, files in self._files.items() if t.topic == topic),
                 then="the topic is fetched again when its tables' writer has landed some",
             )
         for topic in sorted(self._stopped.intersection(topics) - stopped):
-            log.info("staging.resumed", topic=topic, bytes=sizes[topic])
+            log(STAGING_RESUMED, topic=topic, bytes=sizes[topic])
         self._stopped = stopped
         return stopped
 
@@ -154,7 +164,7 @@ class Backlog:
             try:
                 left = await self._left_of(target)
             except StagingUnavailable as exc:
-                log.warning("staging.list_failed", topic=target.topic, reason=str(exc))
+                log(STAGING_LIST_FAILED, topic=target.topic, reason=str(exc))
             else:
                 self._left[target] = left
             again = target not in self._left or self._left[target]
@@ -176,7 +186,7 @@ class Backlog:
         try:
             existing = frozenset(await self._staging.existing(target.name, names))
         except StagingUnavailable as exc:
-            log.warning("staging.list_failed", topic=target.topic, reason=str(exc))
+            log(STAGING_LIST_FAILED, topic=target.topic, reason=str(exc))
             return
         for name in names:
             if name not in existing:

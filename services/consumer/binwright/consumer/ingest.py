@@ -10,8 +10,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import structlog
-
 from binwright.consumer.backlog import Backlog
 from binwright.consumer.capacity import CapacityMeter
 from binwright.consumer.decide import machine
@@ -52,16 +50,31 @@ from binwright.consumer.timings import Timings
 from binwright.kafka.control_records import messages
 from binwright.protocol.commands import decode_command
 from binwright.protocol.errors import StagingUnavailable, Superseded
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metadata import Report, TableReport
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, ReadProgress
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
+from binwright.runtime.logs import log
 from binwright.runtime.run import must_not_end
 from binwright.runtime.settings.targets import Target
 from binwright.tables.ports import Staging
 
-log = structlog.get_logger()
+CONSUMER_ENDED = LogEvent.info(
+    "consumer.ended", "The consumer has handed everything over and ends."
+)
+STAGING_UNAVAILABLE = LogEvent.error(
+    "staging.unavailable", "The staging directory cannot be written; the consumer is not ready."
+)
+CONSUMER_READY = LogEvent.info(
+    "consumer.ready", "This consumer can write to its staging directory, and takes partitions."
+)
+DRAIN_STARTED = LogEvent.warning(
+    "drain.started",
+    "No controller moved everything away in time; the consumer stops by itself and sends "
+    "`Goodbye`.",
+)
 
 DRAIN_AFTER_S = 3.0
 """Seconds that a leaving consumer waits for the next command before it drains by itself."""
@@ -212,7 +225,7 @@ class Ingest:
                 tasks.create_task(self._publish())
                 tasks.create_task(self._drain())
         except* _Ended as left:
-            log.info("consumer.ended", reason=str(left.exceptions[0]))
+            log(CONSUMER_ENDED, reason=str(left.exceptions[0]))
 
     def leave(self) -> None:
         """Begin a graceful exit; `run` returns when nothing is owned or in flight.
@@ -293,13 +306,13 @@ class Ingest:
             try:
                 await self._staging.prepare(self._config.staging_owner)
             except StagingUnavailable as exc:
-                log.error("staging.unavailable", reason=str(exc))  # noqa: TRY400 - expected
+                log(STAGING_UNAVAILABLE, reason=str(exc))
                 await asyncio.sleep(pause.next())
             else:
                 break
         self._apply(machine.staging_ready(self.consumer))
         self.ready.set()
-        log.info("consumer.ready")
+        log(CONSUMER_READY)
 
     async def _report_regularly(self) -> None:
         while True:
@@ -355,5 +368,5 @@ class Ingest:
         while (left_s := min(self._command_at + DRAIN_AFTER_S, last) - loop_s()) > 0:  # noqa: ASYNC110 - each command moves the deadline
             await asyncio.sleep(max(left_s, 0.01))
         if self.consumer.busy:
-            log.warning("drain.started", partitions=len(self.consumer.partitions))
+            log(DRAIN_STARTED, partitions=len(self.consumer.partitions))
         self._apply(machine.drain(self.consumer))

@@ -5,18 +5,21 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import structlog
-
 from binwright.consumer.decide.machine import Exit, Reply
 from binwright.kafka.control_records import CONTROLLER_PARTITION
 from binwright.kafka.own_topics import check_own
 from binwright.kafka.publishing import Publisher, publish_message
 from binwright.protocol.errors import TopicMissing
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metadata import Gap, Goodbye, Hello, Report
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.ports.kafka import ControlTopics, Reader
+from binwright.runtime.logs import log
 
-log = structlog.get_logger()
+GOODBYE_SENT = LogEvent.info(
+    "goodbye.sent", "The consumer sent `Goodbye` with the offsets at which others continue."
+)
+GAP_SENT = LogEvent.info("gap.sent", "This writer reported a gap to the controller.")
 
 POLL_S = 0.2
 
@@ -111,7 +114,7 @@ class Outbox:
                     case Reply(message=message):
                         await self._publisher.publish(message)
                         if isinstance(message, Goodbye):
-                            log.info("goodbye.sent", partitions=len(message.next))
+                            log(GOODBYE_SENT, partitions=len(message.next))
             elif self._gaps:
                 await self._publish_gaps()
             elif self._report_due:
@@ -133,4 +136,4 @@ class Outbox:
         self._gaps = {}
         gap = Gap(slot=self._mailbox.slot, epoch=self._mailbox.epoch, committed=committed)
         if await self._publisher.attempt(gap):
-            log.info("gap.sent", partitions={str(p): offset for p, offset in committed.items()})
+            log(GAP_SENT, partitions={str(p): offset for p, offset in committed.items()})

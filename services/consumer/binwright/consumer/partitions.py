@@ -8,11 +8,10 @@ topic delays its own partitions only, and no command waits for them.
 import asyncio
 from collections.abc import Callable, Collection, Mapping
 
-import structlog
-
 from binwright.consumer.backlog import Backlog
 from binwright.consumer.decide.buffer import BatchConfig, Buffer, TakenRows, over_share
 from binwright.consumer.decide.writer.chain import same_topic
+from binwright.consumer.decide.writer.landing import TOPIC_RECREATED
 from binwright.consumer.events import Emit, PositionFound
 from binwright.consumer.meters import Meter
 from binwright.consumer.reading.start_offsets import (
@@ -26,14 +25,32 @@ from binwright.consumer.reading.start_offsets import (
 from binwright.consumer.undecodable import UndecodableBatches
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.landing import OffsetRange
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, UndecodableBatch
 from binwright.runtime.backoff import Backoff, until_set
 from binwright.runtime.clock import loop_s
+from binwright.runtime.logs import log
 from binwright.runtime.run import must_not_end
 from binwright.tables.ports import Staging
 
-log = structlog.get_logger()
+PARTITION_STOPPED = LogEvent.info("partition.stopped", "The consumer stopped reading a partition.")
+FETCH_FAILED = LogEvent.warning("fetch.failed", "Records cannot be fetched.")
+FETCH_RECOVERED = LogEvent.info("fetch.recovered", "Records can be fetched again.")
+RECORDS_LOST = LogEvent.error(
+    "records.lost",
+    "Retention deleted records before they were read: they are missing in the table.",
+)
+FETCHING_PAUSED = LogEvent.info(
+    "fetching.paused",
+    "Topics hold more than their share of memory; the consumer pauses fetching them.",
+)
+PARTITION_DELAYED = LogEvent.warning(
+    "partition.delayed", "Kafka does not return where partitions begin or end; their start waits."
+)
+PARTITION_STARTED = LogEvent.info(
+    "partition.started", "The consumer reads a partition from this offset on."
+)
 
 FETCH_BYTES = 8 << 20
 FETCH_WAIT_S = 0.5
@@ -106,7 +123,7 @@ class AssignedPartitions:
         self._pending.pop(partition, None)
         if all(p.topic != partition.topic for p in self._assigned):
             self._topic_ids.pop(partition.topic, None)
-        log.info("partition.stopped", partition=str(partition))
+        log(PARTITION_STOPPED, partition=str(partition))
 
     def lend(self, partition: TopicPartition) -> tuple[int, str | None] | None:
         """Stop fetching, and keep what is buffered, until `give_back`.
@@ -245,7 +262,7 @@ class AssignedPartitions:
             fetched = await self._reader.fetch(most, FETCH_WAIT_S)
         except (BrokerUnavailable, TopicMissing) as exc:
             if not self._failing:
-                log.warning("fetch.failed", reason=str(exc), then="tried again every second")
+                log(FETCH_FAILED, reason=str(exc), then="tried again every second")
             self._failing = True
             await asyncio.sleep(RETRY_S)
             return
@@ -261,7 +278,7 @@ class AssignedPartitions:
             self._undecodable.add(partition, batch)
         if fetched or passed:
             if self._failing:
-                log.info("fetch.recovered")
+                log(FETCH_RECOVERED)
             self._failing = False
             self._rows.set()
 
@@ -275,8 +292,8 @@ class AssignedPartitions:
                 begin = lost[partition].first if partition in lost else wanted
                 lost[partition] = OffsetRange(min(begin, wanted), first)
                 self._buffer.advance(partition, first, loop_s())
-                log.error(
-                    "records.lost",
+                log(
+                    RECORDS_LOST,
                     partition=str(partition),
                     wanted=wanted,
                     first=first,
@@ -308,7 +325,7 @@ class AssignedPartitions:
         self._held_topics = self._backlog.over_share(topics)
         paused |= self._held_topics
         if paused - self.paused_topics:
-            log.info("fetching.paused", topics=sorted(paused - self.paused_topics))
+            log(FETCHING_PAUSED, topics=sorted(paused - self.paused_topics))
         for partition in self._partitions_of(paused):
             self._reader.stop(partition)
         for partition in self._partitions_of(self.paused_topics - paused):
@@ -342,7 +359,7 @@ class AssignedPartitions:
             except (BrokerUnavailable, TopicMissing) as exc:
                 delayed = sorted(str(entry.partition) for entry in batch if self._is_current(entry))
                 if delayed:
-                    log.warning("partition.delayed", partitions=delayed, reason=str(exc))
+                    log(PARTITION_DELAYED, partitions=delayed, reason=str(exc))
                     await self._wait_to_retry(topic, known=known, pause_s=pause.next())
             else:
                 pause.reset()
@@ -380,9 +397,7 @@ class AssignedPartitions:
                 continue
             if self._is_current(pending):
                 del self._pending[pending.partition]
-                log.info(
-                    "partition.started", partition=str(pending.partition), offset=pending.offset
-                )
+                log(PARTITION_STARTED, partition=str(pending.partition), offset=pending.offset)
         if fault:
             raise fault
 
@@ -411,7 +426,7 @@ class AssignedPartitions:
         """Drop what was read of a deleted topic, and begin the one recreated under its name."""
         if same_topic(topic_id, self._topic_ids.get(topic)):
             return  # already restarted
-        log.error("topic.recreated", topic=topic, was=self._topic_ids.get(topic), topic_id=topic_id)
+        log(TOPIC_RECREATED, topic=topic, was=self._topic_ids.get(topic), topic_id=topic_id)
         self._topic_ids[topic] = topic_id
         for partition in sorted(p for p in self._assigned if p.topic == topic):
             self._drop(partition)

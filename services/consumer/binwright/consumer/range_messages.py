@@ -6,16 +6,20 @@ Consumers may read and write that topic anyway, and what is lost there is staged
 import asyncio
 from collections.abc import Callable, Collection
 
-import structlog
-
+from binwright.consumer.writer.announcements import LANDING_TOPIC_UNREACHABLE
 from binwright.kafka.control_records import Decoder, landing_partition, read_or_log
 from binwright.kafka.publishing import Publisher
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.landing import RangeMessage, decode_range
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.protocol.wire import message_key
+from binwright.runtime.logs import log
 
-log = structlog.get_logger()
+MESSAGE_UNDELIVERABLE = LogEvent.warning(
+    "message.undeliverable",
+    "A message about a part of a split partition could not be published, and counts as lost.",
+)
 
 BACK_MS = 5_000
 """Reading begins with what was written so long ago: a range may be handed out before its helper
@@ -51,7 +55,7 @@ class RangeMessages:
         try:
             await Publisher(self._bus, self._landing_topic, partition).attempt(message)
         except ExternalError as exc:
-            log.warning("message.undeliverable", topic=self._landing_topic, reason=str(exc))
+            log(MESSAGE_UNDELIVERABLE, topic=self._landing_topic, reason=str(exc))
 
     async def run(self) -> None:
         """Read until cancelled."""
@@ -74,14 +78,14 @@ class RangeMessages:
                 try:
                     decoder = Decoder(decode_range)
                     while True:
-                        records = await read_or_log(reader, "landing_topic.unreachable")
+                        records = await read_or_log(reader, LANDING_TOPIC_UNREACHABLE)
                         found = (r for r in records or () if _is_about_ranges(r.key))
                         for _, message in decoder.decode(found):
                             self._apply(message)
                 finally:
                     await reader.close()
             except ExternalError as exc:
-                log.warning("landing_topic.unreachable", partition=partition, reason=str(exc))
+                log(LANDING_TOPIC_UNREACHABLE, partition=partition, reason=str(exc))
                 await asyncio.sleep(RETRY_S)
 
 

@@ -9,27 +9,35 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-import structlog
-
 from binwright.consumer.backlog import Backlog
 from binwright.consumer.decide import split as decide
 from binwright.consumer.decide.split import Part, Piece, Split
 from binwright.consumer.events import Emit, PartAnnounced
-from binwright.consumer.partitions import AssignedPartitions
+from binwright.consumer.partitions import PARTITION_DELAYED, AssignedPartitions
 from binwright.consumer.range_messages import RangeMessages
 from binwright.consumer.staging.file_writer import FileWriter, Origin
 from binwright.consumer.staging.part_stager import PartStager
 from binwright.consumer.staging.stager import announce
 from binwright.protocol.errors import BrokerUnavailable, RangeRefused, TopicMissing
 from binwright.protocol.landing import OffsetRange, RangeMessage, RangeStaged, Staged, StageRange
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metadata import StagedShare
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.ports.kafka import ControlTopics, DataReader
 from binwright.runtime.backoff import until_set
 from binwright.runtime.clock import loop_s
+from binwright.runtime.logs import log
 from binwright.runtime.run import must_not_end
 
-log = structlog.get_logger()
+PARTITION_HANDED_OUT = LogEvent.info(
+    "partition.handed_out",
+    "The owner of a split partition is behind, and hands out parts from this offset on.",
+)
+PARTITION_HANDED_BACK = LogEvent.info(
+    "partition.handed_back",
+    "The owner of a split partition reads on by itself: it has caught up, or a part could not be "
+    "staged.",
+)
 
 LOOK_S = 1.0  # between two looks at how far the owner is
 MOST_OWNERS = 100  # processes and partitions of which a helper knows what it has staged
@@ -163,7 +171,7 @@ class Splits:
     def _hand_out(
         self, partition: TopicPartition, topic_id: str | None, split: Split, end: int
     ) -> None:
-        log.info("partition.handed_out", partition=str(partition), offset=split.next)
+        log(PARTITION_HANDED_OUT, partition=str(partition), offset=split.next)
         lent = self._lent[partition] = _Lent(partition, topic_id, split, end)
         lent.task = self._tasks.create_task(self._run_lent(lent))
 
@@ -192,7 +200,7 @@ class Splits:
         del self._lent[partition]
         if split.failed_before is not None:
             self._alone_before[partition] = split.failed_before
-        log.info("partition.handed_back", partition=str(partition), offset=split.next)
+        log(PARTITION_HANDED_BACK, partition=str(partition), offset=split.next)
         self._partitions.give_back(partition, split.next)
 
     async def _ask_end(self, lent: _Lent) -> None:
@@ -200,7 +208,7 @@ class Splits:
         try:
             bounds = await self._reader.bounds([lent.partition])
         except (BrokerUnavailable, TopicMissing) as exc:
-            log.warning("partition.delayed", partitions=[str(lent.partition)], reason=str(exc))
+            log(PARTITION_DELAYED, partitions=[str(lent.partition)], reason=str(exc))
         else:
             _, lent.end = bounds.get(lent.partition, (0, lent.end))
 

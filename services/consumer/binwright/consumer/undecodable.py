@@ -14,16 +14,27 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import structlog
-
 from binwright.protocol.errors import StagingUnavailable
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import batch_name, mark_name
 from binwright.protocol.ports.kafka import UndecodableBatch
 from binwright.runtime.backoff import Backoff
+from binwright.runtime.logs import log
 from binwright.tables.ports import Staging
 
-log = structlog.get_logger()
+BATCH_UNKEPT = LogEvent.error(
+    "batch.unkept", "A batch that cannot be decoded could not be written to a file; tried again."
+)
+BATCH_LARGE = LogEvent.warning(
+    "batch.large", "A batch that inflates to much memory is decoded, behind a mark for others."
+)
+BATCH_SKIPPED = LogEvent.error(
+    "batch.skipped", "Reading goes on behind a batch that cannot be decoded; `file` has its bytes."
+)
+STAGING_MARK_LEFT = LogEvent.warning(
+    "staging.mark_left", "The mark of a large batch cannot be deleted; tried again."
+)
 
 Continue = Callable[[TopicPartition, UndecodableBatch], None]
 DEATHS = "it is large, and two consumers ended while they decoded it"
@@ -80,14 +91,14 @@ class UndecodableBatches:
                 tasks.create_task(self._go_on(*await self._arrived.get()))
 
     async def _go_on(self, partition: TopicPartition, batch: UndecodableBatch) -> None:
-        bound = log.bind(partition=str(partition), offset=batch.first)
+        where = {"partition": str(partition), "offset": batch.first}
         pause = Backoff()
         while self._stopped.get(partition) is batch:
             try:
                 mark = await self._mark(partition, batch) if batch.large else None
                 file = "" if mark else await self._keep(partition, batch)
             except StagingUnavailable as exc:
-                bound.error("batch.unkept", reason=str(exc), then="tried again")
+                log(BATCH_UNKEPT, **where, reason=str(exc), then="tried again")
                 await asyncio.sleep(pause.next())
                 continue
             if self._stopped.get(partition) is not batch:
@@ -97,11 +108,11 @@ class UndecodableBatches:
             del self._stopped[partition]
             if mark:
                 self._marks[partition] = mark
-                bound.warning("batch.large", stored_bytes=len(batch.content), mark=mark.name)
+                log(BATCH_LARGE, **where, stored_bytes=len(batch.content), mark=mark.name)
                 self._decode(partition, batch)
             else:
                 offsets, reason = batch.next - batch.first, DEATHS if batch.large else batch.reason
-                bound.error("batch.skipped", offsets=offsets, reason=reason, file=file)
+                log(BATCH_SKIPPED, **where, offsets=offsets, reason=reason, file=file)
                 self._step_over(partition, batch)
 
     async def _mark(self, partition: TopicPartition, batch: UndecodableBatch) -> _Mark | None:
@@ -131,7 +142,7 @@ class UndecodableBatches:
                 try:
                     await self._staging.delete(topic, names)
                 except StagingUnavailable as exc:
-                    log.warning("staging.mark_left", topic=topic, reason=str(exc))
+                    log(STAGING_MARK_LEFT, topic=topic, reason=str(exc))
                     await asyncio.sleep(pause.next())
                 else:
                     pause.reset()

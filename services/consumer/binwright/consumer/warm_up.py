@@ -11,17 +11,17 @@ import sys
 from collections.abc import Sequence
 from uuid import uuid4
 
-import structlog
-
 from binwright.consumer.decoding.json_values import JsonDecoder
 from binwright.consumer.lake.creation import checkpoint_interval
 from binwright.consumer.lake.spark_lake import SparkLake
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.protocol.errors import LakeUnavailable
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
 from binwright.protocol.ports.kafka import Record, Records
 from binwright.runtime.clock import loop_s, wall_ms
+from binwright.runtime.logs import log
 from binwright.runtime.serve import serve
 from binwright.runtime.settings.group import Settings
 from binwright.runtime.storage_path import below
@@ -29,7 +29,9 @@ from binwright.tables.columns import parse_columns
 from binwright.tables.ports import Batch, FileSlice, Footer, Table
 from binwright.tables.stamp import Stamp
 
-log = structlog.get_logger()
+SPARK_WARMED_UP = LogEvent.info(
+    "spark.warmed_up", "A Spark server has made its first commits, in throw-away tables."
+)
 
 TOPIC = "warm-up"
 COMMITS = checkpoint_interval(TOPIC)
@@ -65,7 +67,7 @@ async def warm_up(settings: Settings, commits: int, wait_s: float = 0.0) -> None
                     await _commit(tables, staging, OF_COLUMNS.topic, COLUMN_COMMITS, DECODER)
             finally:
                 await staging.delete_all()
-        log.info("spark.warmed_up", commits=commits)
+        log(SPARK_WARMED_UP, commits=commits)
 
 
 async def _open(tables: SparkLake, table: Table, wait_s: float) -> None:

@@ -6,14 +6,23 @@ nothing from them.
 
 import asyncio
 
-import structlog
-
 from binwright.kafka.control_records import CONTROLLER_PARTITION
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.ports.kafka import ControlTopics, Reader
 from binwright.runtime.clock import loop_s
+from binwright.runtime.logs import log
 
-log = structlog.get_logger()
+READER_DISCONNECTED = LogEvent.warning(
+    "reader.disconnected",
+    "The controller has lost its connection to Kafka and declares no consumer dead meanwhile.",
+)
+READER_RECONNECTED = LogEvent.warning(
+    "reader.reconnected", "The controller's connection to Kafka is back."
+)
+READER_CHECK_FAILED = LogEvent.debug(
+    "reader.check_failed", "Kafka did not return the end of metadata partition 0."
+)
 
 CHECK_S = 1.0
 STALE_S = 3.0
@@ -36,8 +45,8 @@ class ConnectionCheck:
         self._caught_up()
         disconnected = loop_s() - self._checked_at > CHECK_S + STALE_S
         if disconnected != self._disconnected:
-            log.warning(
-                "reader.disconnected" if disconnected else "reader.reconnected",
+            log(
+                READER_DISCONNECTED if disconnected else READER_RECONNECTED,
                 effect="no consumer is declared dead while disconnected",
             )
         self._disconnected = disconnected
@@ -55,7 +64,7 @@ class ConnectionCheck:
                 try:
                     self._end = await self._bus.end(self._topic, CONTROLLER_PARTITION)
                 except (BrokerUnavailable, TopicMissing) as exc:
-                    log.debug("reader.check_failed", reason=str(exc))
+                    log(READER_CHECK_FAILED, reason=str(exc))
                 else:
                     self._requested_at = requested_at
             await asyncio.sleep(CHECK_S - loop_s() % CHECK_S)

@@ -10,8 +10,6 @@ from collections.abc import Callable, Collection
 from math import inf
 from uuid import uuid4
 
-import structlog
-
 from binwright.controller.connection import ConnectionCheck
 from binwright.controller.decide.events import (
     Action,
@@ -36,6 +34,7 @@ from binwright.controller.group_context import GroupContext
 from binwright.controller.needs import publish_needs
 from binwright.controller.orders_topic import open_orders
 from binwright.controller.plan_traces import PlanTraces
+from binwright.fleets.reconcile import FLEET_FAILED
 from binwright.group.fold import Measured, RecordRead
 from binwright.group.plans import Pack
 from binwright.kafka.control_records import (
@@ -54,6 +53,7 @@ from binwright.kafka.own_topics import ensure_own
 from binwright.kafka.publishing import QueuedPublisher
 from binwright.packing.catalogue import algorithm
 from binwright.protocol.errors import ExternalError, UserError
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metadata import decode_inbound
 from binwright.protocol.metadata_topic import POLICY, UNCLEAN, refusal, weaknesses
 from binwright.protocol.model import Assignment, Slot
@@ -63,9 +63,14 @@ from binwright.protocol.ports.kafka import ControlTopics, Reader
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.health import Health
+from binwright.runtime.logs import log
 from binwright.runtime.run import must_not_end, ungrouped
 
-log = structlog.get_logger()
+STATE_CHANGED = LogEvent.info("state.changed", "The controller's state machine changed its state.")
+COMMAND_SENT = LogEvent.info("command.sent", "The controller sent a command to a consumer.")
+TOPIC_UNSAFE = LogEvent.warning(
+    "topic.unsafe", "The metadata topic is configured so that a failed broker may lose records."
+)
 
 TICK_S = 1.0
 RETRY_S, LONGEST_RETRY_S = 1.0, 10.0  # of a fleet action that failed
@@ -181,8 +186,8 @@ class Leadership:
         self._state, actions = transition(before, event)
         self._dispatch(actions)
         if type(before) is not type(self._state):
-            log.info(
-                "state.changed",
+            log(
+                STATE_CHANGED,
                 state=type(self._state).__name__.lower(),
                 was=type(before).__name__.lower(),
             )
@@ -192,7 +197,7 @@ class Leadership:
             self._observe(action)
             match action:
                 case Log(event=event, facts=facts):
-                    log.info(event, **facts)
+                    log(event, **facts)
                 case Reconcile() | Destroy():
                     self._fleet_actions.put_nowait(action)
                 case Renew(slots=slots):
@@ -200,7 +205,7 @@ class Leadership:
                 case Publish(message=message):
                     self._publisher.send(CONTROLLER_PARTITION, message)
                 case Send(slot=slot, message=message):
-                    log.info("command.sent", kind=message.kind, slot=slot)
+                    log(COMMAND_SENT, kind=message.kind, slot=slot)
                     self._commands.send(slot, message)
                 case Broadcast(message=message):
                     self._commands.send_to_all(message)
@@ -270,7 +275,7 @@ class Leadership:
             try:
                 ended = await self._fleet.find_ended(processes)
             except ExternalError as exc:
-                log.warning("fleet.failed", reason=str(exc))
+                log(FLEET_FAILED, reason=str(exc))
                 continue
             for slot in sorted(ended):
                 self._feed(ProcessEnded(loop_s(), slot, processes[slot].name))
@@ -315,7 +320,7 @@ class Leadership:
             try:
                 await self._reconcile(self._desired.slots)
             except ExternalError as exc:
-                log.warning("fleet.failed", reason=str(exc))
+                log(FLEET_FAILED, reason=str(exc))
                 await asyncio.sleep(pause.next())
                 self._desired_changed.set()  # try again, with what is desired by then
             else:
@@ -327,7 +332,7 @@ class Leadership:
             try:
                 await self._fleet.destroy(slot)
             except ExternalError as exc:
-                log.warning("fleet.failed", slot=slot, reason=str(exc))
+                log(FLEET_FAILED, slot=slot, reason=str(exc))
                 await asyncio.sleep(pause.next())
             else:
                 return
@@ -353,4 +358,4 @@ async def check_compacted(bus: ControlTopics, topic: str) -> None:
     if fault := refusal(topic, facts):
         raise UserError(fault)
     for reason in weaknesses(facts):
-        log.warning("topic.unsafe", topic=topic, reason=reason)
+        log(TOPIC_UNSAFE, topic=topic, reason=reason)

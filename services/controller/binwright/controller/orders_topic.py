@@ -7,8 +7,6 @@ Those are taken over once: a record says so, and after it none of that topic cou
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-import structlog
-
 from binwright.kafka.control_records import (
     CONTROLLER_PARTITION,
     ORDERS_PARTITION,
@@ -17,10 +15,16 @@ from binwright.kafka.control_records import (
 )
 from binwright.kafka.publishing import publish_message
 from binwright.protocol import wire
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.orders import FormerOrders, OrderRecord, decode_order
 from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
+from binwright.runtime.logs import log
 
-log = structlog.get_logger()
+ORDERS_MOVED = LogEvent.info(
+    "orders.moved",
+    "The orders and approvals that an older version kept in the group's metadata topic are in its "
+    "orders topic now; none is lost, and none counts in the metadata topic any more.",
+)
 
 FORMER = {b"approved", b"cordon", b"freeze", b"pin", b"savings", b"scale"}
 """First parts of the keys of what was in the metadata topic."""
@@ -83,7 +87,7 @@ async def _take_over(bus: ControlTopics, metadata: str, topic: str) -> None:
         await publish_message(bus, topic, ORDERS_PARTITION, message)
     await publish_message(bus, topic, ORDERS_PARTITION, FormerOrders(taken=len(newest)))
     if newest:
-        log.info("orders.moved", topic=topic, orders=len(newest))
+        log(ORDERS_MOVED, topic=topic, orders=len(newest))
 
 
 def _is_former_order(record: Record) -> bool:

@@ -3,19 +3,30 @@
 import asyncio
 from collections.abc import Callable
 
-import structlog
-
 from binwright.kafka.control_records import NEEDS_CONFIG, NEEDS_PARTITION, Decoder, read_or_log
 from binwright.kafka.own_topics import ensure_own
 from binwright.monitor.decide.needs import current_needs, merge_needs, received, same_needs
 from binwright.protocol.errors import ExternalError
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metrics import Needs, decode_needs
 from binwright.protocol.ports.kafka import ControlTopics, Reader
 from binwright.protocol.selection import Selection
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import wall_ms
+from binwright.runtime.logs import log
 
-log = structlog.get_logger()
+NEEDS_UNREADABLE = LogEvent.warning(
+    "needs.unreadable",
+    "The monitor cannot read the needs topic; it measures what its settings name.",
+)
+NEEDS_DELAYED = LogEvent.warning(
+    "needs.delayed", "The needs topic cannot be read at the moment; what was read last holds."
+)
+PATTERN_REFUSED = LogEvent.warning(
+    "pattern.refused", "A group's pattern is not a regular expression and is ignored."
+)
+NEEDS_READ = LogEvent.info("needs.read", "The set of topics that groups want measured has changed.")
+TOPICS_NONE = LogEvent.warning("topics.none", "The monitor has nothing to measure yet.")
 
 RETRY_S, LONGEST_RETRY_S = 1.0, 60.0
 
@@ -46,13 +57,13 @@ class GroupNeeds:
                 finally:
                     await reader.close()
             except ExternalError as exc:
-                log.warning("needs.unreadable", topic=self._topic, reason=str(exc))
+                log(NEEDS_UNREADABLE, topic=self._topic, reason=str(exc))
                 await asyncio.sleep(pause.next())
 
     async def _follow(self, reader: Reader, end: int) -> None:
         decoder = Decoder(decode_needs)
         while True:
-            records = await read_or_log(reader, "needs.delayed", topic=self._topic)
+            records = await read_or_log(reader, NEEDS_DELAYED, topic=self._topic)
             if records is None:
                 continue
             for _, needs in decoder.decode(records):
@@ -68,10 +79,10 @@ class GroupNeeds:
         self._changed = False
         selection, faults = merge_needs(self._own, self._known.values())
         for fault in sorted({*faults} - {*self._faults}):
-            log.warning("pattern.refused", reason=fault)
+            log(PATTERN_REFUSED, reason=fault)
         self._faults = faults
         groups, topics, patterns = len(self._known), len(selection.topics), len(selection.patterns)
-        log.info("needs.read", groups=groups, topics=topics, patterns=patterns)
+        log(NEEDS_READ, groups=groups, topics=topics, patterns=patterns)
         if not (topics or patterns):
-            log.warning("topics.none", reason="no settings name any, and no group has asked yet")
+            log(TOPICS_NONE, reason="no settings name any, and no group has asked yet")
         self._on_change(selection)

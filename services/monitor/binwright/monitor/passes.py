@@ -6,20 +6,29 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from math import ceil
 from uuid import uuid4
 
-import structlog
-
 from binwright.kafka.control_records import METRICS_CONFIG, METRICS_PARTITION
 from binwright.kafka.own_topics import ensure_own
 from binwright.kafka.publishing import publish_message
 from binwright.monitor.decide.estimator import TopicRates
 from binwright.protocol.errors import ExternalError
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.ports.kafka import ControlTopics, LogSample, LogSampler
 from binwright.protocol.selection import Selection
 from binwright.runtime.clock import wall_ms
+from binwright.runtime.logs import log
 from binwright.runtime.settings.monitor import MonitorSettings
 
-log = structlog.get_logger()
+PASS_FAILED = LogEvent.warning(
+    "pass.failed", "A pass of the monitor failed; the next one follows after a pause."
+)
+PASS_RECOVERED = LogEvent.info("pass.recovered", "The monitor measures again.")
+TOPICS_MEASURED = LogEvent.debug(
+    "topics.measured", "A pass of the monitor has published its measurements."
+)
+TOPIC_GONE = LogEvent.warning(
+    "topic.gone", "A topic was missing in three passes; its partitions are given up."
+)
 
 LONGEST_PAUSE_S = 30.0
 MESSAGE_PARTITIONS = 4_000
@@ -81,11 +90,11 @@ class Monitor:
                 self.last_error = str(exc)
                 self._has_topic = False  # it may have been deleted
                 rest_s = min(self._config.interval_s * 2 ** min(failures, 10), LONGEST_PAUSE_S)
-                log.warning("pass.failed", reason=str(exc), failures=failures, rest_s=rest_s)
+                log(PASS_FAILED, reason=str(exc), failures=failures, rest_s=rest_s)
                 await asyncio.sleep(rest_s)
             else:
                 if failures:
-                    log.info("pass.recovered", failures=failures)
+                    log(PASS_RECOVERED, failures=failures)
                 failures, self.last_error = 0, ""
             count = max(count + 1, ceil((loop.time() - begin) / self._config.interval_s))
             await asyncio.sleep(begin + count * self._config.interval_s - loop.time())
@@ -96,7 +105,7 @@ class Monitor:
             self._has_topic = True
         measurements = await self._measure()
         await asyncio.gather(*map(self._publish, measurements))
-        log.debug("topics.measured", messages=len(measurements))
+        log(TOPICS_MEASURED, messages=len(measurements))
 
     async def _measure(self) -> list[Measurement]:
         loop = asyncio.get_running_loop()
@@ -140,7 +149,7 @@ class Monitor:
                 self._known.pop(topic, None)
                 self._rates.pop(topic, None)
                 if self._missing[topic] == GONE_PASSES:
-                    log.warning("topic.gone", topic=topic)
+                    log(TOPIC_GONE, topic=topic)
 
     def _reported_gone(self) -> Iterator[str]:
         """Return the topics to report as gone."""

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, Self
 
-import structlog
 from aiokafka.errors import NoError, for_code
 from aiokafka.protocol.fetch import FetchRequest
 
@@ -27,12 +26,30 @@ from binwright.kafka.client import (
 from binwright.kafka.leaders import PendingReplies, by_leader
 from binwright.kafka.log_dirs import DescribeLogDirs, is_refused, sizes
 from binwright.protocol.errors import BrokerUnavailable
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.patterns import Pattern
 from binwright.protocol.ports.kafka import LogSample
 from binwright.protocol.selection import PatternMatcher, Selection
+from binwright.runtime.logs import log
 from binwright.runtime.settings.kafka import KafkaSettings
 
-log = structlog.get_logger()
+BATCHES_UNAVAILABLE = LogEvent.warning(
+    "batches.unavailable",
+    "The monitor may not read a topic, so it cannot estimate bytes per record from its batches.",
+)
+BROKER_LATE = LogEvent.warning(
+    "broker.late",
+    "A broker did not answer the monitor in time; its partitions are `stale`, or missing, until "
+    "it does.",
+)
+TOPIC_MISSING = LogEvent.warning("topic.missing", "A topic that is to be measured does not exist.")
+SIZES_UNAVAILABLE = LogEvent.warning(
+    "sizes.unavailable",
+    "A broker does not return log sizes; rates are estimated from records and batches.",
+)
+MEASUREMENT_RECOVERED = LogEvent.info(
+    "measurement.recovered", "What the event in `after` reported of a broker or topic is over."
+)
 
 LIST_S = 5.0
 """Between listings of all topics, to match patterns: a large cluster's list is long."""
@@ -42,7 +59,7 @@ MATCHING_S = 0.5
 Key = tuple[str, int]
 Partitions = Mapping[str, Collection[int]]
 Samples = Mapping[Key, LogSample]
-LogChange = Callable[[str, object, str | None], None]
+LogChange = Callable[[LogEvent, object, str | None], None]
 
 SAMPLES = 50
 """At most, per broker and pass: the broker responds with a whole batch."""
@@ -101,7 +118,7 @@ class BatchSampler:
             for _, code, *_, records in rows:
                 error = for_code(code)
                 denied = error.__name__ == "TopicAuthorizationFailedError"
-                self._log_change("batches.unavailable", topic, NO_BATCHES if denied else None)
+                self._log_change(BATCHES_UNAVAILABLE, topic, NO_BATCHES if denied else None)
                 return bytes_per_offset(records) if error is NoError and records else None
         return None
 
@@ -171,7 +188,7 @@ class KafkaLogs:
         )
         samples |= self._take_replies()
         for broker in sorted(self._replies.late()):
-            self._log_change("broker.late", broker, f"no reply within {self._broker_timeout_s:g} s")
+            self._log_change(BROKER_LATE, broker, f"no reply within {self._broker_timeout_s:g} s")
         return {
             topic: {partition: samples.get((topic, partition)) for partition in leaders}
             for topic, leaders in topics.leaders.items()
@@ -216,7 +233,7 @@ class KafkaLogs:
             self._list_at = now + (LIST_S if self._matcher.complete else 0.0)
         for topic in wanted.topics:
             why = metadata.errors.get(topic, "there is no such topic")
-            self._log_change("topic.missing", topic, None if metadata.leaders.get(topic) else why)
+            self._log_change(TOPIC_MISSING, topic, None if metadata.leaders.get(topic) else why)
         return metadata
 
     async def _sample_broker(
@@ -235,9 +252,9 @@ class KafkaLogs:
                     broker, measure_batches, ends
                 )
         except (BrokerUnavailable, TimeoutError) as exc:
-            self._log_change("broker.late", broker, str(exc) or "no reply in time")
+            self._log_change(BROKER_LATE, broker, str(exc) or "no reply in time")
             return {}
-        self._log_change("broker.late", broker, None)
+        self._log_change(BROKER_LATE, broker, None)
         at = (asked + at) / 2  # the sample is from some time in between
         return {
             key: LogSample(
@@ -273,18 +290,18 @@ class KafkaLogs:
         else:
             fault = NO_SIZES if is_refused(reply) else None
             partition_sizes = sizes(reply)
-        self._log_change("sizes.unavailable", broker, fault)
+        self._log_change(SIZES_UNAVAILABLE, broker, fault)
         return partition_sizes, asyncio.get_running_loop().time()
 
-    def _log_change(self, event: str, about: object, reason: str | None) -> None:
+    def _log_change(self, event: LogEvent, about: object, reason: str | None) -> None:
         """Log `event` when it begins and when it ends (its reason is None)."""
         reasons = self._logged[event]
         if reason is None:
             if reasons.pop(str(about), None):
-                log.info("measurement.recovered", after=event, about=about)
+                log(MEASUREMENT_RECOVERED, after=event, about=about)
         elif str(about) not in reasons:
             reasons[str(about)] = reason
-            log.warning(event, about=about, reason=reason)
+            log(event, about=about, reason=reason)
 
 
 def _urgent(measure_batches: Mapping[str, Collection[int]]) -> Sequence[Key]:

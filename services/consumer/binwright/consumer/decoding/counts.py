@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import structlog
 
 from binwright.consumer.decide.wire_forms import recognised
 from binwright.consumer.decoding.arrow_types import BAD
@@ -17,11 +16,17 @@ from binwright.consumer.decoding.new_fields import MOST_NAMES, OTHER_NAMES
 from binwright.consumer.decoding.one_by_one import REASON_LENGTH
 from binwright.consumer.decoding.record_decoder import OF_KEY
 from binwright.consumer.decoding.schema_names import Part
+from binwright.protocol.log_events import LogEvent
+from binwright.runtime.logs import log
 from binwright.runtime.settings.targets import Target
 from binwright.tables.columns import Columns
 from binwright.tables.ports import ValueDecoder
 
-log = structlog.get_logger()
+TABLE_FIELD_UNKNOWN = LogEvent.warning(
+    "table.field_unknown",
+    "Records have a field that no column of the table has, or takes: left out, or kept in "
+    "`_rest`, as `new_fields` of the table's entry has it. Once for each name and process.",
+)
 
 _OF_FORM = frozenset(["malformed", "schema_unknown"])
 """Kinds of bad records that may be of another form than the table's."""
@@ -59,7 +64,7 @@ class DecodingCounts:
                     known[OTHER_NAMES] += count
                     continue
                 if name not in known:
-                    log.warning("table.field_unknown", table=target.name, field=name)
+                    log(TABLE_FIELD_UNKNOWN, table=target.name, field=name)
                 known[name] += count
 
     def snapshot(

@@ -11,20 +11,24 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Self
 
-import structlog
-
 from binwright.consumer.decide.new_columns import filled
 from binwright.consumer.decoding.portions import MOST_BYTES
 from binwright.protocol.errors import SchemaAtFault
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
+from binwright.runtime.logs import log
 from binwright.runtime.settings.group import Settings
 from binwright.runtime.settings.tables import DecodingSettings, TableSettings
 from binwright.runtime.settings.targets import Target
 from binwright.tables.columns import KAFKA_KEY, Columns
 from binwright.tables.ports import ValueDecoder
 
-log = structlog.get_logger()
+SCHEMA_REFUSED = LogEvent.error(
+    "schema.refused",
+    "A schema of a table's subject cannot be used: the topic's records wait until it, or the "
+    "table's entry, is mended.",
+)
 
 NAMED = 20  # fields of a table, in reports
 DecoderOf = Callable[
@@ -153,7 +157,7 @@ class Decoders:
             "or have them land as bad records (on_schema_fault)"
         )
         if self._faults.get(target) != fault:
-            log.error("schema.refused", topic=target.topic, table=target.name, reason=fault)
+            log(SCHEMA_REFUSED, topic=target.topic, table=target.name, reason=fault)
         self._faults[target] = fault
         self._fault_counts[target] += 1
         return SchemaAtFault(reason)

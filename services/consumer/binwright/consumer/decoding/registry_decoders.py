@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-import structlog
-
 from binwright.consumer.decide.columns import united
 from binwright.consumer.decoding.one_by_one import Bad
 from binwright.consumer.decoding.registry import Schema, Version
@@ -19,14 +17,20 @@ from binwright.consumer.decoding.schema_names import (
     schema_names,
 )
 from binwright.protocol.errors import RegistryUnavailable, SchemaAtFault
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.ports.kafka import Records
 from binwright.runtime.clock import loop_s
+from binwright.runtime.logs import log
 from binwright.runtime.run import ungrouped
 from binwright.tables.columns import Columns
 from binwright.tables.ports import ValueDecoder
 from binwright.tables.schemas import SchemaRefused
 
-log = structlog.get_logger()
+SCHEMA_MISFIT = LogEvent.warning(
+    "schema.misfit",
+    "A version of a subject has no columns, or gives one another type than an older version: "
+    "values that do not fit are bad.",
+)
 
 ASKED_AGAIN, PAUSE_S = 2, 1.0
 """How often, for a schema that is not there: the registry's followers may be behind."""
@@ -319,7 +323,7 @@ def _columns_of(subject: str, reading: SchemaReading[Any], known: _Subject) -> C
         except ValueError as exc:
             columns, fault = united(columns, added, first_wins=True, widen=widen), str(exc)
         if fault:
-            log.warning("schema.misfit", subject=subject, version=number, reason=fault)
+            log(SCHEMA_MISFIT, subject=subject, version=number, reason=fault)
     return columns
 
 

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Mapping
 from zlib import crc32
 
-import structlog
 from pyspark.errors import PySparkException
 from pyspark.sql.connect.session import SparkSession
 from pyspark.sql.types import StructType
@@ -19,9 +18,13 @@ from binwright.consumer.lake.faults import (
 from binwright.consumer.lake.staged_rows import literal_text
 from binwright.consumer.lake.table_columns import Layout
 from binwright.lake.lake_reader import quoted
+from binwright.protocol.log_events import LogEvent
+from binwright.runtime.logs import log
 from binwright.tables.columns import Columns, columns_text
 
-log = structlog.get_logger()
+TABLE_COMPLETED = LogEvent.warning(
+    "table.completed", "The creation of a table had been cut off, and was completed."
+)
 
 PROPERTIES = {
     # The log lists files removed by compaction for so long: 32 us per file and commit.
@@ -73,7 +76,7 @@ def created(spark: SparkSession, path: str, layout: Layout) -> StructType:
             raise
     columns = columns_text((*layout.required, *layout.partitions, *layout.added))
     properties = _properties(path, layout)
-    log.warning("table.completed", path=path)
+    log(TABLE_COMPLETED, path=path)
 
     def write() -> None:
         writer = spark.createDataFrame([], columns).write.format("delta").options(**properties)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-import structlog
 from pyspark.errors import PySparkException
 from pyspark.sql.connect import functions as sf
 from pyspark.sql.connect.session import SparkSession
@@ -25,8 +24,10 @@ from binwright.consumer.lake.table_columns import (
 from binwright.lake.lake_reader import is_of_columns, properties, quoted
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.keeping import SKIPPED, changed_keeping
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import wall_ms
+from binwright.runtime.logs import log
 from binwright.tables.columns import KAFKA, KAFKA_DATE, Column, Columns
 from binwright.tables.ports import (
     ColumnsThere,
@@ -38,7 +39,9 @@ from binwright.tables.ports import (
 )
 from binwright.tables.stamp import FIRST_TOPIC
 
-log = structlog.get_logger()
+TABLE_WIDENED = LogEvent.info(
+    "table.widened", "Columns of a table became wider; some readers no longer read it."
+)
 
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 """The session's `userMetadata` of commits that have no option for it."""
@@ -158,7 +161,7 @@ def add_columns(
             set_properties(spark, path, {WIDENS: "true"})
         types = ", ".join(f"{each.name} TYPE {each.wanted}" for each in wider)
         spark.sql(f"ALTER TABLE {quoted(path)} ALTER COLUMN {types}").collect()
-        log.info("table.widened", path=path, columns=[*map(str, wider)])
+        log(TABLE_WIDENED, path=path, columns=[*map(str, wider)])
 
 
 def check_owner(spark: SparkSession, path: str, table: Table) -> Mapping[str, str]:

@@ -13,7 +13,6 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import TypeVar
 
-import structlog
 from pyspark.errors import PySparkException
 from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.session import SparkSession
@@ -21,9 +20,14 @@ from pyspark.sql.connect.session import SparkSession
 from binwright.consumer.lake.faults import reported_by_server
 from binwright.lake.lake_reader import PORTABLE
 from binwright.protocol.errors import LakeUnavailable
+from binwright.protocol.log_events import LogEvent
+from binwright.runtime.logs import log
 from binwright.runtime.spark_channel import SparkChannel
 
-log = structlog.get_logger()
+SESSION_RELEASE_FAILED = LogEvent.debug(
+    "session.release_failed",
+    "A Spark session could not be released; the server forgets it by itself.",
+)
 
 T = TypeVar("T")
 Work = Callable[[SparkSession], T]
@@ -160,7 +164,7 @@ def _release(spark: SparkSession) -> None:
     try:
         spark.client.release_session()
     except Exception as exc:  # noqa: BLE001 - the server may be gone
-        log.debug("session.release_failed", reason=type(exc).__name__)
+        log(SESSION_RELEASE_FAILED, reason=type(exc).__name__)
 
 
 class ReconnectingSession:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Self, TypeVar
 
-import structlog
 from pyspark.sql.connect.session import SparkSession
 
 from binwright.consumer.lake import clustering, delta, staged_rows
@@ -21,8 +20,10 @@ from binwright.consumer.lake.log_trim import local_path, trim_log
 from binwright.consumer.lake.session import ReconnectingSession, Work
 from binwright.consumer.lake.table_columns import KAFKA_COLUMN, RAW, check_still_there
 from binwright.protocol.errors import BinwrightError, WriteUnclear
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.clock import wall_ms
+from binwright.runtime.logs import log
 from binwright.runtime.settings.consumer import LONGEST_WORK_S, LONGEST_WRITE, LakeSettings
 from binwright.runtime.spark_url import redacted_url
 from binwright.tables.columns import Columns
@@ -36,7 +37,19 @@ from binwright.tables.ports import (
     TableFiles,
 )
 
-log = structlog.get_logger()
+LAYOUT_FAILED = LogEvent.warning(
+    "layout.failed", "A table could not be clustered, or have statistics; it lands all the same."
+)
+LAYOUT_WAITS = LogEvent.warning(
+    "layout.waits", "`cluster_by` or `statistics` names columns that the table has not yet."
+)
+WRITE_ENDED = LogEvent.debug("write.ended", "A commit ended; `committed` is its verdict.")
+LOG_TRIM_FAILED = LogEvent.debug(
+    "log.trim_failed", "A table's log is not visible on this machine and was not trimmed."
+)
+LOG_TRIMMED = LogEvent.info(
+    "log.trimmed", "Old entries of a table's log on a local disk were deleted."
+)
 
 T = TypeVar("T")
 
@@ -264,10 +277,10 @@ class SparkLake:
                 access.errors.alter_error,
             )
         except BinwrightError as exc:
-            log.warning("layout.failed", table=table.name, reason=str(exc))
+            log(LAYOUT_FAILED, table=table.name, reason=str(exc))
         else:
             if waiting:
-                log.warning("layout.waits", table=table.name, columns=waiting)
+                log(LAYOUT_WAITS, table=table.name, columns=waiting)
 
     async def _append(  # noqa: PLR0917 - the parts of a commit
         self,
@@ -306,7 +319,7 @@ class SparkLake:
                 self._limits_s[topic] = min(2 * limit_s, LONGEST_WRITE * self._write_timeout_s)
             raise
         self._limits_s.pop(topic, None)
-        log.debug("write.ended", table=topic, took_ms=round((time.monotonic() - began) * 1000))
+        log(WRITE_ENDED, table=topic, took_ms=round((time.monotonic() - began) * 1000))
 
     async def _read(self, topic: str, work: Callable[[SparkSession], T]) -> T:
         access, session = self._access(topic), self._session(topic)
@@ -346,9 +359,9 @@ class SparkLake:
         try:
             deleted = await asyncio.to_thread(trim_log, lake / name, keep)
         except OSError as exc:  # the disk may be mounted for Spark only
-            log.debug("log.trim_failed", table=name, reason=str(exc))
+            log(LOG_TRIM_FAILED, table=name, reason=str(exc))
         else:
-            log.info("log.trimmed", table=name, files=deleted)
+            log(LOG_TRIMMED, table=name, files=deleted)
 
     def _conf(self) -> Mapping[str, str]:
         return {

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-import structlog
 from aiokafka.errors import KafkaError, OffsetOutOfRangeError, TopicAuthorizationFailedError
 
 from binwright.consumer.reading.aiokafka_consumer import AssignedConsumer
@@ -16,7 +15,9 @@ from binwright.consumer.reading.retry_delays import RetryDelays
 from binwright.kafka.batches import INFLATED_BYTES, LARGE_BYTES, Limits
 from binwright.kafka.client import ClusterClient, translate_errors
 from binwright.kafka.decoding import DecodeFault
+from binwright.kafka.readers import FETCHER_DIED
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import (
     GroupOffset,
@@ -26,9 +27,16 @@ from binwright.protocol.ports.kafka import (
     UndecodableBatch,
 )
 from binwright.runtime.clock import loop_s
+from binwright.runtime.logs import log
 from binwright.runtime.settings.kafka import KafkaSettings
 
-log = structlog.get_logger()
+TOPIC_REFUSED = LogEvent.error("topic.refused", "The consumer has no right to read a topic.")
+RECORD_UNDECODABLE = LogEvent.warning(
+    "record.undecodable", "A header key of a record is not UTF-8; it is escaped."
+)
+BATCH_UNDECODABLE = LogEvent.error(
+    "batch.undecodable", "A batch cannot be decoded: its partition stands, it is fetched again."
+)
 
 WARM_S = 2.0  # to connect to leaders in advance; optional, so it is short
 MOST_RECORDS = 5_000
@@ -247,7 +255,7 @@ class KafkaDataReader:
     async def _maintain(self) -> None:
         """Replace a dead client, resume partitions after their delay, unassign deleted topics."""
         if self._assigned.broken:
-            log.error("fetcher.died", then="a new client continues at its positions")
+            log(FETCHER_DIED, then="a new client continues at its positions")
             await self._assigned.replace_client()
             self._assigned.pause(self._delays.partitions)
         self._assigned.resume(
@@ -272,18 +280,20 @@ class KafkaDataReader:
         delayed = set(self._delays.partitions)
         partitions = [p for p in self._assigned.positions if p.topic == topic and p not in delayed]
         if any(self._delays.is_new(p) for p in partitions):
-            log.error(
-                "topic.refused", topic=topic, reason="this user may not read it", then="tried again"
-            )
+            log(TOPIC_REFUSED, topic=topic, reason="this user may not read it", then="tried again")
         self._delay(partitions)
 
     def _handle_undecodable(self) -> None:
         """Fetch what could not be decoded again, later and later; in the end give it up."""
         for partition, watched in self._assigned.decode_issues().items():
-            bound = log.bind(partition=str(partition))
+            name = str(partition)
             for offset in watched.escaped:
-                bound.warning(
-                    "record.undecodable", offset=offset, what="header key", then="escaped"
+                log(
+                    RECORD_UNDECODABLE,
+                    partition=name,
+                    offset=offset,
+                    what="header key",
+                    then="escaped",
                 )
             watched.escaped.clear()
             found, watched.fault = watched.fault, None
@@ -294,8 +304,9 @@ class KafkaDataReader:
                 continue
             before = self._faults.get(partition)
             if before is None or before.offset != found.offset:
-                bound.error(
-                    "batch.undecodable",
+                log(
+                    BATCH_UNDECODABLE,
+                    partition=name,
                     offset=found.offset,
                     next=found.next,
                     reason=found.reason,

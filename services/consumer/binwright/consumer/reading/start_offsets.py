@@ -5,15 +5,30 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-import structlog
-
 from binwright.consumer.decide.writer.chain import same_topic
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, GroupOffset
 from binwright.runtime.backoff import Backoff
+from binwright.runtime.logs import log
 
-log = structlog.get_logger()
+OFFSETS_NOT_COMMITTED = LogEvent.warning(
+    "offsets.not_committed", "Offsets could not be committed to Kafka; the table has them."
+)
+LOG_CUT = LogEvent.error(
+    "log.cut",
+    "A partition's log is shorter than what was read of it (an unclean leader election); reading "
+    "goes on at its end.",
+)
+OFFSET_UNKNOWN = LogEvent.error(
+    "offset.unknown",
+    "The committed offset lies beyond the partition's end and has not landed; reading begins at "
+    "the first offset kept.",
+)
+TOPIC_UNKNOWN = LogEvent.warning(
+    "topic.unknown", "Kafka does not return the id of a topic; staging of the topic waits."
+)
 
 Bounds = Mapping[TopicPartition, tuple[int, int]]
 """(First offset kept, end offset) of each partition whose leader answers."""
@@ -145,7 +160,7 @@ class StartOffsets:
         try:
             await self._reader.commit({p: GroupOffset(bounds[p][1], topic_id) for p in new})
         except BrokerUnavailable as exc:  # reading goes on: also where it may not commit
-            log.warning("offsets.not_committed", partitions=len(new), reason=str(exc))
+            log(OFFSETS_NOT_COMMITTED, partitions=len(new), reason=str(exc))
 
     async def _out_of_range(
         self, topic: str, topic_id: str | None, pending: PendingStart
@@ -161,14 +176,14 @@ class StartOffsets:
         if (bounds := await self._confirmed_bounds(pending)) is None:
             return None
         begin, end = bounds
-        bound = log.bind(partition=str(pending.partition), wanted=pending.offset, end=end)
+        where = {"partition": str(pending.partition), "wanted": pending.offset, "end": end}
         if end >= pending.offset:
             return StartPosition(pending, pending.offset)
         if pending.seen or await self._landed_beyond(pending, topic_id, end):
             missing = pending.offset - end
-            bound.error("log.cut", missing=missing, then="reading continues at its end")
+            log(LOG_CUT, **where, missing=missing, then="reading continues at its end")
             return StartPosition(pending, end, cut=True)
-        bound.error("offset.unknown", then="reading begins at the first offset kept")
+        log(OFFSET_UNKNOWN, **where, then="reading begins at the first offset kept")
         return StartPosition(pending, begin)
 
     async def _confirmed_bounds(self, pending: PendingStart) -> tuple[int, int] | None:
@@ -207,7 +222,7 @@ async def successor(reader: DataReader, topic: str, topic_id: str | None) -> Top
         except TopicMissing:
             return None
         except BrokerUnavailable as exc:
-            log.warning("topic.unknown", topic=topic, reason=str(exc))
+            log(TOPIC_UNKNOWN, topic=topic, reason=str(exc))
             await asyncio.sleep(pause.next())
         else:
             return None if same_topic(current_id, topic_id) else TopicRecreated(current_id)

@@ -2,14 +2,25 @@
 
 import asyncio
 
-import structlog
-
 from binwright.consumer.decide.collection import TopicLog, may_be_collected
 from binwright.protocol.errors import BrokerUnavailable, StagingUnavailable, TopicMissing
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.ports.kafka import DataReader
+from binwright.runtime.logs import log
 from binwright.tables.ports import Staging
 
-log = structlog.get_logger()
+STAGING_COLLECT_FAILED = LogEvent.warning(
+    "staging.collect_failed",
+    "Old staged files could not be listed or deleted; it is tried again in an hour.",
+)
+STAGING_KEPT = LogEvent.error(
+    "staging.kept",
+    "Old staged files are not deleted: they have rows that have not landed, and that Kafka no "
+    "longer has.",
+)
+STAGING_COLLECTED = LogEvent.warning(
+    "staging.collected", "Old staged files that nobody deleted were deleted by age."
+)
 
 FIRST_COLLECTION_S, COLLECTION_S = 60.0, 3600.0
 
@@ -21,13 +32,13 @@ async def collect_regularly(staging: Staging, reader: DataReader, age_s: float) 
         try:
             tables = sorted(await staging.topics())
         except StagingUnavailable as exc:
-            log.warning("staging.collect_failed", table=None, reason=str(exc))
+            log(STAGING_COLLECT_FAILED, table=None, reason=str(exc))
             tables = []
         for table in tables:
             try:
                 await _collect(staging, reader, table, age_s)
             except (StagingUnavailable, BrokerUnavailable) as exc:
-                log.warning("staging.collect_failed", table=table, reason=str(exc))
+                log(STAGING_COLLECT_FAILED, table=table, reason=str(exc))
         await asyncio.sleep(COLLECTION_S)
 
 
@@ -44,15 +55,15 @@ async def _collect(staging: Staging, reader: DataReader, table: str, age_s: floa
         if (topic_log := logs[topic_of[name]]) and not may_be_collected(footer, topic_log)
     }
     if kept:
-        log.error(
-            "staging.kept",
+        log(
+            STAGING_KEPT,
             table=table,
             files=len(kept),
             reason="they have rows that have not landed, and Kafka no longer has them",
         )
     if delete := set(old) - kept:
         await staging.delete(table, delete)
-        log.warning("staging.collected", table=table, files=len(delete))
+        log(STAGING_COLLECTED, table=table, files=len(delete))
 
 
 async def _topic_log(reader: DataReader, topic: str) -> TopicLog | None:

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-import structlog
-
 from binwright.consumer.backlog import Backlog
 from binwright.consumer.decide.buffer import TakenRows
 from binwright.consumer.decoding.decoders import DecoderOf, no_decoder
 from binwright.consumer.timings import Timings
 from binwright.protocol.landing import OffsetRange, Staged
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import staged_by
 from binwright.runtime.clock import loop_s
+from binwright.runtime.logs import log
 from binwright.runtime.settings.targets import Target
 from binwright.tables.ports import Footer, Staging
 
-log = structlog.get_logger()
+STAGING_SLOW = LogEvent.warning("staging.slow", "Staging one file takes long.")
 
 CONCURRENT_WRITES = 4  # files, each of another table
 SLOW_S = 15.0  # a slower write is logged
@@ -139,7 +139,7 @@ class FileWriter:
     async def _warn_if_slow(writing: Coroutine[Any, Any, int], topic: str) -> int:
         """Wait for a write; log when it takes long."""
         slow = asyncio.get_running_loop().call_later(
-            SLOW_S, lambda: log.warning("staging.slow", topic=topic, waited_s=SLOW_S)
+            SLOW_S, lambda: log(STAGING_SLOW, topic=topic, waited_s=SLOW_S)
         )
         try:
             return await writing

@@ -8,8 +8,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
-import structlog
-
 from binwright.consumer.backlog import Backlog
 from binwright.consumer.decide.buffer import BufferedRange, TakenRows
 from binwright.consumer.decide.split import PATIENCE_S
@@ -17,11 +15,16 @@ from binwright.consumer.meters import Meter
 from binwright.consumer.staging.file_writer import FileWriter
 from binwright.protocol.errors import ExternalError, RangeRefused
 from binwright.protocol.landing import OffsetRange, Staged
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, Records
 from binwright.runtime.clock import loop_s
+from binwright.runtime.logs import log
 
-log = structlog.get_logger()
+RANGE_REFUSED = LogEvent.warning(
+    "range.refused",
+    "A part of a split partition cannot be staged here now; the partition's owner does.",
+)
 
 FETCH_BYTES = 8 << 20
 FETCH_WAIT_S = 0.5
@@ -99,10 +102,10 @@ class PartStager:
                     await self._stage(reader, partition, topic_id, wanted, got_on)
                 finally:
                     reader.stop(partition)
-            except Exception as exc:  # a bug, too: the owner stages it, and others go on
+            except Exception as exc:  # noqa: BLE001 - a bug, too: the owner stages it, and others go on
                 expected = isinstance(exc, ExternalError)
-                log.warning(
-                    "range.refused",
+                log(
+                    RANGE_REFUSED,
                     partition=str(partition),
                     range=[*left],
                     reason=str(exc),

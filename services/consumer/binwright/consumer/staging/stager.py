@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-import structlog
-
 from binwright.consumer.decide.buffer import TakenRows
 from binwright.consumer.events import Emit, FileAnnounced, FileDropped, StagingStarted
 from binwright.consumer.meters import Meter
@@ -15,12 +13,29 @@ from binwright.kafka.control_records import LANDING_CONFIG, LANDING_PARTITIONS, 
 from binwright.kafka.publishing import Publisher
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.landing import Staged
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
+from binwright.runtime.logs import log
 from binwright.runtime.settings.targets import Target
 
-log = structlog.get_logger()
+STAGING_FOUND = LogEvent.warning(
+    "staging.found",
+    "Retention deleted records before they were read, and a staged file has them: it is announced "
+    "again.",
+)
+STAGING_FAILED = LogEvent.error(
+    "staging.failed", "A defect of binwright: a topic's rows cannot be staged; tried again."
+)
+STAGING_DELAYED = LogEvent.error(
+    "staging.delayed", "A file cannot be staged or announced: its rows wait; tried again."
+)
+STAGING_RECOVERED = LogEvent.info("staging.recovered", "Files can be staged again.")
+LANDING_TOPIC_MISSING = LogEvent.warning(
+    "landing_topic.missing",
+    "The landing topic is gone; it is created again, and what it held is announced or read again.",
+)
 
 
 @dataclass(slots=True)
@@ -89,7 +104,7 @@ class Stager:
             if lost := self._partitions.lost(taken.topic):
                 # What others staged of it goes first: behind what is announced now it is lost (†).
                 for staged in await self._writer.staged_before(taken.topic, taken.topic_id, lost):
-                    log.warning("staging.found", topic=taken.topic, file=staged.file)
+                    log(STAGING_FOUND, topic=taken.topic, file=staged.file)
                     await announce(self._bus, self._origin, self._writer, staged, lambda: 0.0)
                 self._partitions.found(taken.topic, lost)
             if work.files is None:
@@ -131,14 +146,14 @@ class Stager:
         for name, exc in failed.items():
             expected = isinstance(exc, ExternalError)
             if not expected:  # a bug: other topics must go on
-                log.error("staging.failed", topic=topic, table=name, exc_info=exc)
+                log(STAGING_FAILED, topic=topic, table=name, exc_info=exc)
             elif name not in self.faults:
-                log.error("staging.delayed", topic=topic, table=name, reason=str(exc))
+                log(STAGING_DELAYED, topic=topic, table=name, reason=str(exc))
             self.faults[name] = str(exc) if expected else repr(exc)
         recovered = work.failing.intersection(tried) - failed.keys()
         for name in sorted(recovered):
             del self.faults[name]
-            log.info("staging.recovered", topic=topic, table=name)
+            log(STAGING_RECOVERED, topic=topic, table=name)
         work.failing = work.failing - recovered | failed.keys()
 
     async def _stage_file(self, name: str, target: Target, work: _Work) -> None:
@@ -178,7 +193,7 @@ async def announce(
 
     async def create() -> None:
         # It was deleted. All that it announced can be read again from the data topics.
-        log.warning("landing_topic.missing", topic=landing_topic, then="recreated")
+        log(LANDING_TOPIC_MISSING, topic=landing_topic, then="recreated")
         await bus.ensure(landing_topic, LANDING_PARTITIONS, LANDING_CONFIG)
 
     partition = landing_partition(staged.target)

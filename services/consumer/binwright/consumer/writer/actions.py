@@ -53,7 +53,6 @@ from binwright.consumer.decide.writer.states import (
 )
 from binwright.consumer.staging.added_columns import publish_added
 from binwright.consumer.writer.context import WriterContext
-from binwright.consumer.writer.effects import write_log
 from binwright.consumer.writer.kafka_queries import KAFKA_TIMEOUT_S, KafkaQueries
 from binwright.protocol.errors import (
     BrokerUnavailable,
@@ -66,6 +65,7 @@ from binwright.protocol.errors import (
     WriteUnclear,
 )
 from binwright.runtime.clock import loop_s, wall_ms
+from binwright.runtime.logs import log
 from binwright.tables.ports import Lake, PartitionOffsets
 
 _WITHOUT_VERDICT = (
@@ -156,7 +156,8 @@ class RequestRunner:
             request = commit.apply_outcome(outcome, loop_s())
             self.known = commit.known
             while commit.logs:
-                write_log(self.table, commit.logs.pop(0))
+                decided = commit.logs.pop(0)
+                log(decided.event, table=self.table, **decided.facts)
         if commit.verdict is None:
             raise RuntimeError(f"the commit of {self.table} has ended without a verdict")
         return commit.verdict

@@ -4,17 +4,23 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-import structlog
-
 from binwright.consumer.decide.writer.chain import contradiction
+from binwright.consumer.decide.writer.landing import ANNOUNCEMENT_REFUSED
 from binwright.kafka.control_records import READ_S, Decoder, landing_partition
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.landing import Staged, decode_staged
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
 from binwright.protocol.wire import message_key
 from binwright.runtime.clock import loop_s, wall_ms
+from binwright.runtime.logs import log
 
-log = structlog.get_logger()
+LANDING_FAILED = LogEvent.error(
+    "landing.failed", "Reading the landing topic failed unexpectedly; it is opened again."
+)
+LANDING_TOPIC_UNREACHABLE = LogEvent.warning(
+    "landing_topic.unreachable", "The landing topic cannot be read; staged files wait."
+)
 
 RETRY_S = 1.0
 TURN_RECORDS = 5_000
@@ -60,7 +66,7 @@ class Subscription:
         for record, message in self.decoder.decode(own):
             if reason := contradiction(message, self.takes):
                 fields = {"table": self.table, "offset": record.offset, "file": message.file}
-                log.error("announcement.refused", **fields, reason=reason)
+                log(ANNOUNCEMENT_REFUSED, **fields, reason=reason)
             else:
                 announced.append((record.offset, _older(message, now_ms - record.timestamp_ms)))
         self.next = position
@@ -148,8 +154,8 @@ class _PartitionReader:
                     await self._serve_next()
                 except TopicMissing as exc:
                     await self._lose(str(exc))
-                except Exception as exc:  # a bug: the tables are claimed again
-                    log.exception("landing.failed", partition=self._partition)
+                except Exception as exc:  # noqa: BLE001 - a bug: the tables are claimed again
+                    log(LANDING_FAILED, partition=self._partition, exc_info=True)
                     await self._lose(repr(exc))
         finally:
             await self._close()
@@ -187,7 +193,7 @@ class _PartitionReader:
             else:
                 records = await reader.read(timeout_s)
         except BrokerUnavailable as exc:
-            log.warning("landing_topic.unreachable", partition=self._partition, reason=str(exc))
+            log(LANDING_TOPIC_UNREACHABLE, partition=self._partition, reason=str(exc))
             await asyncio.sleep(RETRY_S)
             return False
         start, position = first.next, reader.position

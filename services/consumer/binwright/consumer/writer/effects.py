@@ -6,10 +6,9 @@ They have no outcome: deletions and offsets are worked off in the background, an
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
 
-import structlog
-
 from binwright.consumer.decide.writer.chain import same_topic
 from binwright.consumer.decide.writer.landed_offsets import least_landed
+from binwright.consumer.decide.writer.landing import ANNOUNCEMENT_REFUSED
 from binwright.consumer.decide.writer.states import (
     CommitOffsets,
     DeleteFiles,
@@ -20,14 +19,25 @@ from binwright.consumer.decide.writer.states import (
     by_name,
 )
 from binwright.consumer.events import Emit, RowsMissing
+from binwright.consumer.reading.start_offsets import OFFSETS_NOT_COMMITTED
 from binwright.consumer.writer.context import WriterContext
 from binwright.protocol.errors import BrokerUnavailable, StagingUnavailable, TopicMissing
 from binwright.protocol.landing import Staged
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, GroupOffset
+from binwright.runtime.logs import log
 from binwright.tables.ports import PartitionOffsets, Staging
 
-log = structlog.get_logger()
+ROWS_MISSING = LogEvent.warning(
+    "rows.missing",
+    "Nothing is staged for the offsets that come next in a table; they are read again.",
+)
+DELETION_FAILED = LogEvent.warning("deletion.failed", "Landed staged files could not be deleted.")
+OFFSET_SET_BACK = LogEvent.warning(
+    "offset.set_back",
+    "The group's offset of a partition is set back to where the table says that rows continue.",
+)
 
 TRIES, RETRY_S = 4, 5.0
 AT_ONCE = 500  # files
@@ -63,10 +73,10 @@ class Effects:
                     self._commit_offsets(committed, topic_ids)
                 case RereadPartitions(committed=committed):
                     again = by_name(committed)
-                    log.warning("rows.missing", table=self._table, read_again_from=again)
+                    log(ROWS_MISSING, table=self._table, read_again_from=again)
                     self._emit(RowsMissing(self._table, committed))
                 case Log():
-                    write_log(self._table, effect)
+                    log(effect.event, table=self._table, **effect.facts)
                 case ReadAnnouncements(offset=offset):
                     begin = offset
         return begin
@@ -84,14 +94,6 @@ class Effects:
     async def end(self, timeout_s: float) -> None:
         """Wait for deletions, `timeout_s` seconds at most, then stop."""
         await self._deletions.end(timeout_s)
-
-
-def write_log(table: str, effect: Log) -> None:
-    """Log what the writer of a table decided to log."""
-    match effect:
-        case Log(event=event, facts=facts, fault=fault, warning=warning):
-            level = log.error if fault else log.warning if warning else log.info
-            level(event, table=table, **facts)
 
 
 class Deletions:
@@ -120,7 +122,7 @@ class Deletions:
                 last = attempt == TRIES
                 then = "left to collection by age" if last else "tried again"
                 fields = {"table": self._table, "files": len(files), "reason": str(exc)}
-                log.warning("deletion.failed", then=then, **fields)
+                log(DELETION_FAILED, then=then, **fields)
                 if not last:
                     await asyncio.sleep(RETRY_S * attempt)
             else:
@@ -137,7 +139,7 @@ class Deletions:
         if kept:
             reason = "the file holds other rows than was announced: it is not deleted"
             fields = {"table": self._table, "files": sorted(kept)}
-            log.error("announcement.refused", **fields, reason=reason)
+            log(ANNOUNCEMENT_REFUSED, **fields, reason=reason)
         return kept
 
     async def end(self, timeout_s: float) -> None:
@@ -203,7 +205,7 @@ class OffsetCommitter:
         except (BrokerUnavailable, TopicMissing) as exc:
             self._due = {**due, **self._due}
             if not self._failing:
-                log.warning("offsets.not_committed", partitions=len(due), reason=str(exc))
+                log(OFFSETS_NOT_COMMITTED, partitions=len(due), reason=str(exc))
             self._failing = True
         else:
             self._failing = False
@@ -217,9 +219,7 @@ class OffsetCommitter:
         for partition in sorted(new & before.keys()):
             was, now = before[partition], due[partition]
             if same_topic(was.topic_id, now.topic_id) and was.offset > now.offset:
-                log.warning(
-                    "offset.set_back", partition=str(partition), was=was.offset, now=now.offset
-                )
+                log(OFFSET_SET_BACK, partition=str(partition), was=was.offset, now=now.offset)
 
 
 OffsetCommitters = Mapping[str, OffsetCommitter]

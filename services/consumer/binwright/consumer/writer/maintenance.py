@@ -11,13 +11,41 @@ from contextlib import suppress
 from dataclasses import dataclass
 from zlib import crc32
 
-import structlog
-
 from binwright.consumer.decide.turns import until_turn_s
 from binwright.protocol.errors import ExternalError
+from binwright.protocol.log_events import LogEvent
+from binwright.runtime.logs import log
 from binwright.tables.ports import Compaction, Lake, Table
 
-log = structlog.get_logger()
+HOUSEKEEPING_FAILED = LogEvent.error(
+    "housekeeping.failed", "The maintenance of tables failed unexpectedly; it is tried again."
+)
+HOUSEKEEPING_INSPECT_FAILED = LogEvent.warning(
+    "housekeeping.inspect_failed",
+    "A table's files could not be listed, so it is neither compacted nor vacuumed now.",
+)
+COMPACTION_FAILED = LogEvent.warning(
+    "compaction.failed", "Merging a table's small files failed; it is tried again later."
+)
+TABLE_COMPACTED = LogEvent.info("table.compacted", "Small files of a table were merged.")
+CLUSTERING_FAILED = LogEvent.warning(
+    "clustering.failed", "Sorting a table's rows by `cluster_by` failed; it is tried again later."
+)
+TABLE_CLUSTERED = LogEvent.info(
+    "table.clustered", "The rows of a table's files were sorted by `cluster_by`."
+)
+VACUUM_FAILED = LogEvent.warning(
+    "vacuum.failed", "Deleting a table's old files failed; it is tried again later."
+)
+TABLE_VACUUMED = LogEvent.info(
+    "table.vacuumed", "Files that no kept version of a table needs were deleted."
+)
+EXPIRY_FAILED = LogEvent.warning(
+    "expiry.failed", "Old rows could not be deleted from a table; tried before its next vacuum."
+)
+TABLE_EXPIRED = LogEvent.info(
+    "table.expired", "Rows older than `keep_days` were deleted from a table."
+)
 
 EARLIEST = 0.6  # of `compact_files`, at which a table is compacted
 
@@ -130,8 +158,8 @@ class TableMaintenance:
     async def _run(self, server: str, job: Awaitable[None]) -> None:
         try:
             await job
-        except Exception:  # a bug: landing must go on
-            log.exception("housekeeping.failed")
+        except Exception:  # noqa: BLE001 - a bug: landing must go on
+            log(HOUSEKEEPING_FAILED, exc_info=True)
         finally:
             self._busy.discard(server)
             self._changed.set()
@@ -169,25 +197,25 @@ class TableMaintenance:
         try:
             files = await table.lake.files(table.name)
         except ExternalError as exc:
-            log.warning("housekeeping.inspect_failed", table=table.name, reason=str(exc))
+            log(HOUSEKEEPING_INSPECT_FAILED, table=table.name, reason=str(exc))
             return
         table.small_files += max(files.count - 1 - files.bytes // self._config.target_file_bytes, 0)
 
     async def _compact(self, table: _Table) -> None:
         """Merge small files; after a failure, retry as many commits later."""
         table.small_files = 0
-        await self._rewrite(table, table.lake.compact, ("compaction.failed", "table.compacted"))
+        await self._rewrite(table, table.lake.compact, (COMPACTION_FAILED, TABLE_COMPACTED))
 
     async def _cluster(self, table: _Table) -> None:
         """Sort what has landed; after a failure, retry when as much has landed again."""
         table.unsorted_bytes = 0
-        await self._rewrite(table, table.lake.cluster, ("clustering.failed", "table.clustered"))
+        await self._rewrite(table, table.lake.cluster, (CLUSTERING_FAILED, TABLE_CLUSTERED))
 
     async def _rewrite(
         self,
         table: _Table,
         rewrite: Callable[[str], Awaitable[Compaction]],
-        events: tuple[str, str],
+        events: tuple[LogEvent, LogEvent],
     ) -> None:
         """Rewrite files, and log by one of these events that it failed, or what it did."""
         failed, succeeded = events
@@ -195,11 +223,11 @@ class TableMaintenance:
         try:
             done = await rewrite(table.name)
         except ExternalError as exc:
-            log.warning(failed, table=table.name, reason=str(exc))
+            log(failed, table=table.name, reason=str(exc))
             return
         took_s = round(asyncio.get_running_loop().time() - began, 1)
         counts = {"files_before": done.removed, "files_after": done.added}
-        log.info(succeeded, table=table.name, **counts, took_s=took_s)
+        log(succeeded, table=table.name, **counts, took_s=took_s)
 
     async def _vacuum(self, table: _Table) -> None:
         """Delete unreferenced files; after a failure, retry one interval later.
@@ -217,10 +245,10 @@ class TableMaintenance:
         try:
             await table.lake.vacuum(table.name)
         except ExternalError as exc:
-            log.warning("vacuum.failed", table=table.name, reason=str(exc))
+            log(VACUUM_FAILED, table=table.name, reason=str(exc))
             return
         took_s = round(asyncio.get_running_loop().time() - began, 1)
-        log.info("table.vacuumed", table=table.name, took_s=took_s)
+        log(TABLE_VACUUMED, table=table.name, took_s=took_s)
 
     async def _expire(self, table: _Table) -> None:
         """Delete old rows; after a failure, retry before the next vacuum."""
@@ -228,10 +256,10 @@ class TableMaintenance:
         try:
             rows = await table.lake.expire(table.name, table.keep_s)
         except ExternalError as exc:
-            log.warning("expiry.failed", table=table.name, reason=str(exc))
+            log(EXPIRY_FAILED, table=table.name, reason=str(exc))
             return
         took_s = round(asyncio.get_running_loop().time() - began, 1)
-        log.info("table.expired", table=table.name, rows=rows, took_s=took_s)
+        log(TABLE_EXPIRED, table=table.name, rows=rows, took_s=took_s)
 
     def _until_vacuum_s(self, name: str, later_s: float = 0.0) -> float:
         """Return the time from `later_s` on to when this table is vacuumed next, s.

@@ -4,16 +4,20 @@ import asyncio
 from collections.abc import Callable, Iterable
 from math import inf
 
-import structlog
-
 from binwright.kafka.control_records import ORDERS_PARTITION, READ_S, Decoder
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.orders import OrderRecord, TableOrder, decode_order
 from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
+from binwright.runtime.logs import log
 
-log = structlog.get_logger()
+ORDERS_UNREACHABLE = LogEvent.warning(
+    "orders.unreachable",
+    "The group's orders topic cannot be read: no table is paused or resumed until it can. A "
+    "controller creates it when it leads the group.",
+)
 
 RETRY_S, LONGEST_RETRY_S = 1.0, 30.0
 
@@ -57,7 +61,7 @@ class TableOrders:
                     await reader.close()
             except (BrokerUnavailable, TopicMissing) as exc:
                 if (fault := str(exc)) != self._fault:
-                    log.warning("orders.unreachable", topic=self._topic, reason=fault)
+                    log(ORDERS_UNREACHABLE, topic=self._topic, reason=fault)
                 self._fault = fault
                 await asyncio.sleep(pause.next())
 

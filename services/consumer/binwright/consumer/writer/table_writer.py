@@ -5,9 +5,8 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-import structlog
-
 from binwright.consumer.decide.writer.chain import same_topic
+from binwright.consumer.decide.writer.landing import TABLE_REFUSED
 from binwright.consumer.decide.writer.machine import (
     Step,
     apply_announcements,
@@ -45,15 +44,25 @@ from binwright.consumer.writer.context import MOST_PENDING, Permit, WriterContex
 from binwright.consumer.writer.effects import Effects, OffsetCommitters
 from binwright.consumer.writer.report import table_report
 from binwright.protocol.errors import LakeUnavailable, TableRefused
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metadata import TableReport
 from binwright.runtime.backoff import Backoff, until_set
 from binwright.runtime.clock import loop_s
+from binwright.runtime.logs import log
 from binwright.runtime.metrics import topic_label
 from binwright.runtime.settings.targets import Target, check_forms, forms_differ
 from binwright.runtime.spark_url import redacted_url
 from binwright.tables.ports import Lake
 
-log = structlog.get_logger()
+TABLE_RESTARTED = LogEvent.warning(
+    "table.restarted", "A table's writer starts over: its session or the landing topic failed."
+)
+WRITER_FAILED = LogEvent.error(
+    "writer.failed", "A table's writer failed unexpectedly; it starts over, the other tables land."
+)
+TABLE_DELAYED = LogEvent.error(
+    "table.delayed", "Nothing lands in a table at the moment: Spark or the lake does not answer."
+)
 
 REFUSED_S = 10.0  # between attempts, where a person must repair something
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 10.0  # after a request without a verdict
@@ -143,10 +152,10 @@ class TableWriter:
             try:
                 await self._attempt()
             except RestartNeeded as exc:
-                log.warning("table.restarted", table=self._table, reason=str(exc))
+                log(TABLE_RESTARTED, table=self._table, reason=str(exc))
                 await asyncio.sleep(exc.after_s)
-            except Exception as exc:  # a bug: other tables must go on
-                log.exception("writer.failed", table=self._table)
+            except Exception as exc:  # noqa: BLE001 - a bug: other tables must go on
+                log(WRITER_FAILED, table=self._table, exc_info=True)
                 self._fault = repr(exc)
                 await asyncio.sleep(REFUSED_S)
             if isinstance(self._writer.phase, Lost):
@@ -206,8 +215,8 @@ class TableWriter:
         if reason:
             self._start_permit.release()  # other tables may start meanwhile
         if reason and reason != self._fault:
-            event = "table.refused" if refused else "table.delayed"
-            log.error(event, table=self._table, reason=reason)
+            event = TABLE_REFUSED if refused else TABLE_DELAYED
+            log(event, table=self._table, reason=reason)
         self._fault, self._refused = reason, refused
 
     async def _step(self, runner: RequestRunner) -> None:

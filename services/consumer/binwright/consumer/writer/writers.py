@@ -5,18 +5,21 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from itertools import chain
 
-import structlog
-
 from binwright.consumer.events import Emit, Event, TableLost, WritingStopped
 from binwright.consumer.writer.context import WriterContext
 from binwright.consumer.writer.effects import OffsetCommitter
 from binwright.consumer.writer.table_writer import TableWriter
 from binwright.protocol.errors import TableRefused
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metadata import TableReport
+from binwright.runtime.logs import log
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings.targets import Target
 
-log = structlog.get_logger()
+COMMIT_ABANDONED = LogEvent.warning(
+    "commit.abandoned",
+    "A consumer ended while a commit was under way; the next writer finds out what became of it.",
+)
 
 STOP_S = 5.0
 """Seconds that a stop waits for the commit in flight; a new writer's claim fences a later one."""
@@ -170,7 +173,7 @@ class Writers:
         if writing.writer.committing:
             _, late = await asyncio.wait({writing.task}, timeout=STOP_S)
             if late:
-                log.warning("commit.abandoned", table=name, waited_s=STOP_S)
+                log(COMMIT_ABANDONED, table=name, waited_s=STOP_S)
         writing.task.cancel()
         await asyncio.wait({writing.task})
         if self._ending.get(name) is asyncio.current_task():

@@ -29,6 +29,7 @@ from binwright.group.group import Group
 from binwright.group.ownership import Owned, Released, State
 from binwright.group.people import PlanApproved
 from binwright.protocol.commands import Leave
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metadata import Claim, Gap, Proposed, Report
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.monitors import drop_silent
@@ -39,6 +40,54 @@ from binwright.protocol.orders import (
     PinOrder,
     ScaleOrder,
     describe,
+)
+
+ORDER_RECEIVED = LogEvent.info(
+    "order.received", "A person's order to the group holds from now on, or lifts an earlier one."
+)
+PLAN_PROPOSED = LogEvent.info(
+    "plan.proposed", "A plan is shown, and waits for an approval if `waits` is true."
+)
+CONSUMER_ARRIVED = LogEvent.info(
+    "consumer.arrived", "A consumer process has started and sent its `Hello`."
+)
+CONSUMER_DIED = LogEvent.info(
+    "consumer.died", "A consumer was declared dead; its partitions and tables go to others."
+)
+CONSUMER_LEFT = LogEvent.info("consumer.left", "A consumer sent `Goodbye` and exits.")
+CONSUMER_READY = LogEvent.info(
+    "consumer.ready", "A consumer can write to its staging directory and may be given partitions."
+)
+CONSUMER_LEAVING = LogEvent.info(
+    "consumer.leaving", "A consumer was asked to end; its partitions and tables go to others."
+)
+PLAN_APPROVED = LogEvent.info("plan.approved", "A person approved the plan that waits.")
+APPROVAL_REFUSED = LogEvent.info(
+    "approval.refused",
+    "Somebody approved a plan that does not wait: it is out of date, already carried out, or only "
+    "shown.",
+)
+MONITOR_DISCOVERED = LogEvent.info(
+    "monitor.discovered",
+    "A monitor publishes measurements that the controller had not followed before.",
+)
+MONITOR_SILENT = LogEvent.info(
+    "monitor.silent",
+    "A monitor stopped publishing; the controller follows another, or keeps the assignment if "
+    "there is none.",
+)
+WRITER_LOST = LogEvent.info(
+    "writer.lost",
+    "A consumer no longer reports a table that it should write; the controller chooses a writer "
+    "again.",
+)
+CONSUMER_CORRECTED = LogEvent.info(
+    "consumer.corrected",
+    "A consumer reads or writes something that it should not; the controller tells it to stop.",
+)
+GAP_REPORTED = LogEvent.info(
+    "gap.reported",
+    "A table's writer lacks staged files; the partitions are read again from what is committed.",
 )
 
 
@@ -65,7 +114,7 @@ def apply_record(group: Group, event: RecordRead) -> Update:
     match message:
         case PinOrder() | CordonOrder() | FreezeOrder() | ScaleOrder() | AdoptOrder():
             facts = {"order": describe(message), "by": message.by, "reason": message.reason}
-            actions.append(Log("order.received", facts))
+            actions.append(Log(ORDER_RECEIVED, facts))
         case Proposed():
             proposed = {
                 "plan": event.offset,
@@ -74,7 +123,7 @@ def apply_record(group: Group, event: RecordRead) -> Update:
                 "moves": len(message.moves),
                 "waits": message.waits,
             }
-            actions.append(Log("plan.proposed", proposed))
+            actions.append(Log(PLAN_PROPOSED, proposed))
     for change in changes:
         actions += _follows(before, event, change)
     return group, tuple(actions)
@@ -83,25 +132,25 @@ def apply_record(group: Group, event: RecordRead) -> Update:
 def _follows(term: int, event: RecordRead, change: Change) -> Iterator[Action]:
     match change:
         case ConsumerArrived(slot=slot, epoch=epoch):
-            yield Log("consumer.arrived", {"slot": slot, "epoch": epoch})
+            yield Log(CONSUMER_ARRIVED, {"slot": slot, "epoch": epoch})
         case ConsumerDied(slot=slot, epoch=epoch):
-            yield Log("consumer.died", {"slot": slot, "epoch": epoch})
+            yield Log(CONSUMER_DIED, {"slot": slot, "epoch": epoch})
             # A process that has ended is not killed: the slot may have another one by now.
             yield from () if change.process_ended else (Destroy(slot),)
         case ConsumerLeft(slot=slot, epoch=epoch):
-            yield Log("consumer.left", {"slot": slot, "epoch": epoch})
+            yield Log(CONSUMER_LEFT, {"slot": slot, "epoch": epoch})
         case ConsumerReady(slot=slot):
-            yield Log("consumer.ready", {"slot": slot})
+            yield Log(CONSUMER_READY, {"slot": slot})
         case ConsumerLeaving(slot=slot):
-            yield Log("consumer.leaving", {"slot": slot})
+            yield Log(CONSUMER_LEAVING, {"slot": slot})
         case Superseded(slot=slot, epoch=epoch):
             if event.offset >= term and isinstance(event.message, Report):
                 yield Send(slot, Leave(term=term, epoch=epoch))
         case PlanApproved(plan=number, by=by):
-            yield Log("plan.approved", {"plan": number, "by": by})
+            yield Log(PLAN_APPROVED, {"plan": number, "by": by})
         case _:
             facts = {"plan": change.plan, "by": change.by, "reason": change.reason}
-            yield Log("approval.refused", facts)
+            yield Log(APPROVAL_REFUSED, facts)
 
 
 # --- measurements -------------------------------------------------------------------------------
@@ -114,7 +163,7 @@ def apply_measurement(group: Group, event: Measured) -> Update:
     group, counts = fold_measurement(group, event)
     if counts:
         group = replace(group, load=with_backlogs(group, event.measurement, event.now))
-    return group, (Log("monitor.discovered", {"monitor": monitor}),) if new else ()
+    return group, (Log(MONITOR_DISCOVERED, {"monitor": monitor}),) if new else ()
 
 
 def drop_silent_monitors(group: Group, now: float) -> Update:
@@ -125,7 +174,7 @@ def drop_silent_monitors(group: Group, now: float) -> Update:
     others = len(monitors.seen)
     logs = (
         Log(
-            "monitor.silent",
+            MONITOR_SILENT,
             {
                 "monitor": monitor.monitor,
                 "seconds": round(now - monitor.seen_at, 1),
@@ -177,7 +226,7 @@ def _release_lost_roles(group: Group, report: Report) -> Update:
     if not lost:
         return group, ()
     roles = dict.fromkeys(lost, Released())
-    logs = (Log("writer.lost", {"slot": report.slot, "topic": topic}) for topic in lost)
+    logs = (Log(WRITER_LOST, {"slot": report.slot, "topic": topic}) for topic in lost)
     return replace(group, members=group.members.with_owners(writers=roles)), tuple(logs)
 
 
@@ -190,7 +239,7 @@ def _stop_excess(group: Group, report: Report) -> Update:
         return group, ()
     facts = {"slot": slot, "partitions": len(partitions), "tables": len(tables)}
     group, stops = stop_unexpected(group, slot, partitions, tables)
-    return group, (Log("consumer.corrected", facts), *stops)
+    return group, (Log(CONSUMER_CORRECTED, facts), *stops)
 
 
 def _read_again(group: Group, gap: Gap, now: float) -> Update:
@@ -212,7 +261,7 @@ def _read_again(group: Group, gap: Gap, now: float) -> Update:
     again = sorted([*released, *(p for offsets in starts.values() for p in offsets)])
     actions: list[Action] = []
     if again:
-        actions.append(Log("gap.reported", {"slot": gap.slot, "partitions": list(map(str, again))}))
+        actions.append(Log(GAP_REPORTED, {"slot": gap.slot, "partitions": list(map(str, again))}))
     for slot, offsets in sorted(starts.items()):
         group, sent = start_reading(group, slot, offsets, now)
         actions += sent

@@ -15,8 +15,11 @@ from binwright.group.group import Group
 from binwright.group.ownership import PartitionOwnership
 from binwright.group.people import Proposal
 from binwright.group.plans import Plan, Rejected, evaluate
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metadata import Accepted, Proposed, Withdrawn
 from binwright.protocol.model import Slot, TopicPartition
+
+PLAN_WITHDRAWN = LogEvent.info("plan.withdrawn", "A proposed plan is out of date.")
 
 # --- whether a proposed plan is still valid ----------------------------------------------------
 
@@ -68,7 +71,7 @@ def withdraw_proposal(group: Group, reason: str) -> Update:
     facts = {"plan": number, "approved": proposal.approved, "reason": reason}
     withdrawn = Withdrawn(term=group.term or 0, plan=number, reason=reason)
     people = replace(group.people, proposal=None)
-    return replace(group, people=people), (Publish(withdrawn), Log("plan.withdrawn", facts))
+    return replace(group, people=people), (Publish(withdrawn), Log(PLAN_WITHDRAWN, facts))
 
 
 def _proposal_read_back(group: Group) -> tuple[int, Proposal]:

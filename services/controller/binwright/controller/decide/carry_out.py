@@ -9,7 +9,13 @@ from binwright.controller.decide.states import Manage, Sentinel, Step
 from binwright.group.budgets import uncount_moves
 from binwright.group.group import Group
 from binwright.group.plans import Plan, planned_message
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import Slot
+
+PLAN_REJECTED = LogEvent.info(
+    "plan.rejected",
+    "A packing's answer does not become a plan; the reason has what it would have cost.",
+)
 
 
 def start_plan(
@@ -41,7 +47,7 @@ def give_up(state: Manage, now: float, log: Log) -> tuple[Sentinel, tuple[Action
 
 def reject(group: Group, now: float, reason: str) -> Step:
     """Keep the assignment; a consumer that was started for a plan never carried out is retired."""
-    log = Log("plan.rejected", {"reason": reason})
+    log = Log(PLAN_REJECTED, {"reason": reason})
     if group.config.mode != "act" or group.members.owning() >= group.members.living():
         return Sentinel(group, now), (log,)
     return Sentinel(group, now), (log, Reconcile(group.members.owning()))

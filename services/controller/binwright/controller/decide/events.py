@@ -7,6 +7,7 @@ from binwright.group.fold import Measured, RecordRead
 from binwright.group.group import Group
 from binwright.group.plans import Pack
 from binwright.protocol.commands import Command
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metadata import Inbound
 from binwright.protocol.model import Assignment, Slot
 from binwright.protocol.ports.fleet import Disruption
@@ -107,7 +108,7 @@ class StepDown:
 class Log:
     """Write a log event."""
 
-    event: str
+    event: LogEvent
     facts: Mapping[str, object] = field(default_factory=dict)
 
 

@@ -5,7 +5,12 @@ from dataclasses import replace
 from binwright.controller.decide.events import Action, Log, Publish, Update
 from binwright.group.group import Group
 from binwright.group.limits import measured_limits
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metadata import LimitsMeasured
+
+LIMITS_MEASURED = LogEvent.info(
+    "limits.measured", "Consumers have measured what they sustain; plans go by it from now on."
+)
 
 
 def measure_limits(group: Group) -> Update:
@@ -17,5 +22,5 @@ def measure_limits(group: Group) -> Update:
     message = LimitsMeasured(term=group.term or 0, limit=limits.default, slot_limits=named)
     facts = {"limit": round(limits.default), "was": round(present.default)}
     own = {f"slot_{slot}": round(limit) for slot, limit in named}
-    actions: tuple[Action, ...] = (Log("limits.measured", {**facts, **own}), Publish(message))
+    actions: tuple[Action, ...] = (Log(LIMITS_MEASURED, {**facts, **own}), Publish(message))
     return replace(group, config=group.config.with_limits(limits)), actions

@@ -90,7 +90,22 @@ from binwright.group.plans import (
     triggers,
 )
 from binwright.protocol.errors import IllegalTransition
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metadata import Claim, Report, Started
+
+ASSIGNMENT_INCONSISTENT = LogEvent.info(
+    "assignment.inconsistent",
+    "A report contradicts what the controller believes; it claims a new term and asks all "
+    "consumers.",
+)
+PACKING_OVERDUE = LogEvent.info(
+    "packing.overdue",
+    "The packing did not finish within `controller.plan_timeout_s`; the plan is dropped.",
+)
+PLAN_OVERDUE = LogEvent.info(
+    "plan.overdue",
+    "A plan was not carried out within `controller.plan_timeout_s`; a new one is made.",
+)
 
 
 def begin(config: ControllerConfig, controller: str, now: float) -> Step:
@@ -158,7 +173,7 @@ def _on_record(state: Leading, event: RecordRead) -> Step:
         return SteppedDown(state.group, event.now), (StepDown(other),)
     group, actions = apply_record(state.group, event)
     if reason := inconsistency(group, event.message):
-        log = Log("assignment.inconsistent", {"reason": reason})
+        log = Log(ASSIGNMENT_INCONSISTENT, {"reason": reason})
         return Synchronize(replace(group, term=None), event.now), (*actions, log, _claim(group))
     group, more = correct(group, event.message, event.now)
     actions, state = (*actions, *more), replace(state, group=group)
@@ -298,7 +313,7 @@ def _on_tick_in_reassign(state: Reassign, event: Tick) -> Step:
     group, more = _assign_writers(group, event.now)
     actions = (*actions, *more)
     if event.now - state.since > group.config.plan_timeout_s:
-        log = Log("packing.overdue", {"seconds": group.config.plan_timeout_s})
+        log = Log(PACKING_OVERDUE, {"seconds": group.config.plan_timeout_s})
         return Sentinel(group, event.now), (*actions, log)
     return replace(state, group=group), actions
 
@@ -337,7 +352,7 @@ def _on_tick_in_manage(state: Manage, event: Tick) -> Step:
     """Run the timers and go on with the plan; return to Sentinel when it takes too long."""
     group, actions = _run_timers(state.group, event.now)
     if event.now - state.since > group.config.plan_timeout_s:
-        log = Log("plan.overdue", {"seconds": group.config.plan_timeout_s})
+        log = Log(PLAN_OVERDUE, {"seconds": group.config.plan_timeout_s})
         after, more = give_up(replace(state, group=group), event.now, log)
         return after, (*actions, *more)
     target = {p: slot for p, slot in state.goal.target.items() if not group.load.is_gone(p)}

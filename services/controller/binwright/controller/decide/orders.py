@@ -8,8 +8,19 @@ from binwright.controller.decide.replacements import roll_held
 from binwright.group.budgets import affords
 from binwright.group.group import Group
 from binwright.group.plans import order_triggers, overload, overloaded, reader_triggers
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metadata import Held
 from binwright.protocol.orders import MAX_SHOWN, MAX_TEXT, signed
+
+ORDER_EXPIRED = LogEvent.info(
+    "order.expired", "The time of a person's order is over: it holds nothing back any more."
+)
+PLAN_HELD = LogEvent.info(
+    "plan.held", "Orders or settings hold a plan back, or cannot be followed; `reasons` says which."
+)
+PLAN_RELEASED = LogEvent.info(
+    "plan.released", "What orders or settings held back (`was`) is held back no more."
+)
 
 PERCENTAGE = re.compile(r"[\d.]+%")
 
@@ -21,7 +32,7 @@ def refresh_controls(group: Group, wall_ms: int) -> Update:
     if before is group.people.controls:
         return group, ()
     ended = (order for order in before.orders if order not in group.people.controls.orders)
-    return group, tuple(Log("order.expired", {"order": signed(order)}) for order in ended)
+    return group, tuple(Log(ORDER_EXPIRED, {"order": signed(order)}) for order in ended)
 
 
 # --- what is held back ---------------------------------------------------------------------------
@@ -80,5 +91,5 @@ def publish_held(group: Group) -> Update:
     if (term := group.term) is None or _shapes(reasons) == _shapes(last):
         return group, ()
     group = replace(group, people=replace(group.people, held=reasons))
-    log = Log("plan.held", {"reasons": reasons}) if reasons else Log("plan.released", {"was": last})
+    log = Log(PLAN_HELD, {"reasons": reasons}) if reasons else Log(PLAN_RELEASED, {"was": last})
     return group, (log, Publish(Held(term=term, reasons=reasons)))

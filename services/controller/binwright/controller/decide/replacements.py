@@ -17,7 +17,14 @@ from binwright.controller.decide.states import Manage, State, Step
 from binwright.group.budgets import moves_left
 from binwright.group.group import Group
 from binwright.group.plans import Plan, counted
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import Assignment, Slot
+
+PLAN_INTERRUPTED = LogEvent.info(
+    "plan.interrupted",
+    "A plan was given up because the node of a consumer with a part in it is about to end; the "
+    "consumer is replaced at once.",
+)
 
 Replacements = Mapping[Slot, Slot]
 """Consumer -> the one that takes over."""
@@ -31,7 +38,7 @@ def on_disrupted(state: State, event: Disrupted) -> Step:
     after, new = replace(state, group=group), group.fleet.ending() - before
     if isinstance(after, Manage) and new & (after.goal.slots | group.members.owning()):
         reason = "; ".join(group.fleet.disruptions[slot].reason for slot in sorted(new))
-        return give_up(after, event.now, Log("plan.interrupted", {"reason": reason}))
+        return give_up(after, event.now, Log(PLAN_INTERRUPTED, {"reason": reason}))
     return after, ()
 
 

@@ -17,7 +17,14 @@ from binwright.group.members import SplitCommand
 from binwright.group.ownership import Owned, Starting
 from binwright.packing.inputs import slot_capacities
 from binwright.protocol.commands import SplitReading
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import Slot, TopicPartition
+
+PARTITION_SPLIT = LogEvent.info(
+    "partition.split",
+    "Other consumers than before help to stage a partition that gets more than the limit; without "
+    "`helpers` its owner stages it alone.",
+)
 
 SPARE = 0.8
 """A helper goes when the others would carry the load with this share of their capacity."""
@@ -135,7 +142,7 @@ def _logs(before: Group, after: Group) -> Iterable[Log]:
         helpers = after.members.splits.get(partition, ())
         if helpers != before.members.splits.get(partition, ()):
             facts = {"partition": str(partition), "helpers": [*helpers]}
-            yield Log("partition.split", facts)
+            yield Log(PARTITION_SPLIT, facts)
 
 
 # --- what consumers are told --------------------------------------------------------------------

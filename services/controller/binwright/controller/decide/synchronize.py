@@ -28,8 +28,20 @@ from binwright.group.ownership import (
     State,
 )
 from binwright.protocol.commands import StateQuery
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metadata import Claim, Report
 from binwright.protocol.model import Slot, TopicPartition
+
+TERM_BEGUN = LogEvent.info(
+    "term.begun", "The controller read its own Claim and asks all consumers for their state."
+)
+GROUP_SYNCHRONIZED = LogEvent.info(
+    "group.synchronized", "A new controller knows who reads and writes what."
+)
+TOPIC_DESELECTED = LogEvent.info(
+    "topic.deselected",
+    "A topic is not selected any more; its partitions are stopped and its table stays.",
+)
 
 
 def on_record(state: Synchronize, event: RecordRead) -> Step:
@@ -68,7 +80,7 @@ def on_tick(state: Synchronize, event: Tick) -> Step:
 
 def begin_term(group: Group, term: int) -> Update:
     """Begin the term: query every slot that has a partition of commands, whether or not it runs."""
-    log = Log("term.begun", {"term": term})
+    log = Log(TERM_BEGUN, {"term": term})
     # Consumers that died together with the previous leader restart now, not after their timeout.
     running = group.members.living() | approved_slots(group)
     actions = (Reconcile(running), Broadcast(StateQuery(term=term)))
@@ -117,7 +129,7 @@ def adopt_reports(group: Group, replies: Mapping[Slot, Report]) -> Update:
         group, sent = stop_unexpected(group, report.slot, partitions, tables)
         actions += sent
     owned = sum(at.slot is not None for at in group.members.partitions.values())
-    return group, (*actions, Log("group.synchronized", {"owned": owned}))
+    return group, (*actions, Log(GROUP_SYNCHRONIZED, {"owned": owned}))
 
 
 def _deselect_topics(group: Group) -> tuple[Group, list[Action]]:
@@ -126,9 +138,7 @@ def _deselect_topics(group: Group) -> tuple[Group, list[Action]]:
     for topic in sorted(group.members.partitions.topics):
         if not group.config.includes(topic):
             rates = rates.with_topic(topic, 0, {})
-            actions.append(
-                Log("topic.deselected", {"topic": topic, "reason": "it is not selected"})
-            )
+            actions.append(Log(TOPIC_DESELECTED, {"topic": topic, "reason": "it is not selected"}))
     return replace(group, load=replace(group.load, rates=rates)), actions
 
 

@@ -3,13 +3,16 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-import structlog
-
 from binwright.fleets.reconcile import check_slots
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.fleet import Disruption, Process
+from binwright.runtime.logs import log
 
-log = structlog.get_logger()
+CONSUMER_HUNG = LogEvent.warning(
+    "consumer.hung",
+    "A consumer of the fleet `fixed` was declared dead; whoever started the process has to end it.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ class FixedFleet:
 
     async def destroy(self, slot: Slot) -> None:
         """Fit `Fleet.destroy`: log that the process must be ended by hand."""
-        log.warning("consumer.hung", slot=slot, remedy="end its process; it was declared dead")
+        log(CONSUMER_HUNG, slot=slot, remedy="end its process; it was declared dead")
 
     def watch(self, ended: Callable[[], None]) -> None:
         """Fit `Fleet.watch`: this fleet sees no process end."""

@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from dataclasses import dataclass, field
 from functools import partial
 
-import structlog
-
 from binwright.controller.fleets.kubernetes.cluster import NamespaceObjects, open_clusters
 from binwright.controller.fleets.kubernetes.deployment import DeploymentSpec
 from binwright.controller.fleets.kubernetes.fleet import KubernetesFleet
@@ -55,15 +53,39 @@ from binwright.kubernetes.objects import (
 )
 from binwright.kubernetes.status import Condition, StatusWriter
 from binwright.protocol.errors import ClusterUnavailable, ExternalError, SettingsError, UserError
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.health import Health
+from binwright.runtime.logs import log
 from binwright.runtime.metrics import Sample
 from binwright.runtime.run import background_tasks, must_not_end, root_cause
 from binwright.runtime.settings.group import Settings
 from binwright.runtime.traces import Trace, untraced
 
-log = structlog.get_logger()
+LIST_FAILED = LogEvent.warning(
+    "list.failed",
+    "The ConsumerGroups of a namespace cannot be listed yet; those of the others are run.",
+)
+GROUP_RELEASED = LogEvent.info(
+    "group.released",
+    "A ConsumerGroup is no longer run: it was deleted, or another object has its group.",
+)
+GROUP_STARTED = LogEvent.info("group.started", "A ConsumerGroup is run from now on.")
+GROUP_REFUSED = LogEvent.warning(
+    "group.refused", "A ConsumerGroup cannot be run; its status has the same reason."
+)
+GROUP_FAILED = LogEvent.error(
+    "group.failed",
+    "Running a ConsumerGroup failed unexpectedly; it is tried again, the others go on.",
+)
+LEADERSHIP_ENDED = LogEvent.warning(
+    "leadership.ended",
+    "Leading a ConsumerGroup ended with an error; it is tried again after a pause.",
+)
+GROUP_LIMITED = LogEvent.warning(
+    "group.limited", "A ConsumerGroup may not have all that it asks for: a limit of its namespace."
+)
 
 ROOT = f"/apis/{API_VERSION}"
 RETRY_S, LONGEST_RETRY_S = 1.0, 60.0
@@ -171,7 +193,7 @@ class Groups:
             try:
                 await view.objects.ready(0.0 if faults else view.cluster.patience_s)
             except ClusterUnavailable as exc:
-                log.warning("list.failed", reason=str(exc))
+                log(LIST_FAILED, reason=str(exc))
                 faults.append(exc)
         if len(faults) == len(self._views):
             raise faults[0]
@@ -187,13 +209,13 @@ class Groups:
                 active.task.cancel()
                 ended.append(active.task)
                 del self._active[key]
-                log.info("group.released", namespace=key[0], name=key[1], deleted=wanted is None)
+                log(GROUP_RELEASED, namespace=key[0], name=key[1], deleted=wanted is None)
         await asyncio.gather(*ended, return_exceptions=True)  # together: none waits for another
         self._limits.apply(admitted)  # now that nobody uses what was admitted before
         for key, (cluster, obj) in present.items():
             if key not in self._active and not obj["metadata"].get("deletionTimestamp"):
                 group, admission = group_name(obj), admitted[key]
-                log.info("group.started", namespace=key[0], name=key[1], group=group)
+                log(GROUP_STARTED, namespace=key[0], name=key[1], group=group)
                 work = (
                     self._refuse(obj, admission.reason, admission.text)
                     if isinstance(admission, Refused)
@@ -220,7 +242,7 @@ class Groups:
     async def _refuse(self, obj: Obj, reason: str, text: str) -> None:
         """Report why the object's group is not led; a change of the object is tried again."""
         owner = Owner.from_object(obj, API_VERSION, KIND)
-        log.warning("group.refused", namespace=owner.namespace, name=owner.name, reason=text)
+        log(GROUP_REFUSED, namespace=owner.namespace, name=owner.name, reason=text)
         self._shared.recorder.note(owner, reason, text, warning=True)
         refused = Condition("Accepted", holds=False, reason=reason, message=text)
         unready = Condition("Ready", holds=False, reason=reason, message=text)
@@ -232,9 +254,9 @@ class Groups:
         while True:
             try:
                 await self._lead_repeatedly(cluster, obj, admission)
-            except Exception as exc:
+            except Exception as exc:  # noqa: BLE001 - shown on the object
                 cause = root_cause(exc)
-                log.exception("group.failed", namespace=namespace_of(obj), name=name_of(obj))
+                log(GROUP_FAILED, namespace=namespace_of(obj), name=name_of(obj), exc_info=True)
                 text = f"{type(cause).__name__}: {cause}; the controller's log has the traceback"
                 await self._refuse(obj, "ControllerFault", text)
             else:
@@ -326,7 +348,7 @@ class Groups:
                 raise cause from exc
             if not isinstance(cause, LeadershipLost | ExternalError):
                 raise
-            log.warning("leadership.ended", path=writer.path, reason=str(cause))
+            log(LEADERSHIP_ENDED, path=writer.path, reason=str(cause))
 
     async def _update_status(
         self,
@@ -351,8 +373,8 @@ class Groups:
             health = health_condition(fleet.troubles, fleet.refusals)
             limits = self._limits.condition((owner.namespace, owner.name), admission)
             if within and not limits.holds:
-                log.warning(
-                    "group.limited",
+                log(
+                    GROUP_LIMITED,
                     namespace=owner.namespace,
                     name=owner.name,
                     reason=limits.message,

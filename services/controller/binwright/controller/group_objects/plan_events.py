@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from binwright.controller.decide import apply, approval, orders
 from binwright.controller.decide.events import Action, Log, Publish
 from binwright.controller.decide.states import State
 from binwright.group.people import Proposal
@@ -52,16 +53,18 @@ class PlanEvents:
                 self.last_plan = _summary(plan, carried_out=False)
             case Publish(message=Dead(slot=slot)):
                 self._note("ConsumerDead", f"slot {slot} was silent too long", warning=True)
-            case Log(event="plan.proposed", facts=facts):
+            case Log(event=apply.PLAN_PROPOSED, facts=facts):
                 self._note("PlanProposed", _proposal_text(self.owner, facts))
-            case Log(event="plan.approved", facts={"plan": number, "by": by}):
+            case Log(event=apply.PLAN_APPROVED, facts={"plan": number, "by": by}):
                 self._note("PlanApproved", f"plan {number}, by {by}")
-            case Log(event="plan.withdrawn", facts={"plan": number, "reason": reason} as facts):
+            case Log(
+                event=approval.PLAN_WITHDRAWN, facts={"plan": number, "reason": reason} as facts
+            ):
                 text = f"plan {number} is out of date: {reason}"
                 self._note("PlanWithdrawn", text, warning=bool(facts["approved"]))
-            case Log(event="plan.held", facts={"reasons": tuple() as reasons}):
+            case Log(event=orders.PLAN_HELD, facts={"reasons": tuple() as reasons}):
                 self._note("PlanHeld", "; ".join(reasons))
-            case Log(event="approval.refused", facts={"plan": number, "reason": reason}):
+            case Log(event=apply.APPROVAL_REFUSED, facts={"plan": number, "reason": reason}):
                 self._note("ApprovalRefused", f"plan {number}: {reason}", warning=True)
             case _:
                 pass

@@ -44,9 +44,21 @@ from binwright.consumer.decide.writer.states import (
     Unreadable,
     WriterConfig,
 )
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import TopicPartition, newest
 from binwright.tables.columns import Column, Columns, columns_text
 from binwright.tables.ports import Batch, FileSlice, Footer, PartitionOffsets
+
+TABLE_COLUMNS_FULL = LogEvent.warning(
+    "table.columns_full",
+    "Records have more new fields than a table gets columns for: the others stay in `_rest`.",
+)
+TABLE_COLUMNS_ADDED = LogEvent.info(
+    "table.columns_added", "A table got columns for new fields of JSON."
+)
+TABLE_COLUMN_REFUSED = LogEvent.warning(
+    "table.column_refused", "A table does not take a column for a new field: it stays in `_rest`."
+)
 
 REREAD_S = 300.0
 """Between two times that records are read again which the table does not take as they are."""
@@ -286,7 +298,7 @@ class BatchCommit:
         new = growth(has, there.names | self.known.unaddable, len(there.commented))
         if new.left and not (grown and grown.is_full):
             facts = {"fields": new.left, "most": MOST_ADDED}
-            self.logs.append(Log("table.columns_full", facts, warning=True))
+            self.logs.append(Log(TABLE_COLUMNS_FULL, facts))
         added = (*there.commented, *(yield from self._add(new.columns)))
         yield from self._ask(PublishColumns(added), Done)
         self.known = replace(self.known, grown=Grown(now, has, is_full=new.left > 0))
@@ -297,7 +309,7 @@ class BatchCommit:
             return ()
         outcome = yield from self._try(AddColumns(columns, ADDED))
         if isinstance(outcome, Done):
-            self.logs.append(Log("table.columns_added", {"columns": columns_text(columns)}))
+            self.logs.append(Log(TABLE_COLUMNS_ADDED, {"columns": columns_text(columns)}))
             return columns
         if not isinstance(outcome, Refused):
             raise _end(outcome)
@@ -309,7 +321,7 @@ class BatchCommit:
         name = columns[0].name
         self.known = replace(self.known, unaddable=self.known.unaddable | {name})
         facts = {"column": name, "reason": outcome.reason}
-        self.logs.append(Log("table.column_refused", facts, warning=True))
+        self.logs.append(Log(TABLE_COLUMN_REFUSED, facts))
         return ()
 
     def _unfit(self, batch: Batch) -> Steps[Unreadable | Refused | None]:

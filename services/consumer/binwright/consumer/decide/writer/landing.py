@@ -30,10 +30,56 @@ from binwright.consumer.decide.writer.states import (
 )
 from binwright.protocol.fields import LATEST_MS
 from binwright.protocol.landing import Staged
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import TopicPartition, newest
 from binwright.protocol.orders import TableOrder
 from binwright.tables.ports import Batch
 from binwright.tables.stamp import Stamp
+
+ANNOUNCEMENT_REFUSED = LogEvent.error(
+    "announcement.refused",
+    "An announcement of a staged file contradicts itself, its file, an earlier one or Kafka; its "
+    "rows do not land from it. Who may write to the landing topic?",
+)
+ANNOUNCEMENTS_DROPPED = LogEvent.error(
+    "announcements.dropped",
+    "More announcements of a table wait for rows before theirs than are kept: the oldest are "
+    "dropped. What is missing is read again. Who may write to the landing topic?",
+)
+ROWS_PASSED_OVER = LogEvent.error(
+    "rows.passed_over",
+    "Rows were announced from before the offset at which their partition begins in the table, as "
+    "the writer had decided before: they are not in it. Kafka's retention is shorter than the "
+    "time until the first claim.",
+)
+TABLE_PAUSED = LogEvent.info(
+    "table.paused", "A person has paused a table: nothing lands until it is resumed."
+)
+TABLE_RESUMED = LogEvent.info("table.resumed", "A person has a paused table land again.")
+TABLE_RECOVERED = LogEvent.info("table.recovered", "A table takes rows again.")
+TABLE_BEHIND = LogEvent.error(
+    "table.behind",
+    "Commits take longer than `lake.freshness_s`: Spark cannot keep up with this table.",
+)
+COMMIT_CONFLICTED = LogEvent.info(
+    "commit.conflicted",
+    "A commit is not in the table, because another one came first or a task of it failed; its "
+    "rows go again.",
+)
+STAGING_LOST = LogEvent.error(
+    "staging.lost", "Staged files are missing or damaged; their offsets are read again."
+)
+TABLE_REFUSED = LogEvent.error(
+    "table.refused",
+    "A table does not take the rows; the other tables land, and it is tried again every 10 s.",
+)
+LANDING_RECREATED = LogEvent.error(
+    "landing.recreated",
+    "The landing topic was deleted and created again; the writer reads it from its beginning.",
+)
+TOPIC_RECREATED = LogEvent.error(
+    "topic.recreated", "A topic was deleted and created again; it is read from its beginning."
+)
 
 RETRY_S = 1.0  # until rows are sent again whose commit met a conflict
 BATCH_RETRY_S = 1.0  # until a batch is tried again after no range joined
@@ -57,15 +103,15 @@ def apply_announcements(state: Landing, read: Sequence[tuple[int, Staged]], now:
     if refused:
         files = sorted({a.staged.file for a in refused})
         reason = "it differs from the announcement by which its file waits"
-        effects.append(Log("announcement.refused", {"files": files, "reason": reason}, fault=True))
+        effects.append(Log(ANNOUNCEMENT_REFUSED, {"files": files, "reason": reason}))
     chain, excess = chains.without_excess(chain, MOST_WAITING)
     if excess:
-        effects.append(Log("announcements.dropped", {"files": len(excess)}, fault=True))
+        effects.append(Log(ANNOUNCEMENTS_DROPPED, {"files": len(excess)}))
     # Until a stamp fixes where partitions begin, another writer may decide differently (†).
     if not state.stamp_due:
         effects += _delete(finished)
     if passed := _passed_over(state, announced):
-        effects.append(Log("rows.passed_over", {"ranges": passed}, fault=True))
+        effects.append(Log(ROWS_PASSED_OVER, {"ranges": passed}))
     return _decide_begins(replace(state, chain=chain)), tuple(effects)
 
 
@@ -171,7 +217,7 @@ def follow(state: Landing, order: TableOrder, read_at: float) -> Step:
     paused = by if order.paused else ""
     if read_at < state.resolved_at or paused == state.paused:
         return state, ()
-    log = Log("table.paused" if paused else "table.resumed", {"order": by})
+    log = Log(TABLE_PAUSED if paused else TABLE_RESUMED, {"order": by})
     return replace(state, paused=paused, stamp_due=True), (log,)
 
 
@@ -324,10 +370,10 @@ def committed(state: Landing, config: WriterConfig, now: float, outcome: Committ
     effects: list[Effect] = [CommitOffsets(flight.batch.ends or flight.stamp.committed)]
     if flight.batch.slices:
         if state.fault:
-            effects.append(Log("table.recovered"))
+            effects.append(Log(TABLE_RECOVERED))
         if late and not state.late:
             facts = {"commit_s": round(commit_s, 1), "freshness_s": config.freshness_s}
-            effects.append(Log("table.behind", facts, fault=True))
+            effects.append(Log(TABLE_BEHIND, facts))
     done = replace(
         state,
         chain=chain,
@@ -357,7 +403,7 @@ def _mean(mean: float, newest: float) -> float:
 
 def conflict(state: Landing, reason: str, now: float) -> Step:
     """Apply that the commit is not in the table: its rows go again, under the same lease."""
-    log = Log("commit.conflicted", {"reason": reason})
+    log = Log(COMMIT_CONFLICTED, {"reason": reason})
     return replace(state, flight=None, retry_at=now + RETRY_S), (log,)
 
 
@@ -368,7 +414,7 @@ def unreadable(state: Landing, files: Collection[str], reason: str) -> Step:
     here: a file that cannot be read now is left to collection by age.
     """
     chain, again = chains.without_files(state.chain, files)
-    log = Log("staging.lost", {"files": sorted(files), "reason": reason}, fault=True)
+    log = Log(STAGING_LOST, {"files": sorted(files), "reason": reason})
     effects: list[Effect] = [log]
     if again:
         effects.append(RereadPartitions(again))
@@ -377,7 +423,7 @@ def unreadable(state: Landing, files: Collection[str], reason: str) -> Step:
 
 def refused(state: Landing, config: WriterConfig, reason: str, now: float) -> Step:
     """Apply that the table rejects the batch: it is tried again after `refused_s`."""
-    log = (Log("table.refused", {"reason": reason}, fault=True),) if state.fault != reason else ()
+    log = (Log(TABLE_REFUSED, {"reason": reason}),) if state.fault != reason else ()
     retry_at = now + config.refused_s
     return replace(state, flight=None, fault=reason, retry_at=retry_at), log
 
@@ -390,7 +436,7 @@ def apply_kafka_state(state: Landing, config: WriterConfig, facts: KafkaState, n
         # The new topic's offsets begin at 0; its announcements are read from the beginning.
         chain = replace(state.chain, pending=(), cuts={}, next_announcement=0)
         state = replace(state, chain=chain, landing_id=facts.landing_id, stamp_due=True)
-        effects += [Log("landing.recreated", fault=True), ReadAnnouncements(0)]
+        effects += [Log(LANDING_RECREATED), ReadAnnouncements(0)]
     joining = chains.joining_topics(state.chain)
     for topic, topic_id in sorted(facts.topic_ids.items()):
         if topic not in joining:  # what joins lands first, also of a topic that no longer exists
@@ -420,7 +466,7 @@ def _follow_topic(state: Landing, topic: str, topic_id: str | None, facts: Kafka
         begins = {p: begin for p, (begin, _) in facts.bounds.items() if p.topic == topic}
         chain, finished = chains.begin_new_topic(chain, topic, topic_id, state.asked_from)
         ids = {"topic": topic, "was": before, "topic_id": topic_id}
-        log = Log("topic.recreated", ids, fault=True)
+        log = Log(TOPIC_RECREATED, ids)
         state = replace(
             state,
             chain=chain,
@@ -472,7 +518,7 @@ def _refuse_ranges_beyond_ends(state: Landing) -> Step:
     if not false:
         return state, ()
     facts = {"files": sorted(a.staged.file for a in false), "ends": by_name(state.ends)}
-    log = Log("announcement.refused", facts, fault=True)
+    log = Log(ANNOUNCEMENT_REFUSED, facts)
     return replace(state, chain=chains.without(state.chain, false)), (log,)
 
 

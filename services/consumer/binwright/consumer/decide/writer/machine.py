@@ -51,9 +51,29 @@ from binwright.consumer.decide.writer.states import (
     by_name,
 )
 from binwright.protocol.landing import Staged
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.orders import TableOrder
 from binwright.tables.ports import PartitionOffsets, Table
 from binwright.tables.stamp import Stamp
+
+TABLE_CLAIMED = LogEvent.info(
+    "table.claimed", "This consumer is the writer of a table from now on."
+)
+TABLE_RECLAIMED = LogEvent.info(
+    "table.reclaimed",
+    "A commit ended without a verdict; the writer claims the table anew and reads what is "
+    "committed.",
+)
+TABLE_CONTRADICTED = LogEvent.error(
+    "table.contradicted",
+    "The rows of a table, the group's offsets, or the stamp of a version that the event names "
+    "reach above the end of its topic, or a stamp is a later version's or no writer's: nothing "
+    "lands until a person decides.",
+)
+TABLE_RESOLVED = LogEvent.info(
+    "table.resolved", "The writer knows from the table's stamps what is committed."
+)
+TABLE_LOST = LogEvent.info("table.lost", "Another consumer is the writer of the table now.")
 
 Step = tuple[Writer, tuple[Effect, ...]]
 
@@ -172,7 +192,7 @@ def _apply_while_claiming(writer: Writer, step: ClaimStep, outcome: Outcome) -> 
             return replace(writer, phase=Claiming(ClaimStep.COMMIT)), ()
         case ClaimStep.COMMIT, Committed():
             return replace(writer, phase=Resolving()), (
-                Log("table.claimed", {"writer": writer.name}),
+                Log(TABLE_CLAIMED, {"writer": writer.name}),
             )
     raise ValueError(f"{outcome} is not an outcome of a claim")
 
@@ -181,7 +201,7 @@ def _claim_again(writer: Writer, reason: str) -> Step:
     """Claim under another lease: what is in flight has landed before, or never lands (†)."""
     last = writer.phase if isinstance(writer.phase, Landing) else writer.last
     again = replace(writer, claim=writer.claim + 1, phase=Claiming(), last=last)
-    return again, (Log("table.reclaimed", {"reason": reason}),)
+    return again, (Log(TABLE_RECLAIMED, {"reason": reason}),)
 
 
 # --- resolve -----------------------------------------------------------------------------------
@@ -222,7 +242,7 @@ def _apply_while_resolving(writer: Writer, phase: Resolving, outcome: Outcome, n
 
 
 def _contradicted(writer: Writer, reason: str) -> Step:
-    log = Log("table.contradicted", {"reason": reason}, fault=True)
+    log = Log(TABLE_CONTRADICTED, {"reason": reason})
     return replace(writer, phase=Contradicted(reason)), (log,)
 
 
@@ -328,7 +348,7 @@ def _begin(writer: Writer, facts: KafkaState, resolved: Resolved, now: float) ->
         checked_at=now,
         full_at=now,
     )
-    log = Log("table.resolved", {"committed": by_name(chain.committed)})
+    log = Log(TABLE_RESOLVED, {"committed": by_name(chain.committed)})
     if phase.doubted:
         return replace(writer, phase=phase), (log, ReadAnnouncements(needed_from))
     return replace(writer, phase=phase), (
@@ -369,7 +389,7 @@ def _apply_while_landing(writer: Writer, phase: Landing, outcome: Outcome, now: 
             return _claim_again(writer, reason)
         case LeaseGone():
             reason = "another writer claimed the table"
-            return replace(writer, phase=Lost(reason)), (Log("table.lost", {"reason": reason}),)
+            return replace(writer, phase=Lost(reason)), (Log(TABLE_LOST, {"reason": reason}),)
         case Unreadable(files=files, reason=reason) if files:
             return _with_phase(writer, landing.unreadable(phase, files, reason))
         case Unreadable(reason=reason) | Refused(reason=reason):

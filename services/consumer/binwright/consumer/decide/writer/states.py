@@ -7,6 +7,7 @@ from enum import Enum
 from binwright.consumer.decide.writer.chain import Chain
 from binwright.consumer.decide.writer.commits import Resolved
 from binwright.protocol.landing import Staged
+from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
 from binwright.tables.columns import Columns
@@ -416,10 +417,8 @@ class RereadPartitions:
 class Log:
     """Log an event."""
 
-    event: str
+    event: LogEvent
     facts: Mapping[str, object] = field(default_factory=dict)
-    fault: bool = False  # an operator should look at it
-    warning: bool = False  # an operator may want to
 
 
 def by_name(offsets: PartitionOffsets) -> Mapping[str, int]:
