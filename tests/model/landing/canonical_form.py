@@ -7,14 +7,17 @@ from tests.model.explore import Plain
 
 from binwright.consumer.decide.writer.chain import Chain
 from binwright.consumer.decide.writer.states import (
+    BadOffsetsFound,
     Claiming,
     InFlightCommit,
     Landing,
+    Outcome,
     Resolving,
 )
 from binwright.protocol.landing import Staged
 from binwright.protocol.model import TopicPartition
-from binwright.tables.ports import Batch, CutFiles
+from binwright.tables.columns import columns_text
+from binwright.tables.ports import Batch, CutFiles, PartitionOffsets
 
 from .delta import parse_stamp
 from .world import Call, DeltaTable, File, ReaderProcess, Row, World, WriterProcess
@@ -65,7 +68,12 @@ class _Names:
             tuple(s and self.staged(s, world) for s in world.landing),
             tuple(self.reader(r, world) for r in world.readers),
             (world.topic, world.landing_id, world.grants, world.faults),
-            (world.produce, world.rereads, tuple(sorted(map(self.file, world.files_to_delete)))),
+            (
+                world.settings,
+                world.produce,
+                world.rereads,
+                tuple(sorted(map(self.file, world.files_to_delete))),
+            ),
             (tuple(-1 if o is None else o for o in world.owners)),
             (tuple(-1 if o is None else o for o in world.start_offsets)),
             _sorted(world.reread_from),
@@ -75,7 +83,7 @@ class _Names:
     def table(self, table: DeltaTable) -> Plain:
         commits = tuple(c.metadata and self.stamp(c.metadata) for c in table.commits)
         begins = _sorted({t * 100 + p: o for (t, p), o in table.begin_offset.items()})
-        rows = _rows(table.landed), _rows(table.bad)
+        rows = _rows(table.landed), _rows(table.bad), columns_text(table.columns)
         return (commits, table.commits[0].version == 0), rows, begins
 
     def stamp(self, text: str) -> Plain:
@@ -99,7 +107,8 @@ class _Names:
         return self.name(name.removeprefix("lease-").removesuffix(".parquet")) if name else -1
 
     def batch(self, batch: Batch) -> Plain:
-        return tuple((self.file(s.file), _sorted(s.ranges), s.whole) for s in batch.slices)
+        slices = tuple((self.file(s.file), _sorted(s.ranges), s.whole) for s in batch.slices)
+        return slices, batch.landed_in_part
 
     def file(self, name: str) -> Plain:
         return self.files.get(name, -1)
@@ -110,13 +119,17 @@ class _Names:
         table = world.tables[call.target]
         began = -1 if snapshot is None else int(snapshot == table.metadata_commits)
         batch = self.batch(call.batch) if call.batch else ()
-        rows = () if call.rows is None else (_rows(call.rows), _rows(call.bad))
-        what = (call.target, call.batch is not None, self.lease(call.lease), self.stamp(call.stamp))
+        rows = () if call.rows is None else (_rows(call.rows),)
+        kind = call.part if call.batch else "claim"
+        what = (call.target, kind, self.lease(call.lease), self.stamp(call.stamp))
         return awaited, what, batch, began, rows
 
     def staged(self, staged: Staged, world: World) -> Plain:
         file: File | None = world.files.get(staged.file)
-        rows = (_rows(file.rows), _rows(file.bad)) if file is not None and file.readable else 0
+        rows: Plain = 0
+        if file is not None and file.readable:
+            settings = file.footer and file.footer.decoded_by
+            rows = _rows(file.rows), _rows(file.bad), settings
         ranges = tuple((*p, *r) for p, r in sorted(staged.ranges.items()))
         cut = tuple(map(tuple, staged.cut))
         return self.file(staged.file), staged.target, staged.topic_id, ranges, cut, rows
@@ -145,7 +158,30 @@ class _Names:
         )
         position = -1 if process.position is None else process.position
         landed = [(*p, o.offset, o.topic_id) for p, o in process.landed.items()]
-        return name, own, plain_facts, position, world.bounds.targets > 1 and tuple(sorted(landed))
+        kept = world.bounds.targets > 1 and tuple(sorted(landed))
+        return name, own, plain_facts, position, kept, self.typed(process, world)
+
+    def typed(self, process: WriterProcess, world: World) -> Plain:
+        """Return what a writer knows of a table of decoded values, and how far its append is."""
+        if (known := process.known) is None:
+            return 0
+        ends = known.bad_ends
+        outcomes = process.append.outcomes if process.append else ()
+        return (
+            world.bounds.bad_share < 1 and known.share.counts,
+            tuple(sorted(columns_text(columns or ()) for columns in known.taken)),
+            ends and (self.lease(ends.lease), _sorted(ends.since), self.offsets(ends.highest)),
+            tuple(sorted(known.read_again_at)),
+            process.writer.config.decoding,
+            tuple(self.outcome(outcome) for outcome, _ in outcomes),
+        )
+
+    def offsets(self, of_ids: Mapping[str | None, PartitionOffsets]) -> Plain:
+        return tuple((topic, _sorted(offsets)) for topic, offsets in sorted(of_ids.items()))
+
+    def outcome(self, outcome: Outcome) -> Plain:
+        found = self.offsets(outcome.highest) if isinstance(outcome, BadOffsetsFound) else ()
+        return type(outcome).__name__, found
 
     def landing(self, phase: Landing, now: float, world: World) -> Plain:
         reread_from = tuple(

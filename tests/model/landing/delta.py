@@ -16,10 +16,11 @@ from binwright.consumer.decide.writer.states import (
     Outcome,
     Unreadable,
 )
-from binwright.tables.ports import Commit, Ranges
+from binwright.tables.columns import Columns
+from binwright.tables.ports import Batch, Commit, Ranges
 from binwright.tables.stamp import Stamp, read_stamp
 
-from .world import TABLES, Call, DeltaTable, Row, World, missing
+from .world import TABLES, Call, DeltaTable, File, Part, Row, World, missing
 
 _STAMPS: dict[str, Stamp] = {}
 
@@ -53,13 +54,23 @@ def begin(world: World, call: Call) -> Call:
 def read(world: World, call: Call) -> tuple[Call, Outcome | None]:
     """Let an append read its lease and files: return it, with its outcome if it ends here."""
     if not _has_lease(world, call):
-        return call, LeaseGone()
+        return call, LeaseGone() if call.part == "all" else Unreadable(frozenset(), "gone")
     files = call.batch.files if call.batch else ()
     lost = frozenset(f for f in files if f not in world.files or not world.files[f].readable)
     if lost:
         return call, Unreadable(lost, "gone or torn")
-    undecodable = frozenset[Row]().union(*(world.files[file].bad for file in files))
-    return replace(call, rows=_rows(world, call), bad=undecodable), None
+    if call.part != "all":
+        _check_columns(world, call)
+    return replace(call, rows=_rows(world, call)), None
+
+
+def _check_columns(world: World, call: Call) -> None:
+    """Raise if the table lacks a column of the files: their values would be lost."""
+    there = world.tables[call.target].columns
+    for file in call.batch.files if call.batch else ():
+        footer = world.files[file].footer
+        if footer and not set(footer.columns or ()) <= set(there):
+            raise InvariantViolation(f"{file} has {footer.columns}, the table has {there}")
 
 
 def end(world: World, call: Call) -> tuple[World, Outcome]:
@@ -72,6 +83,13 @@ def end(world: World, call: Call) -> tuple[World, Outcome]:
     rows = frozenset(call.rows or ())
     if (twice := rows & table.landed) or len(rows) < len(call.rows or ()):
         raise InvariantViolation(f"rows land twice: {sorted(twice or rows)}")
+    if call.part == "bad records":
+        if rows and world.bounds.bad_share == 0:
+            raise InvariantViolation(f"more are bad than may be: {sorted(rows)}")
+        bad = replace(table, landed=table.landed | rows, bad=table.bad | rows)
+        return world.table(call.target, bad), Committed()
+    if call.part == "rows" and not rows:
+        return world, Committed()  # Delta makes no commit of none
     stamp = parse_stamp(call.stamp)
     begin_offset = {
         (topic_number(stamp.topic_ids[p.topic]), world.log_of(p)): offset
@@ -82,7 +100,6 @@ def end(world: World, call: Call) -> tuple[World, Outcome]:
         commits=(*table.commits, Commit(table.next_version, call.stamp)),
         next_version=table.next_version + 1,
         landed=table.landed | rows,
-        bad=table.bad | (rows & call.bad),
         begin_offset=begin_offset,
     )
     world = world.table(call.target, table)
@@ -108,12 +125,21 @@ def with_metadata(table: DeltaTable, stamp: str | None) -> DeltaTable:
 
 def _rows(world: World, call: Call) -> tuple[Row, ...]:
     """Return the rows of the slices, as Spark reads them."""
+    batch = call.batch or Batch()
+    before = world.tables[call.target].bad if batch.landed_in_part else frozenset()
     return tuple(
         row
-        for part in (call.batch.slices if call.batch else ())
-        for row in sorted(world.files[part.file].rows)
+        for part in batch.slices
+        for row in sorted(_of_part(world.files[part.file], call.part) - before)
         if part.whole or _within(row, world.partition(row.partition).partition, part.ranges)
     )
+
+
+def _of_part(file: File, part: Part) -> frozenset[Row]:
+    """Return the rows of a file that this part of a commit is of."""
+    if part == "all":
+        return file.rows
+    return file.bad if part == "bad records" else file.rows - file.bad
 
 
 def _within(row: Row, number: int, ranges: Ranges) -> bool:
@@ -124,3 +150,12 @@ def _within(row: Row, number: int, ranges: Ranges) -> bool:
 def topic_number(topic_id: str | None) -> int:
     """Return the number of the topic with an id; -1 if it is unknown."""
     return -1 if topic_id is None else int(topic_id[1:])
+
+
+def add_columns(table: DeltaTable, columns: Columns) -> DeltaTable | None:
+    """Return the table with these columns; None: it has one of another type."""
+    there = {column.name: column for column in table.columns}
+    if any(there.get(column.name, column) != column for column in columns):
+        return None
+    new = tuple(column for column in columns if column.name not in there)
+    return with_metadata(replace(table, columns=(*table.columns, *new)), None) if new else table

@@ -5,17 +5,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from binwright.consumer.decide.bad_share import BadShare
 from binwright.consumer.decide.buffer import Buffer
+from binwright.consumer.decide.writer import append, landed_offsets, landing, machine
 from binwright.consumer.decide.writer import chain as chains
 from binwright.consumer.decide.writer import commits as table_commits
-from binwright.consumer.decide.writer import landed_offsets, landing, machine
+from binwright.consumer.decide.writer.append import BadEnds, BatchCommit, Steps, TableKnowledge
 from binwright.consumer.decide.writer.chain import Announcement, Chain
 from binwright.consumer.decide.writer.commits import Resolved
 from binwright.consumer.decide.writer.landed_offsets import Offsets
 from binwright.consumer.decide.writer.states import (
     Append,
+    AppendBad,
+    AppendRows,
     Claiming,
     ClaimStep,
+    CommitStamp,
     Committed,
     Conflict,
     Done,
@@ -32,7 +37,7 @@ from binwright.consumer.decoding import one_by_one
 from binwright.protocol.landing import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset
-from binwright.tables.ports import Commit, PartitionOffsets, Ranges
+from binwright.tables.ports import Batch, Commit, PartitionOffsets, Ranges
 from binwright.tables.stamp import Stamp, read_stamp
 
 from . import reading_mutations as reading
@@ -333,6 +338,45 @@ def _stamps_topics_of_the_batch(*args: Any) -> tuple[Landing, Request]:
     return state, replace(wanted, stamp=replace(stamp, committed=own).encode())
 
 
+# --- decoded values ------------------------------------------------------------------------------
+
+
+def _rows_first(self: BatchCommit, batch: Batch) -> Steps[None]:
+    lease, stamp = self._request.lease, self._request.stamp
+    yield from self._write(AppendRows(batch, lease, stamp))
+    yield from self._write(AppendBad(batch, lease, stamp))
+
+
+def _keeps_bad_ends(self: BatchCommit) -> BadEnds | None:
+    return self.known.bad_ends
+
+
+def _any_claims_bad_ends(known: TableKnowledge, lease: str) -> BadEnds:
+    return known.bad_ends or BadEnds(lease)
+
+
+def _stamps_only(self: BatchCommit) -> Steps[None]:
+    request = self._request
+    yield from self._write(CommitStamp(request.lease, request.number, request.stamp))
+
+
+def _fits(self: BatchCommit, batch: Batch) -> Steps[None]:
+    del self, batch
+    yield from ()
+
+
+def _is_as_announced(_batch: Batch, _footers: object) -> frozenset[str]:
+    return frozenset()
+
+
+def _never(*_: object) -> bool:
+    return False
+
+
+def _always(*_: object) -> bool:
+    return True
+
+
 MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     # several tables
     "one table's offsets are committed": ((landed_offsets, "least_landed", _highest_landed),),
@@ -421,7 +465,22 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     ),
     "a cut is not announced": ((Buffer, "begin", reading.ignores_cuts),),
     "a record is left out": ((Buffer, "add", reading.loses_record),),
-    # decoding
+    # decoded values
+    "rows land before their bad records": ((BatchCommit, "_land", _rows_first),),
+    "bad offsets are not found again after a conflict": (
+        (BatchCommit, "_forget_bad_ends", _keeps_bad_ends),
+    ),
+    "a new claim knows the bad offsets of the one before": (
+        (append, "bad_ends_of", _any_claims_bad_ends),
+    ),
+    "bad records that have landed are not left out": ((append, "may_have_landed", _never),),
+    "rows have not landed if the stamp behind them has not": (
+        (BatchCommit, "_stamp_after_rows", _stamps_only),
+    ),
+    "files are taken for what is announced": ((append, "not_as_announced", _is_as_announced),),
+    "files that do not fit land": ((BatchCommit, "_unfit", _fits),),
+    "records are read again that Kafka has no more": ((append, "has_all", _always),),
+    "too many bad records land": ((BadShare, "exceeded", property(_never)),),
     "an exception of one value is one of its file": (
         (one_by_one, "decode_parts", reading.raises_for_a_file),
     ),

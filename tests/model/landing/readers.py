@@ -1,6 +1,6 @@
 """Consumers that read and stage: the product's buffer and hand-over, and their service."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,27 +17,36 @@ from binwright.protocol.landing import Staged
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.kafka import Record, Records
 from binwright.tables.columns import Columns, parse_columns
+from binwright.tables.ports import Footer
 
-from .world import NOTHING, TABLES, TOPIC, File, ReaderProcess, Row, World, raises
+from .world import NOTHING, TABLES, TOPIC, File, ReaderProcess, Row, World, kind_of
 
 CONFIG = BatchConfig()
-RAISING = b"x"  # the end of a value whose decoding raises
+RAISING = b"xy"
+"""The last character of a value whose decoding raises, by the settings of its place here."""
 
 
 class RaisingDecoder:
     """A decoder that raises for what it did not foresee, as by an integer that is too large."""
 
-    columns = parse_columns("id BIGINT")
-    settings = ""
     proposed: Columns = ()
+
+    def __init__(self, number: int, columns: Columns) -> None:
+        """Decode by the settings of a number."""
+        self.settings, self.columns = str(number), columns
+        self._raising = RAISING[number : number + 1]
 
     def decode(self, values: Any, headers: Any = None, keys: Any = None, /) -> tuple[Any, Any]:
         """Return a row of each value, unless one of them raises."""
         del headers, keys
-        if any(value.endswith(RAISING) for value in values.to_pylist()):
+        if any(self.is_raising(value) for value in values.to_pylist()):
             raise OverflowError("a value is beyond 64 bits")
-        rows = [{"id": int(value)} for value in values.to_pylist()]
-        return pa.array(rows, row_type(self.columns)), pa.nulls(len(rows), BAD)
+        rows = pa.array([{}] * len(values), row_type(self.columns))
+        return rows, pa.nulls(len(values), BAD)
+
+    def is_raising(self, value: bytes | None) -> bool:
+        """Whether the decoding of a value raises."""
+        return value is not None and value[-1:] == self._raising
 
     def memory(self, values: Any, keys: Any = None, /) -> int:
         """Return that of no value."""
@@ -108,9 +117,7 @@ def fetch(world: World, index: int, partition: int) -> World:
 def _records(world: World, partition: int, first: int) -> list[Record]:
     entries = world.logs[partition].entries
     return [
-        Record(
-            offset, 0, None, b"%d%b" % (entries[offset], RAISING * raises(world, partition, offset))
-        )
+        Record(offset, 0, None, f"{entries[offset]}{kind_of(world, partition, offset)}".encode())
         for offset in range(first, len(entries))
         if entries[offset] != NOTHING
     ]
@@ -148,16 +155,24 @@ def stage(world: World, index: int, topic: str = TOPIC) -> World:
     buffer = copied(reader.buffer)
     taken = buffer.take_ranges(topic)
     values = {
-        Row(world.topic, world.log_of(p), offset, int((value or b"").removesuffix(RAISING))): value
+        Row(world.topic, world.log_of(p), offset, int((value or b"")[:-1])): value
         for p, taken_range in taken.items()
         for records in taken_range.records
         for offset, value in zip(records.offsets, records.values, strict=True)
     }
     rows = frozenset(values)
-    try:
-        bad = _undecodable(values) if world.bounds.typed else frozenset[Row]()
-    except OverflowError:
-        return world  # a fault of staging, which is tried again
+    ranges = {p.partition: (r.range.first, r.range.next) for p, r in taken.items()}
+    footer = Footer(f"{topic}{world.topic}", len(rows), ranges, topic=topic)
+    bad = frozenset[Row]()
+    if world.bounds.typed:
+        decoder = RaisingDecoder(
+            world.settings, parse_columns(world.bounds.settings[world.settings])
+        )
+        try:
+            bad = _undecodable(decoder, values)
+        except OverflowError:
+            return world  # a fault of staging, which is tried again
+        footer = replace(footer, columns=decoder.columns, bad=len(bad), decoded_by=decoder.settings)
     staged: list[Staged] = []
     for target in range(world.bounds.targets):
         slot, epoch = reader.consumer.slot, reader.consumer.epoch
@@ -176,20 +191,19 @@ def stage(world: World, index: int, topic: str = TOPIC) -> World:
                 cut=tuple(p for p, taken_range in taken.items() if taken_range.cut),
             )
         )
-        files = {**world.files, name: File(rows, target, bad)}
+        files = {**world.files, name: File(rows, target, bad, footer)}
         world = replace(world, files=files, counter=world.counter + 1)
     consumer = machine.staging_started(reader.consumer, {p: s.range.next for p, s in taken.items()})
     reader = replace(reader, buffer=buffer, consumer=consumer, unannounced=tuple(staged))
     return world.reader(index, reader)
 
 
-def _undecodable(values: dict[Row, bytes | None]) -> frozenset[Row]:
+def _undecodable(decoder: RaisingDecoder, values: Mapping[Row, bytes | None]) -> frozenset[Row]:
     """Return the records that the product takes for bad ones."""
     none = pa.nulls(len(values))
-    array = pa.array(values.values(), pa.binary())
-    _, bad = one_by_one.decode_parts(RaisingDecoder(), array, none, none)
+    _, bad = one_by_one.decode_parts(decoder, pa.array(values.values(), pa.binary()), none, none)
     found = frozenset(r for r, why in zip(values, bad.to_pylist(), strict=True) if why is not None)
-    wanted = {row for row, value in values.items() if (value or b"").endswith(RAISING)}
+    wanted = {row for row, value in values.items() if decoder.is_raising(value)}
     if found != wanted:
         raise InvariantViolation(f"{sorted(found)} are bad, not {sorted(wanted)}")
     return found

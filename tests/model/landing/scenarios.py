@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from tests.model.explore import Limits, TransitionSystem
 from tests.model.landing.canonical_form import canonical
 
+from binwright.tables.columns import parse_columns
+
 from .invariants import check, check_liveness
 from .readers import new_reader
 from .steps import PROCESSES, first_logs, system_steps
@@ -67,6 +69,18 @@ BOTH_ANNOUNCED = (
 LANDED = ("writer 0 appends", "Spark begins", "Spark reads", "Spark ends")
 
 
+TYPED_FILE = (*STAMPED, *STARTED, *ANNOUNCED)
+TWO_DECODINGS = ("id BIGINT", "id BIGINT")
+REFUSED_THEN_FIT = ("id STRING", "id BIGINT")
+BAD_RECORDS_LANDED = (
+    *TYPED_FILE,
+    "writer 0 appends",
+    "Spark begins 0.2 bad records",
+    "Spark reads 0.2 bad records",
+    "Spark ends 0.2 bad records",
+)
+"""The rows behind them are sent."""
+
 BOTH_LANDED = (
     *ONE_FILE,
     *LANDED,
@@ -101,6 +115,7 @@ class Scenario:
 def first_world(bounds: Bounds) -> World:
     """Return the initial world."""
     count = len(bounds.logs)
+    columns = parse_columns(bounds.columns) if bounds.typed else ()
     return World(
         bounds=bounds,
         logs=first_logs(bounds.logs),
@@ -111,7 +126,7 @@ def first_world(bounds: Bounds) -> World:
         faults=bounds.faults,
         produce=bounds.produce,
         rereads=bounds.rereads,
-        tables=(DeltaTable(),) * bounds.targets,
+        tables=(DeltaTable(columns=columns),) * bounds.targets,
         writers=(None,) * (PROCESSES * bounds.targets),
     )
 
@@ -259,15 +274,86 @@ CORRECT_SCENARIOS: Mapping[str, Scenario] = {
     ),
     "decoders' exceptions": scenario(
         "crash,twice,unclear,steal,reader crash,file lost,announcement lost",
-        20_000,
+        10_000,
         faults=2,
         logs=("rxr",),
         typed=True,
     ),
     "decoders' exceptions, singly": scenario(
         "crash,unclear,reader crash,file lost",
-        20_000,
+        10_000,
         logs=("xr", "x"),
+        typed=True,
+        fetch_singly=True,
+    ),
+    "bad records and rows": scenario(
+        "crash,twice,unclear,refused,altered,file lost,settings",
+        15_000,
+        after=TYPED_FILE,
+        faults=3,
+        grants=3,
+        logs=("rx",),
+        typed=True,
+        settings=TWO_DECODINGS,
+    ),
+    "bad records, read again by other settings": scenario(
+        "crash,twice,unclear,altered,file lost,settings,steal",
+        15_000,
+        after=BAD_RECORDS_LANDED,
+        faults=4,
+        grants=3,
+        logs=("rxy",),
+        typed=True,
+        settings=TWO_DECODINGS,
+    ),
+    "a schema changes in mid-log": scenario(
+        "crash,twice,unclear,altered,file lost,settings,reader crash",
+        10_000,
+        after=STAMPED,
+        faults=3,
+        logs=("rr",),
+        typed=True,
+        fetch_singly=True,
+        settings=("id BIGINT", "id BIGINT, x INT"),
+    ),
+    "columns that a table refuses": scenario(
+        "crash,twice,unclear,file lost,settings,reader crash",
+        10_000,
+        after=TYPED_FILE,
+        faults=3,
+        logs=("rr",),
+        typed=True,
+        fetch_singly=True,
+        settings=REFUSED_THEN_FIT,
+    ),
+    "refused columns, and retention": scenario(
+        "retention,crash,unclear,settings",
+        5_000,
+        0,  # it never lands
+        (*TYPED_FILE, "log 0 begins at 1"),
+        faults=3,
+        logs=("rr",),
+        typed=True,
+        settings=REFUSED_THEN_FIT,
+        keeps_staged=True,
+    ),
+    "too many bad records": scenario(
+        "crash,twice,unclear,file lost,settings",
+        10_000,
+        after=TYPED_FILE,
+        faults=3,
+        logs=("rxr",),
+        typed=True,
+        fetch_singly=True,
+        settings=TWO_DECODINGS,
+        bad_share=0.0,
+    ),
+    "announced as what it is not": scenario(
+        "forged,crash,unclear,announcement lost",
+        10_000,
+        after=STAMPED,
+        faults=2,
+        logs=("rr",),
         typed=True,
         fetch_singly=True,
     ),
@@ -360,6 +446,19 @@ ONE_AFTER_THE_OTHER = (
     *LANDED,
 )
 
+STAMP_BEHIND_ROWS = (
+    *BAD_RECORDS_LANDED,
+    "Spark begins 0.2 rows",
+    "the table is altered",
+    "Spark reads 0.2 rows",
+    "Spark ends 0.2 rows",
+    "writer 0 waits, QueryKafka",
+    "writer 0 appends",
+    *(f"Spark {step} 0.3 bad records" for step in ("begins", "reads", "ends")),
+    *(f"Spark {step} 0.3 rows" for step in ("begins", "reads", "ends")),
+)
+"""Their bad records had landed before: where no row may be left the stamp is committed, too."""
+
 DETECTED_MUTATIONS: Mapping[str, Scenario] = {
     "a range lands across a gap": broken(
         "announcement lost", (*STARTED, *ANNOUNCED, *ANNOUNCED), fetch_singly=True
@@ -438,6 +537,36 @@ DETECTED_MUTATIONS: Mapping[str, Scenario] = {
     "a full stamp has the topics of its batch": replace(
         broken("crash", BOTH_LANDED, logs=("r", "r"), topics=2, full_stamp_every=1),
         mutated_setup=True,
+    ),
+    "rows land before their bad records": broken(
+        "", TYPED_FILE, 0, faults=0, logs=("rx",), typed=True
+    ),
+    "bad offsets are not found again after a conflict": broken(
+        "altered", BAD_RECORDS_LANDED, 0, logs=("rx",), typed=True
+    ),
+    "bad records that have landed are not left out": broken(
+        "altered", BAD_RECORDS_LANDED, 0, logs=("rx",), typed=True
+    ),
+    "rows have not landed if the stamp behind them has not": broken(
+        "altered", STAMP_BEHIND_ROWS, 0, faults=2, logs=("rx",), typed=True
+    ),
+    "files are taken for what is announced": broken(
+        "forged", STAMPED, 0, logs=("rr",), typed=True, fetch_singly=True
+    ),
+    "files that do not fit land": broken(
+        "", TYPED_FILE, 0, faults=0, typed=True, settings=REFUSED_THEN_FIT
+    ),
+    "records are read again that Kafka has no more": broken(
+        "retention,settings",
+        (*TYPED_FILE, "log 0 begins at 1"),
+        0,
+        faults=2,
+        typed=True,
+        settings=REFUSED_THEN_FIT,
+        keeps_staged=True,
+    ),
+    "too many bad records land": broken(
+        "", TYPED_FILE, 0, faults=0, logs=("rx",), typed=True, bad_share=0.0
     ),
     "an exception of one value is one of its file": broken(
         "", STARTED, 1, faults=0, logs=("rx",), typed=True

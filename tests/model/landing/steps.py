@@ -7,6 +7,7 @@ from functools import partial
 from tests.model.explore import Label, Step
 
 from binwright.consumer.decide.writer.states import Outcome, Refused, Unclear
+from binwright.protocol.landing import OffsetRange, Staged
 from binwright.tables.ports import Commit
 
 from . import delta, readers, writers
@@ -33,6 +34,8 @@ KINDS = frozenset(
         "landing recreated",  # the landing topic
         "log cut",
         "retention",
+        "settings",  # by which values are decoded
+        "forged",  # a file is announced as one of more rows than it has
     }
 )
 
@@ -79,7 +82,7 @@ def run_immediate_steps(world: World) -> World:
 
 def _calls(world: World) -> Iterator[Step[World]]:
     for name, call in world.calls.items():
-        what = f"{call.by}.{call.number}"
+        what = f"{call.by}.{call.number}" + ("" if call.part == "all" else f" {call.part}")
         if call.snapshot is None:
             yield Step(("Spark begins", what), partial(_begin, world, name))
         elif call.batch is not None and call.rows is None:
@@ -231,6 +234,10 @@ def _staging_faults(world: World) -> Iterator[Fault]:
     for name, file in world.files.items():
         if file.readable and any(s is not None and s.file == name for s in world.landing):
             yield "file lost", (name, "is lost"), partial(_lose_file, world, name)
+    for reader in world.readers:
+        for written in reader.unannounced:
+            label = (written.file, "is announced as what it is not")
+            yield "forged", label, partial(_forged, world, written)
     for at, staged in enumerate(world.landing):
         if staged is not None:
             label = ("the announcement of", staged.file, "is lost")
@@ -238,6 +245,18 @@ def _staging_faults(world: World) -> Iterator[Fault]:
             yield "announcement lost", label, partial(replace, world, landing=landing)
             label = (staged.file, "is announced again")
             yield "announced twice", label, partial(_announced_again, world, at)
+
+
+def _forged(world: World, staged: Staged) -> World:
+    """Announce a file that is not announced yet as one that goes to the ends of its logs."""
+    ranges = {
+        p: OffsetRange(r.first, world.logs[world.log_of(p)].end) for p, r in staged.ranges.items()
+    }
+    if ranges == staged.ranges:
+        return world
+    rows = sum(r.next - r.first for r in ranges.values())
+    forged = replace(staged, ranges=ranges, rows=rows)
+    return replace(world, landing=(*world.landing, forged))
 
 
 def _announced_again(world: World, at: int) -> World:
@@ -269,6 +288,9 @@ def _table_faults(world: World) -> Iterator[Fault]:
 
 def _topics_faults(world: World) -> Iterator[Fault]:
     label: Label
+    if (settings := world.settings + 1) < len(world.bounds.settings):
+        label = ("the settings change to", settings)
+        yield "settings", label, partial(replace, world, settings=settings)
     yield "recreated", ("the topic is recreated",), partial(_recreate_topic, world)
     if world.landing:
         label = ("the landing topic is recreated",)

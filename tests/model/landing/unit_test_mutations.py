@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Mapping
 
-from tests.consumer.decide.writer import test_chain, test_topics
+from tests.consumer.decide.writer import test_append, test_chain, test_topics
 
 DETECTED_BY_TEST: Mapping[str, Callable[[], None]] = {
     "files are taken after a full batch": (
         test_chain.test_nothing_is_taken_after_a_file_that_does_not_fit
+    ),
+    "a new claim knows the bad offsets of the one before": (
+        test_append.test_a_new_claim_looks_for_bad_records_again
     ),
     "a busy neighbour hides a topic that is recreated": (
         test_topics.test_a_busy_neighbour_hides_no_topic_recreated

@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from binwright.consumer.decide.buffer import Buffer
 from binwright.consumer.decide.machine import Consumer
-from binwright.consumer.decide.writer.states import KafkaState, Writer
+from binwright.consumer.decide.writer.append import TableKnowledge
+from binwright.consumer.decide.writer.states import Append, KafkaState, Outcome, Writer
 from binwright.protocol.landing import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset
-from binwright.tables.ports import Batch, Commit, Table
+from binwright.tables.columns import Columns
+from binwright.tables.ports import Batch, Commit, Footer, PartitionOffsets, Table
 
 TOPIC = "t"
 TOPICS = (TOPIC, "v")
@@ -34,7 +36,8 @@ class Bounds:
     """The size of the world, and the number and kinds of its faults."""
 
     logs: tuple[str, ...] = ("rr",)
-    """Per partition; r: a record, x: one whose decoding raises, .: an offset that readers skip."""
+    """Per partition; r: a record, .: an offset that readers skip, x or y: a record whose decoding
+    raises, by the first settings or the second."""
     produce: int = 0  # records that are written later, one by one
     faults: int = 1
     kinds: frozenset[str] = frozenset()
@@ -50,6 +53,9 @@ class Bounds:
     topic_added: bool = False  # the first process takes the first topic only, the second both
     keeps_staged: bool = False  # what was announced must land, though retention took it in Kafka
     typed: bool = False  # values are decoded, and bad records land in a table of their own
+    columns: str = "id BIGINT"  # of such a table
+    settings: tuple[str, ...] = ("id BIGINT",)  # the columns that files have by each of them
+    bad_share: float = 1.0
     rereads: int = 2  # how often partitions are read again for gaps; unbounded for liveness
 
 
@@ -75,7 +81,12 @@ class File:
     rows: frozenset[Row]
     target: int = 0  # the number of its table
     bad: frozenset[Row] = frozenset()  # those of its rows that could not be decoded
+    footer: Footer | None = None  # in worlds of decoded values
     readable: bool = True
+
+
+Part = Literal["all", "bad records", "rows", "stamp"]
+"""What of its batch a call commits; of a table of raw records all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +96,12 @@ class Call:
     by: int  # index of the writer's process
     number: int  # of the commit under its claim; 0: the claim
     stamp: str
+    part: Part = "all"
     target: int = 0  # the number of its table
     lease: str = ""  # that it reads; a claim reads none
     batch: Batch | None = None  # None: a claim
     snapshot: int | None = None  # how many metadata commits there were, once it began
     rows: tuple[Row, ...] | None = None  # once it has read its lease and files
-    bad: frozenset[Row] = frozenset()  # of its files, then
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +113,19 @@ class DeltaTable:
     metadata_commits: int = 0
     landed: frozenset[Row] = frozenset()  # in it, and in the table of its bad records
     bad: frozenset[Row] = frozenset()  # those that are in the table of bad records
+    columns: Columns = ()
     begin_offset: Mapping[tuple[int, int], int] = field(default_factory=dict)
     """(topic, partition) -> where it begins, by the first stamp that has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Appending:
+    """A commit of a batch under way, by the outcomes that its requests had, and when."""
+
+    request: Append
+    known: TableKnowledge  # before it
+    committed: PartitionOffsets
+    outcomes: tuple[tuple[Outcome, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +139,8 @@ class WriterProcess:
     position: int | None = None  # in the landing topic; None: it does not read it yet
     call: int | None = None  # the call that it waits for
     facts: KafkaState | None = None  # Kafka's reply, in flight
+    known: TableKnowledge | None = None  # of a table of decoded values, since it was opened
+    append: Appending | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +183,7 @@ class World:
     faults: int = 0
     produce: int = 0
     rereads: int = 0
+    settings: int = 0  # the number of those by which values are decoded
 
     def partition(self, number: int) -> TopicPartition:
         """Return the partition of a log."""
@@ -211,11 +236,11 @@ def append_entry(log: Log, entry: str) -> Log:
     return replace(log, entries=(*log.entries, NOTHING if entry == "." else log.cuts))
 
 
-def raises(world: World, partition: int, offset: int) -> bool:
-    """Whether the decoding of a record raises: one that is written later never does."""
+def kind_of(world: World, partition: int, offset: int) -> str:
+    """Return the letter of a record in `Bounds.logs`; one that is written later has an r."""
     kinds = world.bounds.logs[partition]
     first = world.logs[partition].entries[offset] == 0
-    return first and offset < len(kinds) and kinds[offset] == "x"
+    return kinds[offset] if first and offset < len(kinds) else "r"
 
 
 def rows_between(world: World, partition: int, first: int, end: int) -> frozenset[Row]:

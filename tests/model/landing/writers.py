@@ -1,30 +1,52 @@
 """Writers: the product's state machine, and the service around it."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from tests.model.explore import InvariantViolation, Step
 
 from binwright.consumer.decide.writer import landed_offsets, machine
+from binwright.consumer.decide.writer.append import (
+    REREAD_S,
+    BatchCommit,
+    TableKnowledge,
+    knowledge_at_first,
+)
 from binwright.consumer.decide.writer.states import (
+    AddColumns,
     Append,
+    AppendBad,
+    AppendRequest,
+    AppendRows,
+    BadOffsetsFound,
+    BoundsRead,
+    CheckLease,
     ClaimTable,
     CommitOffsets,
+    CommitStamp,
     Contradicted,
     DeleteFiles,
     DeleteOtherLeases,
     Done,
     Effect,
+    FilesFound,
+    FindBadOffsets,
+    FindReadable,
+    FootersRead,
     HistoryRead,
     KafkaState,
     LandedOffsets,
     Landing,
+    LeaseGone,
     Lost,
     Outcome,
     QueryKafka,
     ReadAnnouncements,
+    ReadBounds,
+    ReadFooters,
     ReadHistory,
     ReadLandedOffsets,
+    Refused,
     Request,
     RereadPartitions,
     WriteLease,
@@ -33,10 +55,12 @@ from binwright.consumer.decide.writer.states import (
 )
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset
-from binwright.tables.ports import Commit
+from binwright.tables.columns import parse_columns
+from binwright.tables.ports import Batch, Commit, Footer
 
+from . import delta
 from .delta import topic_number
-from .world import TABLES, Call, Row, World, WriterProcess, missing
+from .world import TABLES, Appending, Call, Part, Row, World, WriterProcess, missing
 
 TICK_S = 1.0  # not less than any time-out below
 NEVER_S = 1e12
@@ -46,15 +70,19 @@ def config(world: World, index: int) -> WriterConfig:
     """Return the configuration of a writer that commits at once and asks Kafka at each tick."""
     bounds = world.bounds
     table = TABLES[world.target_of(index)]
+    columns = parse_columns(bounds.columns) if bounds.typed else None
     return WriterConfig(
-        table=replace(table, more_topics=taken(world, index)[1:]),
+        table=replace(table, more_topics=taken(world, index)[1:], columns=columns),
         writer=f"w{world.counter}",
         from_latest=bounds.from_latest,
         freshness_s=0.0,
         batch_bytes=bounds.batch_bytes,
         gap_s=TICK_S,
         check_s=TICK_S,
-        refused_s=TICK_S,
+        # Bad records are not read again before.
+        refused_s=TICK_S if bounds.bad_share == 1 else REREAD_S,
+        bad_share=bounds.bad_share,
+        decoding=str(world.settings),
         idle_stamp_s=NEVER_S,
         full_stamp_every=bounds.full_stamp_every,
     )
@@ -70,7 +98,9 @@ def grant(world: World, number: int) -> World:
     """Grant the role to a process: it writes all tables of the topic."""
     world = replace(world, grants=world.grants - 1)
     for index in world.process(number):
-        process = WriterProcess(Writer(config(world, index)))
+        writer = Writer(config(world, index))
+        known = knowledge_at_first(writer.config) if world.bounds.typed else None
+        process = WriterProcess(writer, known=known)
         world = replace(world, counter=world.counter + 1).writer(index, process)
     return world
 
@@ -130,6 +160,8 @@ def act(world: World, index: int, now: float) -> World:
         match wanted:
             case None:
                 return world
+            case Append() if process.known is not None:
+                return _append(world, index, wanted, process.known)
             case ClaimTable() | Append():
                 return _send(world, index, wanted)
             case WriteLease(lease=lease):
@@ -153,15 +185,113 @@ def act(world: World, index: int, now: float) -> World:
 
 
 def _send(world: World, index: int, wanted: ClaimTable | Append) -> World:
-    process = world.writers[index]
-    assert process is not None
     target = world.target_of(index)
     if isinstance(wanted, Append):
-        call = Call(index, wanted.number, wanted.stamp, target, wanted.lease, wanted.batch)
+        call = Call(
+            index,
+            wanted.number,
+            wanted.stamp,
+            target=target,
+            lease=wanted.lease,
+            batch=wanted.batch,
+        )
     else:
-        call = Call(index, 0, wanted.stamp, target)
+        call = Call(index, 0, wanted.stamp, target=target)
+    return _call(world, index, call)
+
+
+def _call(world: World, index: int, call: Call) -> World:
+    process = world.writers[index]
+    assert process is not None
     world = replace(world, calls={**world.calls, world.counter: call}, counter=world.counter + 1)
     return world.writer(index, replace(process, call=world.counter - 1))
+
+
+# --- appends to a table of decoded values ---------------------------------------------------------
+
+
+def _append(world: World, index: int, request: Append, known: TableKnowledge) -> World:
+    process = world.writers[index]
+    assert process is not None
+    chain = process.writer.chain
+    append = Appending(request, known, chain.committed if chain else {})
+    return _go_on(world.writer(index, replace(process, append=append)), index)
+
+
+def _go_on(world: World, index: int, outcome: Outcome | None = None) -> World:
+    """Perform the requests of an append, up to the next one whose outcome may take time."""
+    process = world.writers[index]
+    assert process is not None
+    assert process.append is not None
+    append, now = process.append, process.now
+    commit = BatchCommit(append.request, append.known, process.writer.config, append.committed)
+    wanted: AppendRequest | None = commit.begin()
+    outcomes = (*append.outcomes, (outcome, now)) if outcome else append.outcomes
+    for before, at in outcomes:
+        wanted = commit.apply_outcome(before, at)
+    while wanted is not None:
+        if isinstance(wanted, AppendBad | AppendRows | CommitStamp):
+            process = replace(process, append=replace(append, outcomes=outcomes))
+            return _send_part(world.writer(index, process), index, append.request, wanted)
+        world, outcome = _perform(world, index, append.request, wanted)
+        outcomes += ((outcome, now),)
+        wanted = commit.apply_outcome(outcome, now)
+    assert commit.verdict is not None
+    world = world.writer(index, replace(process, append=None, known=commit.known))
+    return deliver_outcome(world, index, commit.verdict)
+
+
+def _send_part(
+    world: World, index: int, request: Append, wanted: AppendBad | AppendRows | CommitStamp
+) -> World:
+    part: Part
+    match wanted:
+        case AppendBad(batch=batch):
+            part = "bad records"
+        case AppendRows(batch=batch):
+            part = "rows"
+        case CommitStamp():
+            batch, part = Batch(), "stamp"
+    target = world.target_of(index)
+    call = Call(
+        index, request.number, wanted.stamp, part, target=target, lease=wanted.lease, batch=batch
+    )
+    return _call(world, index, call)
+
+
+def _perform(
+    world: World, index: int, request: Append, wanted: AppendRequest
+) -> tuple[World, Outcome]:
+    """Perform a request that takes no time."""
+    target = world.target_of(index)
+    table = world.tables[target]
+    match wanted:
+        case CheckLease(lease=lease):
+            # A mutated writer has none.
+            there = not lease or (target, lease) in world.leases
+            return world, Done() if there else LeaseGone()
+        case ReadFooters(files=files):
+            footers = {name: footer for name in files if (footer := _footer(world, name))}
+            return world, FootersRead(footers, 0)
+        case FindReadable(files=names):
+            return world, FilesFound([name for name in names if _footer(world, name)])
+        case AddColumns(columns=columns):
+            after = delta.add_columns(table, columns)
+            if after is None:
+                return world, Refused(f"the table has {table.columns}")
+            return world.table(target, after), Done()
+        case ReadBounds(partitions=partitions):
+            logs = {p: world.logs[world.log_of(p)] for p in partitions}
+            return world, BoundsRead({p: (log.start, log.end) for p, log in logs.items()})
+        case FindBadOffsets(since=since):
+            highest: dict[str | None, dict[TopicPartition, int]] = {}
+            for row in sorted(table.bad):
+                p = world.partition(row.partition)
+                if p in since and row.offset >= since[p]:
+                    highest.setdefault(f"{p.topic}{row.topic}", {})[p] = row.offset
+            return world, BadOffsetsFound(highest)
+        case _:
+            raise AssertionError(f"{wanted} of {request} takes time")
 
 
 def _read(world: World, index: int, wanted: Request) -> Outcome:
@@ -209,6 +339,8 @@ def deliver_outcome(world: World, index: int, outcome: Outcome) -> World:
     """Deliver an outcome to a writer; if it has lost the table, its process gives up the role."""
     process = world.writers[index]
     assert process is not None
+    if process.append is not None:
+        return _go_on(world.writer(index, replace(process, call=None)), index, outcome)
     writer, effects = machine.apply_outcome(process.writer, outcome, process.now)
     world = world.writer(index, replace(process, writer=writer, call=None))
     world = _carry_out(world, index, effects)
@@ -254,8 +386,13 @@ def _carry_out(world: World, index: int, effects: tuple[Effect, ...]) -> World:
                 process = world.writers[index]
                 assert process is not None
                 world = world.writer(index, replace(process, position=offset))
-            case DeleteFiles(files=files):
-                world = _delete(world, index, files)
+            case DeleteFiles(files=files, unproven=unproven):
+                kept = {
+                    each.file
+                    for each in unproven
+                    if (footer := _footer(world, each.file)) and not footer.agrees(each)
+                }
+                world = _delete(world, index, [file for file in files if file not in kept])
             case CommitOffsets(committed=committed):
                 world = _commit_offsets(world, index, dict(committed))
             case RereadPartitions(committed=committed):
@@ -267,7 +404,13 @@ def _carry_out(world: World, index: int, effects: tuple[Effect, ...]) -> World:
     return world
 
 
-def _delete(world: World, index: int, names: tuple[str, ...]) -> World:
+def _footer(world: World, name: str) -> Footer | None:
+    """Return the footer of a file that can be read."""
+    file = world.files.get(name)
+    return file.footer if file is not None and file.readable else None
+
+
+def _delete(world: World, index: int, names: Collection[str]) -> World:
     for name in names:
         file = world.files.get(name)
         if file is None or not file.readable:

@@ -393,26 +393,21 @@ class BatchCommit:
             columns=self._together(footers),
             rows=sum(footer.rows for footer in footers),  # without what was skipped (†)
             bad=sum(footer.bad for footer in footers),
-            landed_in_part=_is_landed_in_part(batch, topic_ids, highest),
+            landed_in_part=may_have_landed(batch, topic_ids, highest),
         )
 
     def _highest_bad(
         self, firsts: PartitionOffsets
     ) -> Steps[Mapping[str | None, PartitionOffsets]]:
-        """Return the highest offsets of bad records, at least of those from these offsets on.
-
-        What an earlier claim has read is read again: another writer may have landed some since (†).
-        """
-        lease, known = self._request.lease, self.known.bad_ends
-        if known is None or known.lease != lease:
-            known = BadEnds(lease)
+        """Return the highest offsets of bad records, at least of those from these offsets on."""
+        known = bad_ends_of(self.known, self._request.lease)
         if any(first < known.since.get(p, inf) for p, first in firsts.items()):
             # All partitions at once: else each batch would look for those of some.
             since = {
                 p: min(at, firsts.get(p, at)) for p, at in {**firsts, **self._committed}.items()
             }
             read = yield from self._ask(FindBadOffsets(since), BadOffsetsFound)
-            known = BadEnds(lease, since, read.highest)
+            known = BadEnds(known.lease, since, read.highest)
         self.known = replace(self.known, bad_ends=known)
         return known.highest
 
@@ -460,6 +455,15 @@ def _end(outcome: Outcome) -> Exception:
     return ValueError(f"{outcome} is not an outcome of the request")
 
 
+def bad_ends_of(known: TableKnowledge, lease: str) -> BadEnds:
+    """Return which offsets of bad records are known under a lease.
+
+    None is that an earlier claim has read: another writer may have landed some since (†).
+    """
+    ends = known.bad_ends
+    return BadEnds(lease) if ends is None or ends.lease != lease else ends
+
+
 def not_as_announced(batch: Batch, footers: Mapping[str, Footer]) -> frozenset[str]:
     """Return the files that do not hold what their announcements say (†).
 
@@ -500,7 +504,7 @@ def _firsts(parts: Iterable[FileSlice]) -> dict[TopicPartition, int]:
     return firsts
 
 
-def _is_landed_in_part(
+def may_have_landed(
     batch: Batch,
     topic_ids: Mapping[str, str | None],
     highest: Mapping[str | None, PartitionOffsets],
