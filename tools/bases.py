@@ -19,10 +19,7 @@ from tools.locks import ROOT
 FILE = "deploy/bases.toml"
 PYTHON, SPARK, KAFKA, HAPROXY = "python", "spark", "kafka", "haproxy"
 USES: Mapping[str, str] = {
-    "services/monitor/Dockerfile": PYTHON,
-    "services/controller/Dockerfile": PYTHON,
-    "services/consumer/Dockerfile": PYTHON,
-    "deploy/tools/Dockerfile": PYTHON,
+    "deploy/Dockerfile": PYTHON,
     "deploy/spark/Dockerfile": SPARK,
     "docker-compose.yml": KAFKA,
     "deploy/spark-tls/deployment.yaml": HAPROXY,

@@ -12,10 +12,7 @@ from tools.bases import FILE, USES, bases, pattern, resolve, write_uses
 
 OURS = "binwright-"
 DIGEST = f"sha256:{'a' * 64}"
-DOCKERFILES = [
-    *ROOT.glob("services/*/Dockerfile"),
-    *ROOT.glob("deploy/*/Dockerfile"),
-]
+DOCKERFILES = [ROOT / "deploy/Dockerfile", ROOT / "deploy/spark/Dockerfile"]
 
 
 def images(part: Any) -> set[str]:

@@ -72,7 +72,7 @@ def base_image(client: DockerClient, tmp_path_factory: pytest.TempPathFactory) -
 def image(request: pytest.FixtureRequest, client: DockerClient, base_image: str) -> Iterator[Image]:
     """Each service's image, built from its Dockerfile."""
     service: str = request.param
-    with _built(client, service, f"services/{service}/Dockerfile", base_image) as made:
+    with _built(client, service, "deploy/Dockerfile", base_image) as made:
         yield made
 
 
@@ -93,7 +93,7 @@ def _built(client: DockerClient, name: str, dockerfile: str, base: str) -> Itera
         ROOT,
         tag=f"binwright-{name}:test",
         dockerfile_path=dockerfile,
-        buildargs={"BASE": base, "REVISION": REVISION},
+        buildargs={"BASE": base, "PROGRAM": name, "REVISION": REVISION},
     )
     with built:
         sizes = [client.images.get(each).attrs["Size"] for each in (built.tag, base)]

@@ -41,7 +41,7 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
         pytest.skip(str(exc))
     names = [f"binwright-{service}:{VERSION}" for service in SERVICES]
     for service, name in zip(SERVICES, names, strict=True):
-        build(client, name, ROOT, f"services/{service}/Dockerfile", {"BASE": base})
+        build(client, name, ROOT, "deploy/Dockerfile", {"BASE": base, "PROGRAM": service})
     pause = tmp_path_factory.mktemp("pause")
     (pause / "Dockerfile").write_text(f'FROM {base}\nENTRYPOINT ["sleep", "infinity"]\n')
     build(client, PAUSE, pause)
