@@ -35,7 +35,7 @@ from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import configure_logging
 from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.scaler.kafka_plans import KafkaPlans
-from binwright.scaler.settings import SteeringSettings
+from binwright.scaler.settings import ScalerSettings
 
 log = structlog.get_logger()
 
@@ -72,7 +72,7 @@ async def measure(name: str, speed: float, options: argparse.Namespace) -> Facts
         await create_topic(kafka, name, len(found.shares))
         programs = await build_programs(directory)
         cluster = await stack.enter_async_context(ClusterClient(kafka))
-        plans = await stack.enter_async_context(KafkaPlans(kafka, SteeringSettings()))
+        plans = await stack.enter_async_context(KafkaPlans(kafka, ScalerSettings()))
 
         def group(one: LivePolicy) -> LiveGroup:
             settings = consumer_settings(kafka.bootstrap_servers, one.name)

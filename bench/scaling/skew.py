@@ -25,14 +25,15 @@ from binwright.local.kafka import run_broker
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.settings.kafka import KafkaSettings
+from binwright.scaler.decide.assigning import TOLERANCE
+from binwright.scaler.decide.even_bins import BinsProposal, even_out, imbalance
 from binwright.scaler.decide.members import in_order, owners
-from binwright.scaler.decide.policy import Observation, PartitionLoad, ReplicaCapacity
+from binwright.scaler.decide.policy import PartitionLoad, ReplicaCapacity
 from binwright.scaler.decide.publication import GroupState, PlanPublisher, Rebalance
-from binwright.scaler.decide.steering_policies import StickyEven, imbalance
 from binwright.scaler.groups import ConsumerGroups
 from binwright.scaler.kafka_plans import KafkaPlans
 from binwright.scaler.plans_topic import PLANS_CONFIG, PLANS_PARTITIONS, PLANS_TOPIC
-from binwright.scaler.settings import SteeringSettings
+from binwright.scaler.settings import ScalerSettings
 
 RATE = 350.0  # records/s of the topic
 CAPACITY = ReplicaCapacity(rate=100.0, sla_s=60.0)
@@ -55,7 +56,7 @@ async def skew() -> dict[str, Any]:
         bus = await stack.enter_async_context(KafkaControlTopics(kafka))
         await bus.ensure(PLANS_TOPIC, PLANS_PARTITIONS, PLANS_CONFIG)
         cluster = await stack.enter_async_context(ClusterClient(kafka))
-        plans = await stack.enter_async_context(KafkaPlans(kafka, SteeringSettings()))
+        plans = await stack.enter_async_context(KafkaPlans(kafka, ScalerSettings()))
         rows = []
         for name, assignor in (
             ("range", RANGE),
@@ -91,8 +92,8 @@ def _replan(
         found = await ConsumerGroups(cluster).describe(group)
         order = in_order(found.members)
         reads = {p: Slot(order.index(name)) for p, name in owners(found.members).items()}
-        seen = Observation(time_s=loop_s(), loads=loads, replicas=len(order), assignment=reads)
-        proposal = StickyEven().propose(seen)
+        rates = {partition: load.rate for partition, load in loads.items()}
+        proposal = BinsProposal(even_out(rates, reads, len(order), TOLERANCE), "evened out")
         state = GroupState(
             group=group, members=found.members, loads=loads, now_s=loop_s(), now_ms=wall_ms()
         )

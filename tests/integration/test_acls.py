@@ -46,7 +46,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "acls.md"
 COMMANDS = re.findall(r"^allow User:.*$", PAGE.read_text(), re.MULTILINE)
 USERS = ("monitor", "controller", "consumer", "viewer", "operator")
 BALANCER = "User:balancer"
-OTHERS = {BALANCER, "User:scaler", "User:steer", "User:approver"}
+OTHERS = {BALANCER, "User:scaler", "User:approver"}
 """They have tests of their own: here, in test_scaler and in security/test_apart."""
 TOPICS = ("orders", "clicks")
 PARTITIONS, RECORDS = 2, 500

@@ -16,7 +16,6 @@ NAMES = Names(
     metrics="m",
     needs="m.needs",
     scaled=("billing",),
-    steered=("shop",),
     assigned=("billing",),
 )
 EVERY = [*rights(NAMES), *other_rights(NAMES)]
@@ -36,7 +35,7 @@ def holders(operation: str, *names: str) -> set[str]:
         ("g.commands", {"controller"}),
         ("g.landing", {"consumer"}),
         ("binwright.brokers", {"balancer", "approver"}),
-        ("binwright.plans", {"steer", "scaler"}),
+        ("binwright.plans", {"scaler"}),
         ("binwright.probe", {"balancer"}),
         ("orders", set()),
     ],
@@ -62,7 +61,7 @@ def test_every_right_is_in_one_command() -> None:
     )
     assert f"allow User:consumer {reads}" in lines
     assert "allow User:monitor --operation Describe --cluster" in lines
-    assert lines.count("") == 8
+    assert lines.count("") == 7
     above = lines.index("# with brokers.mode approve or act: also")
     assert lines[above + 1].startswith("allow User:balancer --operation Alter ")
     granted = 0

@@ -1,7 +1,7 @@
 """The scaler's loop for a group that it also assigns, on virtual time."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from tests.scaler.fakes import FakeKafka, FakeWorkload
@@ -150,3 +150,62 @@ async def test_an_uneven_group_is_evened_out_without_a_change_of_its_number() ->
     await run_for(scaler, 1)
     assert plans.log[1:] == ["plan for 2", f"rebalance {GROUP} binwright {GROUP}"]
     assert workload.orders == []
+
+
+# --- members that somebody else runs --------------------------------------------------------------
+
+
+def others(rates: list[float], seen: GroupDescription) -> tuple[Scaler, FakePlans, Target]:
+    """Return the scene of a group whose number of members somebody else sets."""
+    scaler, plans, _, target = scene(rates, 0, seen)
+    target.workload = None
+    return scaler, plans, target
+
+
+def measured(scaler: Scaler) -> dict[str, float]:
+    prefix = "binwright_scaled_group_"
+    return {each.name.removeprefix(prefix): each.value for each in scaler.group_samples()}
+
+
+async def test_members_of_others_are_assigned_and_their_number_is_left_alone() -> None:
+    scaler, plans, target = others([90.0, 40.0, 30.0, 20.0], group([0, 1, 2], [3]))
+    plans.after = group([0], [1, 2, 3])
+    await run_for(scaler, 25)
+    assert plans.log[1:] == ["plan for 2", f"rebalance {GROUP} binwright {GROUP}"]
+    assert target.problem == ""
+    found = measured(scaler)
+    assert (found["replicas"], found["imbalance"]) == (2, 1.0)
+    assert (found["rebalances_total"], found["moved_partitions_total"]) == (1, 2)
+    assert (found["plan_generation"], found["fault"]) == (0, 0)
+
+
+async def test_members_of_others_that_are_too_few_or_too_many_get_no_order() -> None:
+    for rates in ([95.0] * 4, [1.0] * 4):
+        scaler, plans, target = others(rates, group([0, 1], [2, 3]))
+        await run_for(scaler, 25)
+        assert plans.log == [f"last of {GROUP}", "plan for 2"], "what they read, so that it stays"
+        verdict = target.verdict
+        assert verdict is not None
+        assert (verdict.order, verdict.proposal, verdict.current) == (None, None, 2)
+        assert verdict.wanted != 2, "what they need is shown"
+
+
+async def test_members_of_others_with_another_assignor_are_a_fault() -> None:
+    seen = replace(group([0, 1], [2, 3]), protocol="range")
+    scaler, plans, target = others([10.0] * 4, seen)
+    await run_for(scaler, 1)
+    assert plans.log == []
+    assert target.problem == "nothing is assigned: the group uses the assignor range"
+
+
+async def test_a_group_of_others_without_members_has_no_fault() -> None:
+    scaler, plans, target = others([10.0] * 4, GroupDescription("Empty", "", {}))
+    await run_for(scaler, 1)
+    assert (plans.log, target.problem) == ([], "")
+
+
+async def test_a_group_of_others_that_cannot_be_described_has_a_fault() -> None:
+    scaler, plans, target = others([10.0] * 4, group([0, 1], [2, 3]))
+    scaler.groups.undescribed = "no coordinator"  # type: ignore[attr-defined]
+    await run_for(scaler, 1)
+    assert (plans.log, target.problem) == ([], "no coordinator")

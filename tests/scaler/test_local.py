@@ -76,8 +76,10 @@ async def test_processes_are_started_and_ended_as_the_load_asks(
         # Another scaler finds the one that runs, and keeps it.
         async with background_tasks(must_not_end(local.run())):
             (target,) = local.targets.values()
-            await until(lambda: target.workload.status() is not None)
-            seen = target.workload.status()
+            (workload,) = local.workloads
+            assert target.workload is workload
+            await until(lambda: workload.status() is not None)
+            seen = workload.status()
             assert seen is not None
             assert seen.replicas == 1
     finally:
@@ -103,6 +105,12 @@ def _is(process: psutil.Process, mark: str, number: int) -> bool:
 def test_settings_that_do_not_hold_are_refused(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         settings_of(**wrong)
+
+
+def test_a_group_that_is_assigned_needs_no_command_if_others_run_it() -> None:
+    local = local_targets(settings_of(assigns=True))
+    (target,) = local.targets.values()
+    assert (target.workload, local.workloads) == (None, [])
 
 
 async def test_members_are_known_by_the_number_at_the_end_of_their_names() -> None:

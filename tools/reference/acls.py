@@ -9,7 +9,7 @@ HEAD = """\
 
 What each service and each person needs on a broker with an authorizer, here for the group
 `binwright`, the topics `orders` and `clicks`, and an ordinary group `orders-billing` that is scaled
-and steered. `binwright acls` prints it for your settings. What is not here, an authorizer that
+and assigned. `binwright acls` prints it for your settings. What is not here, an authorizer that
 refuses by default refuses; [operations.md](../operations.md#kafka-acls) has more about the rules,
 and [security.md](../security.md) what each right allows.
 
@@ -25,7 +25,6 @@ NAMES = Names(
     metrics="binwright.metrics",
     needs="binwright.metrics.needs",
     scaled=("orders-billing",),
-    steered=("orders-billing",),
     assigned=("orders-billing",),
 )
 

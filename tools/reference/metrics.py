@@ -29,7 +29,6 @@ WHERE: Mapping[str, str] = {
     "consumer": "the consumer",
     "group": "`binwright page`",
     "scaler": "the leading scaler",
-    "steering": "the leading `binwright steer`",
     "consumer, group": "the consumer and `binwright page`",
 }
 

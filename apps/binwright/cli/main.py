@@ -46,7 +46,6 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "controller": "binwright.cli.services:controller",
         "consumer": "binwright.cli.services:consumer",
         "scaler": "binwright.cli.services:scaler",
-        "steer": "binwright.cli.services:steer",
         "balancer": "binwright.cli.services:balancer",
     },
     "Recordings and lab": {

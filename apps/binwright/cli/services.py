@@ -23,11 +23,6 @@ def consumer(
     _serve("consumer.__main__", "--slot", str(slot))
 
 
-def steer() -> None:
-    """Steer ordinary consumer groups by plans that the assignors in their members follow."""
-    _serve("scaler.steering")
-
-
 def scaler() -> None:
     """Run a scaler of ordinary consumer groups, with the settings of the file and environment."""
     _serve("scaler.__main__")

@@ -27,9 +27,8 @@ def _lines() -> Iterator[str]:
         metrics=group.monitor.topic,
         needs=group.needs_topic,
         brokers=balancer.brokers.topic,
-        plans=scaler.steering.topic,
+        plans=scaler.scaler.plans_topic,
         scaled=[local.group for local in scaler.scaler.groups],
-        steered=[*scaler.steering.groups],
         assigned=[local.group for local in scaler.scaler.groups if local.assigns],
     )
     yield f"BROKERS=${{BROKERS:-{group.kafka.bootstrap_servers}}}"
@@ -45,5 +44,5 @@ def _lines() -> Iterator[str]:
         yield "# groups of ScaledGroups: allow User:scaler --operation Describe --group GROUP"
         yield (
             "# those with assigns: allow User:scaler --operation Read --group GROUP, and Create, "
-            f"Read and Write of the topic {scaler.steering.topic}"
+            f"Read and Write of the topic {scaler.scaler.plans_topic}"
         )

@@ -58,7 +58,8 @@ async def open_sources(
 
             local = local_targets(settings)
             sources.leader.append(lambda: local.targets)
-            sources.work.append(local.run)
+            if local.workloads:
+                sources.work.append(local.run)
         if scaler.objects:
             # Importing its client takes a second and 45 MB.
             from binwright.scaler.objects.objects import scaled_objects  # noqa: PLC0415
@@ -92,7 +93,7 @@ async def scale(settings: ScalerProgramSettings) -> None:
         serve_health(settings.health, settings.kafka.ssl_certificate_file) as health,
         KafkaControlTopics(settings.kafka, read_only=True) as bus,
         ClusterClient(settings.kafka, broker_timeout_s=scaler.broker_timeout_s) as cluster,
-        KafkaPlans(settings.kafka, settings.steering) as plans,
+        KafkaPlans(settings.kafka, scaler) as plans,
     ):
         await ensure_own(bus, settings.monitor.topic, 1, METRICS_CONFIG)
         measured = MeasuredEnds(bus, settings.monitor.topic)

@@ -77,21 +77,23 @@ class Assigner:
         verdict: Verdict,
         snapshot: GroupSnapshot,
         seen: GroupDescription,
-        workload: ScaledWorkload,
+        workload: ScaledWorkload | None,
     ) -> tuple[ScalingState, Order]:
         """Publish the plan that is due, have the group rebalance if it must, and return the order.
+
+        Without a workload, somebody else sets the number of members: no replica ends here.
 
         Raises:
             ExternalError: Kafka or the cluster does not answer: nothing is remembered of it.
         """
-        if state.emptying is not None and verdict.step is None:
+        if workload is not None and state.emptying is not None and verdict.step is None:
             replicas = await workload.replicas_of(seen.members)
             ending = [replicas[n].name for n in state.emptying.leaving if n in replicas]
             return state, Order(verdict.order, ending)
         if (step := verdict.step) is None:
             return state, Order(verdict.order)
         leaving: tuple[str, ...] = ()
-        if step.empties:
+        if workload is not None and step.empties:
             replicas = await workload.replicas_of(seen.members)
             gone = departed(state.plan, seen.members, verdict.current)
             members = {name: one for name, one in seen.members.items() if name not in gone}
@@ -118,7 +120,12 @@ class Assigner:
             topic = min(snapshot.work.loads).topic
             began_s = loop_s()
             await self.plans.rebalance(config.group, seen.protocol, topic)
-            state = replace(state, learnt=state.learnt.with_rebalance(loop_s() - began_s))
+            state = replace(
+                state,
+                learnt=state.learnt.with_rebalance(loop_s() - began_s),
+                rebalances=state.rebalances + 1,
+                moved=state.moved + done.moved,
+            )
         if not leaving:
             return state, Order(verdict.order)
         log(REPLICAS_EMPTYING, group=config.group, replicas=step.members, leaving=leaving)

@@ -1,4 +1,4 @@
-"""An assignor for aiokafka that follows plans of the steering; eager, as all of aiokafka's are.
+"""An assignor for aiokafka that follows the scaler's plans; eager, as all of aiokafka's are.
 
     async with follow_plans("orders", bootstrap_servers=servers) as plans:
         consumer = AIOKafkaConsumer(
@@ -76,7 +76,7 @@ class PlanReader:
         return self.plan if self.plan and self.plan.is_valid(wall_ms()) else None
 
     def take(self, key: bytes | None, value: bytes | None) -> None:
-        """Apply one record of the topic; one without a value ends the steering of its group."""
+        """Apply one record of the topic; one without a value ends that of its group."""
         if key != self.group.encode():
             return
         if value is None:

@@ -11,7 +11,7 @@ from binwright.protocol.group_plans import GroupPlan
 from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.scaler.plans_topic import PLANS_CONFIG, PLANS_PARTITIONS, last_plans, publish_plan
 from binwright.scaler.rebalance_request import request_rebalance
-from binwright.scaler.settings import SteeringSettings
+from binwright.scaler.settings import ScalerSettings
 
 
 class KafkaPlans:
@@ -20,10 +20,10 @@ class KafkaPlans:
     To publish takes rights that the scaler of groups that others assign has no use for.
     """
 
-    def __init__(self, kafka: KafkaSettings, steering: SteeringSettings) -> None:
-        """Publish to the topic of `steering`."""
-        self.valid_s = steering.valid_s
-        self._kafka, self._topic = kafka, steering.topic
+    def __init__(self, kafka: KafkaSettings, scaler: ScalerSettings) -> None:
+        """Publish to the topic that these settings name."""
+        self.valid_s = scaler.plans_valid_s
+        self._kafka, self._topic = kafka, scaler.plans_topic
         self._stack = AsyncExitStack()
         self._bus: KafkaControlTopics | None = None
         self._opening = asyncio.Lock()

@@ -1,4 +1,4 @@
-"""Groups of the settings: replicas are processes of this machine."""
+"""Groups of the settings: replicas are processes of this machine, or run by somebody else."""
 
 import asyncio
 from collections import Counter
@@ -89,11 +89,12 @@ class LocalTargets:
     targets: dict[str, Target] = field(default_factory=dict)
     workloads: list[FleetWorkload] = field(default_factory=list)
 
-    def add(self, group: LocalGroupSettings, workload: FleetWorkload) -> None:
-        """Add a group."""
+    def add(self, group: LocalGroupSettings, workload: FleetWorkload | None) -> None:
+        """Add a group; without a workload, somebody else runs its members."""
         key = f"local/{group.group}"
         self.targets[key] = Target(key, group.config(), workload)
-        self.workloads.append(workload)
+        if workload is not None:
+            self.workloads.append(workload)
 
     async def run(self) -> None:
         """Keep the replicas of all groups running, for ever."""
@@ -106,7 +107,8 @@ def local_targets(settings: ScalerProgramSettings) -> LocalTargets:
     """Return the groups that the settings describe."""
     targets = LocalTargets()
     for group in settings.scaler.groups:
-        targets.add(group, FleetWorkload(group.group, process_fleet(group)))
+        runs_here = FleetWorkload(group.group, process_fleet(group)) if group.command else None
+        targets.add(group, runs_here)
     return targets
 
 

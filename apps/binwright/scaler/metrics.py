@@ -1,6 +1,6 @@
-"""Metrics of the scaler, and of `binwright steer`."""
+"""Metrics of the scaler."""
 
-from binwright.runtime.metrics import GROUP, TARGET, Metric
+from binwright.runtime.metrics import TARGET, Metric
 
 SCALER_PASS_SECONDS = Metric(
     "binwright_scaler_pass_seconds",
@@ -65,36 +65,24 @@ SCALED_GROUP_PROPOSAL_WAITS = Metric(
     TARGET,
     "scaler",
 )
-STEERED_GROUP_PASSES_TOTAL = Metric(
-    "binwright_steered_group_passes_total", "How often the group was looked at.", GROUP, "steering"
+SCALED_GROUP_IMBALANCE = Metric(
+    "binwright_scaled_group_imbalance",
+    "Largest load of a member over the mean, by records/s, of a group that is assigned.",
+    TARGET,
+    "scaler",
 )
-STEERED_GROUP_FAULT = Metric(
-    "binwright_steered_group_fault",
-    "1 while the group cannot be looked at or steered, or does not rebalance.",
-    GROUP,
-    "steering",
+SCALED_GROUP_PLAN_GENERATION = Metric(
+    "binwright_scaled_group_plan_generation",
+    "Generation of the assignment that was published last.",
+    TARGET,
+    "scaler",
 )
-STEERED_GROUP_MEMBERS = Metric(
-    "binwright_steered_group_members", "Members of the group.", GROUP, "steering"
+SCALED_GROUP_REBALANCES_TOTAL = Metric(
+    "binwright_scaled_group_rebalances_total", "Rebalances that were asked for.", TARGET, "scaler"
 )
-STEERED_GROUP_IMBALANCE = Metric(
-    "binwright_steered_group_imbalance",
-    "Largest load of a member over the mean, by records/s.",
-    GROUP,
-    "steering",
-)
-STEERED_GROUP_PLAN_GENERATION = Metric(
-    "binwright_steered_group_plan_generation",
-    "Generation of the plan that was published last.",
-    GROUP,
-    "steering",
-)
-STEERED_GROUP_REBALANCES_TOTAL = Metric(
-    "binwright_steered_group_rebalances_total", "Rebalances that were asked for.", GROUP, "steering"
-)
-STEERED_GROUP_MOVED_PARTITIONS_TOTAL = Metric(
-    "binwright_steered_group_moved_partitions_total",
-    "Partitions that get another reader by those rebalances.",
-    GROUP,
-    "steering",
+SCALED_GROUP_MOVED_PARTITIONS_TOTAL = Metric(
+    "binwright_scaled_group_moved_partitions_total",
+    "Partitions that got another reader by those rebalances.",
+    TARGET,
+    "scaler",
 )

@@ -11,7 +11,7 @@ from binwright.protocol.log_events import LogEvent
 from binwright.runtime.backoff import until_set
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.logs import log
-from binwright.runtime.metrics import Sample
+from binwright.runtime.metrics import Metric, Sample
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.scaler import metrics
 from binwright.scaler.assigning import Assigner, Order
@@ -20,7 +20,14 @@ from binwright.scaler.decide.config import ScaledGroup
 from binwright.scaler.decide.lags import Committed, LogEnds, work_of
 from binwright.scaler.decide.learning import ENOUGH
 from binwright.scaler.decide.members import GroupDescription
-from binwright.scaler.decide.sizing import GroupSnapshot, ScalingState, Verdict, decide, ordered
+from binwright.scaler.decide.sizing import (
+    GroupSnapshot,
+    ScalingState,
+    Verdict,
+    WorkloadStatus,
+    decide,
+    ordered,
+)
 from binwright.scaler.ports import CommittedOffsets, EndLookup, GroupLookup, ScaledWorkload
 
 GROUP_FAULTED = LogEvent.warning(
@@ -60,7 +67,7 @@ class Target:
     Attributes:
         key: Distinguishes it from all other targets of this scaler.
         config: What a person wants.
-        workload: What runs its consumers.
+        workload: What runs its consumers; None: somebody else does, and sets their number.
         state: Of the machine.
         verdict: The last decision; None: there was none yet.
         fault: Why the last pass brought no decision, or an order failed; empty: it did not.
@@ -70,7 +77,7 @@ class Target:
 
     key: str
     config: ScaledGroup
-    workload: ScaledWorkload
+    workload: ScaledWorkload | None
     state: ScalingState = field(default_factory=ScalingState)
     verdict: Verdict | None = None
     fault: str = ""
@@ -307,7 +314,11 @@ class Scaler:
         if isinstance(seen, str):
             fault = fault or seen
         try:
-            workload = target.workload.status()
+            if target.workload is not None:
+                workload = target.workload.status()
+            elif isinstance(seen, GroupDescription):
+                number = len(seen.members)
+                workload = WorkloadStatus(replicas=number, ready=number, of_others=True)
         except ExternalError as exc:
             fault = fault or str(exc)
         if fault or workload is None:
@@ -364,7 +375,7 @@ class Scaler:
                 target.state, order = await self.assigner.assign(
                     *(target.config, target.state, verdict, snapshot, seen, target.workload)
                 )
-            if order.replicas is not None:
+            if target.workload is not None and order.replicas is not None:
                 async with asyncio.timeout(ORDER_S):
                     await target.workload.scale(order.replicas, order.ending)
         except (ExternalError, UserError, TimeoutError) as exc:
@@ -395,7 +406,7 @@ class Scaler:
             yield Sample(metrics.SCALED_GROUP_FAULT, bool(target.problem), labels)
             if (verdict := target.verdict) is None:
                 continue
-            numbers = {
+            numbers: dict[Metric, float | None] = {
                 metrics.SCALED_GROUP_REPLICAS: verdict.current,
                 metrics.SCALED_GROUP_WANTED_REPLICAS: verdict.wanted,
                 metrics.SCALED_GROUP_LAG_RECORDS: verdict.work.lag,
@@ -405,5 +416,16 @@ class Scaler:
                 metrics.SCALED_GROUP_BLOCKED: bool(verdict.blocked),
                 metrics.SCALED_GROUP_PROPOSAL_WAITS: verdict.waits,
             }
+            if target.config.assigns:
+                state = target.state
+                numbers |= {
+                    metrics.SCALED_GROUP_IMBALANCE: verdict.imbalance,
+                    metrics.SCALED_GROUP_PLAN_GENERATION: (
+                        None if state.plan is None else state.plan.generation
+                    ),
+                    metrics.SCALED_GROUP_REBALANCES_TOTAL: state.rebalances,
+                    metrics.SCALED_GROUP_MOVED_PARTITIONS_TOTAL: state.moved,
+                }
             for metric, value in numbers.items():
-                yield Sample(metric, value, labels)
+                if value is not None:
+                    yield Sample(metric, value, labels)

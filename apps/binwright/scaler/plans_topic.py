@@ -20,7 +20,7 @@ PLANS_TOPIC = "binwright.plans"
 PLANS_PARTITIONS = 8
 """Of a new topic: an assignor reads one, with the plans of an eighth of the groups."""
 PLANS_CONFIG = {
-    "cleanup.policy": "compact,delete",  # a day after a group is steered no more, its plan goes
+    "cleanup.policy": "compact,delete",  # a day after a group is assigned no more, its plan goes
     "retention.ms": str(24 * 3600 * 1000),
     "segment.ms": str(3600 * 1000),
     "min.cleanable.dirty.ratio": "0.1",
@@ -63,7 +63,7 @@ async def last_plans(
         try:
             while reader.position < end:
                 for record in await reader.read(READ_S):
-                    if record.value is None:  # the steering of this group has ended
+                    if record.value is None:  # this group is assigned no more
                         plans.pop((record.key or b"").decode(errors="replace"), None)
                     elif (plan := decoded_plan(record.value)) is not None:
                         plans[plan.group] = plan

@@ -1,4 +1,4 @@
-"""What the scaler and the steering need of the world; adapters and tests' fakes fit these."""
+"""What the scaler needs of the world; adapters and tests' fakes fit these."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Settings of the scaler: groups of ordinary consumers, where their replicas run, who steers."""
+"""Settings of the scaler: groups of ordinary consumers, and where their replicas run."""
 
 import re
 from dataclasses import fields
@@ -162,7 +162,7 @@ class ScaledGroupSettings(Section):
     policy: PolicyName = "sla-packing"
     """How the number is decided: binwright's policy, or an algorithm of Ezzeddine, Baude, Huet."""
     assigns: bool = False
-    """Decide also which member reads what; the members need binwright's assignor."""
+    """Decide which member reads what, too; the members need binwright's assignor."""
     mode: Mode = "act"
     """Changes are only shown, wait for approval, or are made."""
     paused: bool = False
@@ -193,10 +193,11 @@ class ScaledGroupSettings(Section):
 
 
 class LocalGroupSettings(ScaledGroupSettings):
-    """A scaled group whose replicas are processes of this machine."""
+    """A scaled group whose replicas are processes of this machine, or somebody else's."""
 
     command: tuple[str, ...] = ()
-    """A replica's command line; `{replica}` in it stands for its number, from 0."""
+    """A replica's command line; `{replica}` in it stands for its number, from 0. Unset, with
+    `assigns`: somebody else runs the members, and only what they read is decided."""
     environment: tuple[Annotated[str, Field(pattern=r"^[^=]+=")], ...] = ()
     """Variables `NAME=VALUE` of replicas. Of the scaler's own they see a few, such as PATH."""
     pass_on: tuple[str, ...] = ()
@@ -208,10 +209,12 @@ class LocalGroupSettings(ScaledGroupSettings):
 
     @model_validator(mode="after")
     def _command_names_the_replica(self) -> Self:
+        if self.assigns and not self.command:
+            return self
         if not any(REPLICA in part for part in self.command):
             raise ValueError(
                 f"group {self.group}: needs a command with {REPLICA}, by which the replicas' "
-                "processes are told apart"
+                "processes are told apart; or assigns = true, if somebody else runs them"
             )
         return self
 
@@ -233,6 +236,10 @@ class ScalerSettings(Section):
     """Groups whose replicas run on this machine: a table `[[scaler.groups]]` each."""
     assigned_groups: dict[str, TopicPatterns] = {}  # noqa: RUF012 - pydantic copies it
     """Namespace -> patterns of the groups that its ScaledGroups may assign; unset: any."""
+    plans_topic: str = "binwright.plans"
+    """Topic to which assignments are published; the members' assignors read it."""
+    plans_valid_s: Seconds = 600.0
+    """For how long assignors follow what is not repeated; it is, three times as often."""
     keda_port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """Port of the external scaler for KEDA (gRPC); unset: none is started."""
     keda_address: str = "127.0.0.1"
@@ -274,59 +281,15 @@ class ScalerSettings(Section):
         return self
 
 
-class SteeredGroupSettings(Section):
-    """One Kafka consumer group whose members have binwright's assignor."""
-
-    records_per_s: Positive
-    """Records/s that one member serves."""
-    sla_s: Seconds = 60.0
-    """Time within which a record is to be served."""
-    policy: Literal["sticky", "least-loaded", "least-loaded-lag"] = "sticky"
-    """Even loads by few moves, or Algorithm 1 or 2 of the paper (docs/design/assignor.md)."""
-    commit_interval_s: NotNegative = 5.0
-    """The group's commit interval; records younger than this do not count as lag."""
-    pause_s: Seconds = 3.0
-    """How long a partition that moves is not read: about the members' `heartbeat.interval.ms`."""
-    payback_s: Seconds = 60.0
-    """Time within which a rebalance must spare more late records than it makes."""
-    cooldown_s: Seconds = 30.0
-    """Least time from one rebalance that is asked for to the next."""
-
-
-class SteeringSettings(Section):
-    """Which ordinary consumer groups `binwright steer` steers, and by which plans."""
-
-    groups: dict[Annotated[str, Field(min_length=1)], SteeredGroupSettings] = {}  # noqa: RUF012 - pydantic copies it
-    """Each group by its name: a table `[steering.groups.NAME]` with what is listed below."""
-    topic: str = "binwright.plans"
-    """Topic to which plans are published; the assignors read it."""
-    interval_s: Seconds = 10.0
-    """Interval at which a group is looked at."""
-    valid_s: Seconds = 600.0
-    """For how long assignors follow a plan that is not repeated; it is, three times as often."""
-
-
 class ScalerProgramSettings(ProgramSettings):
-    """What the scaler and the steering read."""
+    """What the scaler reads."""
 
     kubernetes: KubernetesSettings = KubernetesSettings()
     """Access to the cluster whose workloads are scaled."""
     scaler: ScalerSettings = ScalerSettings()
     """Groups of ordinary consumers that are scaled."""
-    steering: SteeringSettings = SteeringSettings()
-    """Ordinary consumer groups that `binwright steer` steers."""
 
     @model_validator(mode="after")
     def _namespaces_are_of_objects(self) -> Self:
         check_namespaces(self.kubernetes, self.scaler.objects)
-        return self
-
-    @model_validator(mode="after")
-    def _one_program_assigns_a_group(self) -> Self:
-        for local in self.scaler.groups:
-            if local.assigns and local.group in self.steering.groups:
-                raise ValueError(
-                    f"steering.groups.{local.group}: scaler.groups assigns this group already: "
-                    "leave it out here, or set assigns = false there"
-                )
         return self

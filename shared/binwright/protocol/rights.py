@@ -16,7 +16,6 @@ Service = Literal[
     "controller",
     "consumer",
     "scaler",
-    "steer",
     "balancer",
     "viewer",
     "operator",
@@ -45,8 +44,7 @@ class Names:
     brokers: str = "binwright.brokers"
     plans: str = "binwright.plans"
     scaled: Sequence[str] = ()  # ordinary consumer groups that are scaled
-    steered: Sequence[str] = ()  # those that are steered
-    assigned: Sequence[str] = ()  # scaled ones whose partitions the scaler assigns, too
+    assigned: Sequence[str] = ()  # those of them whose partitions the scaler assigns
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -112,11 +110,6 @@ def other_rights(names: Names) -> Iterator[Right]:
         yield from _of("scaler", [names.plans], "Create", "Read", "Write")
     for group in names.assigned:
         yield Right("scaler", "group", group, "Read")
-
-    yield from _of("steer", [names.plans], "Create", "Read", "Write")
-    yield from _of("steer", names.data, "Describe")
-    for group in (*names.steered, names.plans + CONTROLLERS_SUFFIX):
-        yield Right("steer", "group", group, "Read")
 
     for operation in ("Describe", "DescribeConfigs"):
         yield Right("balancer", "cluster", CLUSTER, operation)

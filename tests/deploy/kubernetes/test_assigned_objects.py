@@ -7,7 +7,7 @@ from tests.scaler.test_assigning import FakePlans
 from binwright.protocol.model import TopicPartition
 from binwright.scaler.assigning import Assigner
 from binwright.scaler.decide.members import GroupDescription, GroupMember
-from binwright.scaler.settings import SteeredGroupSettings, SteeringSettings
+from binwright.scaler.settings import LocalGroupSettings
 
 from .test_scaled_objects import Place, place, scaled_group, workload
 
@@ -69,10 +69,11 @@ async def test_a_group_is_assigned_for_one_object_only(place: Place) -> None:
     assert text.endswith("/orders assigns the group orders")
 
 
-async def test_a_group_that_is_steered_is_not_assigned_as_well(place: Place) -> None:
-    steering = SteeringSettings(groups={"orders": SteeredGroupSettings(records_per_s=50)})
-    place.settings = place.settings.model_copy(update={"steering": steering})
+async def test_a_group_of_the_settings_is_not_assigned_as_well(place: Place) -> None:
+    others = LocalGroupSettings(group="orders", assigns=True)
+    scaler = place.settings.scaler.model_copy(update={"groups": (others,)})
+    place.settings = place.settings.model_copy(update={"scaler": scaler})
     await place.apply(scaled_group(assigns=True))
     async with place.scaler():
         text = await place.until_condition("Accepted", "GroupTaken")
-    assert text == "steering.groups of the scaler's settings has the group orders"
+    assert text == "scaler.groups of the settings assigns the group orders"

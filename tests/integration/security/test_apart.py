@@ -50,7 +50,7 @@ pytestmark = pytest.mark.integration
 
 DEADLINE_S = 240.0
 PLANS, ORDERS = "binwright.brokers", "binwright.group-orders"
-USERS = ("controller", "consumer", "operator", "monitor", "viewer", "steer", "approver")
+USERS = ("controller", "consumer", "operator", "monitor", "viewer", "scaler", "approver")
 REFUSED = "TopicAuthorizationFailed"
 
 
@@ -72,7 +72,7 @@ async def test_what_each_user_may_not_is_refused_to_it(users: Mapping[str, Kafka
         await consumers_give_no_orders_and_approve_nothing(users)
         await operators_neither_report_nor_command(users)
         await a_monitor_writes_measurements_and_nothing_else(users)
-        await neither_operators_nor_steer_approve_plans_for_brokers(users)
+        await neither_operators_nor_the_scaler_approve_plans_for_brokers(users)
         await a_monitor_measures_what_it_may_describe(users)
 
 
@@ -122,7 +122,7 @@ async def consumers_give_no_orders_and_approve_nothing(users: Mapping[str, Kafka
     async with KafkaControlTopics(users["owner"]) as bus:
         await bus.ensure(ORDERS, 1, ORDERS_CONFIG)
     await refused(users, "consumer", [(ORDERS, order) for order in GIVEN])
-    for name in ("monitor", "steer", "approver"):
+    for name in ("monitor", "scaler", "approver"):
         await refused(users, name, [(ORDERS, GIVEN[0])])
     with pytest.raises(BrokerUnavailable, match="ClusterAuthorizationFailed"):
         async with KafkaControlTopics(users["viewer"]):
@@ -171,7 +171,7 @@ async def a_monitor_writes_measurements_and_nothing_else(
         await publish_message(bus, "binwright.metrics", 0, measurement("orders", []))
 
 
-async def neither_operators_nor_steer_approve_plans_for_brokers(
+async def neither_operators_nor_the_scaler_approve_plans_for_brokers(
     users: Mapping[str, KafkaSettings],
 ) -> None:
     before, after = {TopicPartition("orders", 0): (1,)}, {TopicPartition("orders", 0): (2,)}
@@ -183,7 +183,7 @@ async def neither_operators_nor_steer_approve_plans_for_brokers(
         aclosing(PlanTopic(owner, PLANS)) as plans,
     ):
         number = await plans.publish(proposed)
-        for name in ("operator", "steer", "controller", "consumer"):
+        for name in ("operator", "scaler", "controller", "consumer"):
             async with KafkaControlTopics(users[name]) as bus:
                 for attempt in (
                     approve_plan(bus, PLANS, number, 30.0),

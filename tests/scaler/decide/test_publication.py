@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.model import TopicPartition
+from binwright.scaler.decide.even_bins import BinsProposal
 from binwright.scaler.decide.members import GroupMember
 from binwright.scaler.decide.policy import PartitionLoad, ReplicaCapacity
 from binwright.scaler.decide.publication import GroupState, PlanPublisher, Rebalance
-from binwright.scaler.decide.steering_policies import BinsProposal
 
 PARTITIONS = [TopicPartition("orders", number) for number in range(4)]
 CAPACITY = ReplicaCapacity(rate=100, sla_s=1.0)

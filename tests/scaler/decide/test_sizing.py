@@ -410,3 +410,8 @@ def test_amounts_are_rounded_up_to_two_digits() -> None:
         110,
         13_000,
     ]
+
+
+def test_a_number_that_others_set_is_shown_and_never_ordered() -> None:
+    state, found = step(CONFIG, work([80.0] * 4), 1, of_others=True)
+    assert (found.wanted, found.order, found.proposal, state.proposals) == (4, None, None, 0)

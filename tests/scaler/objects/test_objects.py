@@ -48,7 +48,7 @@ def scaled_group(namespace: str, name: str, group: str) -> Obj:
 
 
 async def followed(
-    *objects: Obj, allowed: dict[str, list[str]], steered: tuple[str, ...] = ()
+    *objects: Obj, allowed: dict[str, list[str]], assigned: tuple[str, ...] = ()
 ) -> tuple[set[str], dict[str, str]]:
     """Return the targets, and by path why others are refused."""
     api: Any = FakeApi()
@@ -56,7 +56,7 @@ async def followed(
     none: Any = ListedObjects()
     namespace = Namespace(objects=listed, workloads={}, autoscalers=Autoscalers(none))
     cluster = ScaledCluster(api, EventRecorder(api), [namespace], 1.0)
-    scaled = ScaledObjects(cluster, LimitSettings(), lambda: None, allowed, steered)
+    scaled = ScaledObjects(cluster, LimitSettings(), lambda: None, allowed, assigned)
     async with background_tasks(must_not_end(scaled.follow())):
         await asyncio.sleep(5)
         found = set(scaled.targets)
@@ -78,13 +78,13 @@ async def test_a_namespace_assigns_its_own_groups_only() -> None:
     assert refused == {"others": "GroupRefused", "unnamed": "GroupRefused"}
 
 
-async def test_unless_groups_are_named_the_older_object_and_steer_have_theirs() -> None:
+async def test_unless_groups_are_named_the_older_object_and_the_settings_have_theirs() -> None:
     targets, refused = await followed(
         scaled_group("team-a", "old", "orders"),
         scaled_group("team-b", "younger", "orders"),
-        scaled_group("team-b", "steered", "clicks"),
+        scaled_group("team-b", "named", "clicks"),
         allowed={},
-        steered=("clicks",),
+        assigned=("clicks",),
     )
     assert targets == {"team-a/old"}
-    assert refused == {"younger": "GroupTaken", "steered": "GroupTaken"}
+    assert refused == {"younger": "GroupTaken", "named": "GroupTaken"}

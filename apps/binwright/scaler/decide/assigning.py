@@ -13,6 +13,7 @@ from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.model import Assignment, Slot, TopicPartition
 from binwright.scaler.decide.bins import Bins, assign, owned
 from binwright.scaler.decide.config import ScaledGroup
+from binwright.scaler.decide.even_bins import BinsProposal, even_out, imbalance
 from binwright.scaler.decide.members import (
     COOPERATIVE,
     EAGER,
@@ -38,7 +39,6 @@ from binwright.scaler.decide.sizing import (
     Verdict,
 )
 from binwright.scaler.decide.sla_packing import SlaPacking
-from binwright.scaler.decide.steering_policies import BinsProposal, even_out
 
 SETTLE_S = 60.0
 """A group that rebalances for longer is scaled without a plan."""
@@ -73,6 +73,10 @@ def with_assignment(
     """
     if verdict.blocked or config.paused or config.mode == "observe" or not snapshot.work.loads:
         return replace(state, emptying=None), verdict
+    rates = {p: load.rate for p, load in snapshot.work.loads.items()}
+    if seen.members and not snapshot.work.missing:
+        read = [tuple(each.owned) for each in seen.members.values()]
+        verdict = replace(verdict, imbalance=imbalance(read, rates))
     alive = len(seen.members) - len(departed(state.plan, seen.members, verdict.current))
     is_settled = not seen.members or (seen.state == STABLE and alive <= verdict.current)
     now_s = snapshot.now_s
@@ -86,8 +90,10 @@ def with_assignment(
     uses = seen.protocol if seen.members else COOPERATIVE
     if not is_settled or uses not in {COOPERATIVE, EAGER}:
         why = f"uses the assignor {uses or '(none)'}" if is_settled else "does not become stable"
-        reasons = (*verdict.reasons, f"nothing is assigned: the group {why}")
-        return replace(state, emptying=None), replace(verdict, reasons=reasons)
+        text = f"nothing is assigned: the group {why}"
+        fault = verdict.fault or (text if snapshot.workload.of_others else "")
+        reasons = (*verdict.reasons, text)
+        return replace(state, emptying=None), replace(verdict, reasons=reasons, fault=fault)
     if state.emptying is not None:
         return _emptied(config, state, snapshot, verdict, seen, state.emptying)
     if verdict.order is None:

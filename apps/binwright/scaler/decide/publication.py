@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.model import TopicPartition
+from binwright.scaler.decide.even_bins import BinsProposal
 from binwright.scaler.decide.mapping import target
 from binwright.scaler.decide.members import Members, Owners, in_order, owners
 from binwright.scaler.decide.policy import Loads, PartitionLoad, ReplicaCapacity, total
-from binwright.scaler.decide.steering_policies import BinsProposal
 
 PAUSE_S = 3.0
 """For how long a partition that moves is not read: by default Kafka's own heartbeat interval."""

@@ -30,6 +30,7 @@ class WorkloadStatus:
     ready: int
     changed_by: str = ""  # who set the replicas last, if not this controller; empty: not known
     scaled_by: str = ""  # another autoscaler that points at it; empty: none
+    of_others: bool = False  # somebody else sets the number: it is only assigned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +89,8 @@ class ScalingState:
     rebalanced_s: float | None = None  # when the group was last made to rebalance, monotonic
     unsettled_since_s: float | None = None  # since when it rebalances; None: it does not
     emptying: Emptying | None = None
+    rebalances: int = 0  # that were asked for
+    moved: int = 0  # partitions that got another reader by them
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,7 @@ class Verdict:
     proposal: ReplicaChange | None = None
     waits: bool = False  # the proposal waits for approval
     step: AssignmentStep | None = None  # what is to be assigned; None: nothing, or others assign
+    imbalance: float | None = None  # largest load of a member over the mean; None: not known
     fault: str = ""  # names that Kafka does not know, or does not show; empty: it knows all
 
 
@@ -127,7 +131,8 @@ def decide(
     config = config.with_learnt(state.learnt)
     capacity = config.records_per_s or state.throughput.per_replica
     sizing = _sized(config, state, snapshot, capacity)
-    state = _proposed(state, sizing.replicas, snapshot.workload.replicas)
+    if not snapshot.workload.of_others:
+        state = _proposed(state, sizing.replicas, snapshot.workload.replicas)
     blocked = _blocked(config, state, snapshot)
     proposal = state.proposal
     waits = config.mode == "approve" and proposal is not None and not proposal.approved

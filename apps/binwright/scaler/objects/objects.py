@@ -74,7 +74,7 @@ class ScaledObjects:
         limits: LimitSettings,
         request_pass: Callable[[], None] = lambda: None,
         assigned_groups: Mapping[str, Sequence[str]] = MappingProxyType({}),
-        steered: Collection[str] = (),
+        assigned: Collection[str] = (),
     ) -> None:
         """Call `request_pass` when an object is new or has changed.
 
@@ -83,12 +83,12 @@ class ScaledObjects:
             limits: Of each namespace.
             request_pass: Asks for a pass over all groups.
             assigned_groups: Namespace -> patterns of the groups that may be assigned; empty: any.
-            steered: Groups that `binwright steer` assigns; they are not assigned here.
+            assigned: Groups of the settings that are assigned; they are not, by an object.
         """
         self.targets: dict[str, Target] = {}
         self.request_pass = request_pass
         self._cluster, self._limits = cluster, limits
-        self._assigned_groups, self._steered = assigned_groups, steered
+        self._assigned_groups, self._assigned = assigned_groups, assigned
         self._admission = Admission(limits)
         self._objects: dict[Key, _Entry] = {}
         self._dirty: dict[Key, None] = {}
@@ -154,8 +154,8 @@ class ScaledObjects:
         if allowed and not any(pattern.matches(group) for pattern in patterns):
             text = f"group {group}: not one of the namespace {namespace} (scaler.assigned_groups)"
             return "GroupRefused", text
-        if group in self._steered:
-            return "GroupTaken", f"steering.groups of the scaler's settings has the group {group}"
+        if group in self._assigned:
+            return "GroupTaken", f"scaler.groups of the settings assigns the group {group}"
         if (other := readers.setdefault(group, key)) != key:
             return "GroupTaken", f"the ScaledGroup {'/'.join(other)} assigns the group {group}"
         return None
@@ -313,5 +313,5 @@ async def scaled_objects(
             settings.kubernetes.limits,
             request_pass,
             settings.scaler.assigned_groups,
-            settings.steering.groups,
+            [each.group for each in settings.scaler.groups if each.assigns],
         )

@@ -45,7 +45,6 @@ EVERY_NAME = frozenset(
         "registry",
         "scaler",
         "staging",
-        "steering",
         "tables",
         "topic_patterns",
         "topics",

@@ -1,14 +1,13 @@
-"""Which bins a group of a given size should have: what a plan may change it to."""
+"""Bins for a group of a given size: as even as few moves make them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from binwright.packing.score import ROUNDING
 from binwright.protocol.model import Assignment, TopicPartition
-from binwright.scaler.decide.bin_pack import Action, Algorithm1
-from binwright.scaler.decide.bins import Bins, least_loaded
-from binwright.scaler.decide.policy import Bin, Observation, total
+from binwright.scaler.decide.bins import Bins
+
+Rates = Mapping[TopicPartition, float]
 
 
 class BinsProposal(NamedTuple):
@@ -17,64 +16,6 @@ class BinsProposal(NamedTuple):
     bins: Bins  # one for each member; some may be empty
     reason: str  # for people
     leaving: tuple[str, ...] = ()  # members that are to read nothing: there is no bin for them
-
-
-class SteeringPolicy(Protocol):
-    """Proposes bins; the same observations give the same ones."""
-
-    def propose(self, observation: Observation) -> BinsProposal | None:
-        """Return bins for `observation.replicas` members, whose slots follow the group's order.
-
-        None: those that they have do.
-        """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StickyEven:
-    """Keeps partitions where they are, and moves few of them where loads differ."""
-
-    tolerance: float = 0.1  # by which share of the mean the largest load may exceed it
-
-    def propose(self, observation: Observation) -> BinsProposal | None:
-        """See `SteeringPolicy`: bins are evened out by few moves."""
-        rates = {p: load.rate for p, load in observation.loads.items()}
-        members = observation.replicas
-        bins = even_out(rates, observation.assignment, members, self.tolerance)
-        if {p: slot for slot, inside in enumerate(bins) for p in inside} == {
-            p: slot for p, slot in observation.assignment.items() if p in rates
-        }:
-            return None
-        return BinsProposal(
-            bins, f"the largest load becomes {imbalance(bins, rates):.2f} of the mean"
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeastLoaded:
-    """Least-Loaded with an SLA: Algorithm 1 or 2, for a group whose size others decide."""
-
-    algorithm: Algorithm1
-
-    def propose(self, observation: Observation) -> BinsProposal | None:
-        """See `SteeringPolicy`: another packing where a member has more than it serves in time.
-
-        Where the algorithm asks for more replicas than there are, the packing is as even as it can
-        be: whoever scales the group decides on more.
-        """
-        action, bins = self.algorithm.needed(observation)
-        bins = self.algorithm.sized(action, bins, observation.loads)
-        if action in {Action.KEEP, Action.DOWN}:
-            return None
-        reason = action.value
-        if len(bins) > observation.replicas:
-            reason = f"{reason}: {len(bins)}, and there are {observation.replicas}"
-            every = total(observation.loads.values())
-            whole = Bin(max(every.rate, 1.0), max(every.lag, 1.0))
-            bins = least_loaded(observation.loads, whole, observation.replicas)
-        return BinsProposal(bins + ((),) * (observation.replicas - len(bins)), reason)
-
-
-Rates = Mapping[TopicPartition, float]
 
 
 def imbalance(bins: Sequence[Sequence[TopicPartition]], rates: Rates) -> float:

@@ -1,4 +1,4 @@
-"""The rights of docs/reference/acls.md are enough to steer a group, and no other is used."""
+"""The rights of docs/reference/acls.md are enough to assign a group, and no other is used."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -11,10 +11,10 @@ from tests.integration.test_acls import COMMANDS
 from tests.integration.topics import create_topic
 
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.scaler.settings import ScalerProgramSettings, SteeringSettings
-from binwright.scaler.steering import steer
+from binwright.scaler.__main__ import scale
+from binwright.scaler.settings import ScalerProgramSettings, ScalerSettings
 
-from .test_steer import PER_TICK, STEERED, TOPIC, member, numbers, produce
+from .test_assigned_members import ASSIGNED, PER_TICK, TOPIC, member, numbers, produce
 
 pytestmark = pytest.mark.integration
 
@@ -24,25 +24,27 @@ HERE = {"orders": TOPIC, "orders-billing": TOPIC}
 RULES = [
     rule._replace(name=HERE.get(rule.name, rule.name))
     for line in COMMANDS
-    if "User:steer " in line
+    if "User:scaler " in line
     for rule in parse_command(line)
 ]
 
 
-async def test_the_documented_rights_are_enough_to_steer_a_group(tmp_path: Path) -> None:
-    steering = SteeringSettings.model_validate({"interval_s": 1, "groups": {TOPIC: STEERED}})
+async def test_the_documented_rights_are_enough_to_assign_a_group(tmp_path: Path) -> None:
+    scaler = ScalerSettings.model_validate(
+        {"period_s": 1, "zero_poll_s": 1, "rate_window_s": 10, "groups": [ASSIGNED]}
+    )
     async with (
         asyncio.timeout(DEADLINE_S),
-        guarded_broker(tmp_path / "kafka", ["steer"], RULES, denies=True) as (owner, users),
+        guarded_broker(tmp_path / "kafka", ["scaler"], RULES, denies=True) as (owner, users),
         AsyncExitStack() as stack,
     ):
         await create_topic(owner, TOPIC, len(PER_TICK))
         servers = owner.bootstrap_servers
         await stack.enter_async_context(background_tasks(must_not_end(produce(servers))))
         members = [await stack.enter_async_context(member(servers)) for _ in range(2)]
-        settings = ScalerProgramSettings(kafka=users["steer"], steering=steering)
+        settings = ScalerProgramSettings(kafka=users["scaler"], scaler=scaler)
         with capture_logs() as logs:
-            async with background_tasks(must_not_end(steer(settings))):
+            async with background_tasks(must_not_end(scale(settings))):
                 # The partition with most of the load is alone, or with one other.
                 while not (0 in (fewest := numbers(members)[0]) and len(fewest) < 3):  # noqa: ASYNC110
                     await asyncio.sleep(0.2)
