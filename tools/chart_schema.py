@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from binwright.cli.settings_file import programs
+from binwright.inspect.settings_file import PROGRAMS
 
 CHART = Path(__file__).parents[1] / "deploy" / "helm" / "binwright"
 FILE = CHART / "values.schema.json"
@@ -89,7 +89,7 @@ def schema() -> Schema:
 
 def settings_schema() -> tuple[Schema, Schema]:
     """Return the schema of a settings file, and the definitions that it refers to."""
-    models = list(programs())
+    models = PROGRAMS
     found, defined = models_json_schema([(model, "validation") for model in models])
     definitions = defined["$defs"]
     properties: Schema = {}

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from binwright.cli.settings_file import descriptions
 from binwright.controller.group_objects import spec
+from binwright.inspect.settings_file import descriptions
 from binwright.kubernetes.objects import field_name
 from binwright.runtime.settings.consumer import ConsumerSettings, LakeSettings, StagingSettings
 from binwright.runtime.settings.controller import ControllerSettings, Pin

@@ -9,8 +9,8 @@ import pytest
 import typer
 import yaml
 
-from binwright.cli import settings_file
 from binwright.cli.main import OPTION, app
+from binwright.inspect import settings_file
 from binwright.runtime.settings.loading import load
 from binwright.runtime.settings.programs import EVERY_NAME
 
@@ -46,7 +46,7 @@ def test_every_settings_file_holds(block: Block, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setenv("BINWRIGHT_KAFKA__SASL_USERNAME", "from a secret")
         monkeypatch.setenv("BINWRIGHT_KAFKA__SASL_PASSWORD", "from a secret")
     assert values.keys() <= EVERY_NAME
-    for program in settings_file.programs():
+    for program in settings_file.PROGRAMS:
         load(program, **{n: v for n, v in values.items() if n in program.model_fields})
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import BaseModel
 from tools.reference import log_events
 
-from binwright.cli.settings_file import programs
+from binwright.inspect.settings_file import PROGRAMS
 from binwright.runtime.settings.section import Section
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +33,7 @@ def quoted(page: Path) -> set[str]:
 def settings() -> set[str]:
     """Return the settings by their whole names, and the sections."""
     names = set[str]()
-    every = {n: f for program in programs() for n, f in program.model_fields.items()}
+    every = {n: f for program in PROGRAMS for n, f in program.model_fields.items()}
     for name, field in every.items():
         kind = field.annotation
         if isinstance(kind, type) and issubclass(kind, Section):

@@ -5,14 +5,12 @@ from typing import Any
 
 import pytest
 
-from binwright.balancer.settings import BalancerProgramSettings
-from binwright.controller.settings import ControllerProgramSettings
+from binwright.inspect import settings_file
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings.group import Settings, load_settings
 from binwright.runtime.settings.loading import load, settings_environment
 from binwright.runtime.settings.programs import EVERY_NAME, ProgramSettings, TopicSettings
 from binwright.runtime.settings.section import Section
-from binwright.scaler.settings import ScalerProgramSettings
 
 
 def test_the_environment_wins_over_the_file(
@@ -195,13 +193,7 @@ def test_topics_may_be_named_fitted_or_left_to_the_monitor() -> None:
     assert not everything.includes("rates")
 
 
-PROGRAMS = (
-    TopicSettings,
-    Settings,
-    ControllerProgramSettings,
-    ScalerProgramSettings,
-    BalancerProgramSettings,
-)
+PROGRAMS = (TopicSettings, Settings, *settings_file.PROGRAMS)
 
 
 def checked(program: type[ProgramSettings]) -> set[str]:

@@ -6,7 +6,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 from tools.reference.markdown import code, table
 
-from binwright.cli.settings_file import (
+from binwright.inspect.settings_file import (
     descriptions,
     entry_of,
     inner_sections,

@@ -30,7 +30,7 @@ PANELS: Mapping[str, Mapping[str, str]] = {
     },
     "Operate": {
         "init": "binwright.inspect.init.command:command",
-        "settings": "binwright.cli.settings_file:command",
+        "settings": "binwright.inspect.settings_file:command",
         "acls": "binwright.inspect.acls:command",
         "doctor": "binwright.inspect.doctor.command:command",
         "schema": "binwright.inspect.schema_app:app",

@@ -2,11 +2,12 @@
 
 import sys
 from collections.abc import Iterator
-from typing import Any
 
-from binwright.cli.settings_file import programs
+from binwright.balancer.settings import BalancerProgramSettings
+from binwright.controller.settings import ControllerProgramSettings
 from binwright.protocol.rights import SHELL, Names, commands, other_rights, rights
 from binwright.runtime.settings.loading import load
+from binwright.scaler.settings import ScalerProgramSettings
 
 
 def command() -> None:
@@ -15,8 +16,8 @@ def command() -> None:
 
 
 def _lines() -> Iterator[str]:
-    each: list[Any] = [load(program) for program in programs()]
-    group, balancer, scaler = each
+    group = load(ControllerProgramSettings)
+    balancer, scaler = load(BalancerProgramSettings), load(ScalerProgramSettings)
     names = Names(
         group=group.group,
         data=group.topics,

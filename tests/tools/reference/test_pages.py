@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from tools.reference.__main__ import PAGES, page, reference
 from tools.reference.errors import FAULTS
 
-from binwright.cli.settings_file import descriptions
+from binwright.inspect.settings_file import descriptions
 from binwright.protocol import errors
 from binwright.protocol.errors import BinwrightError, UserError
 from binwright.runtime.settings.programs import ProgramSettings

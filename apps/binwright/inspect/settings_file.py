@@ -5,7 +5,6 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from itertools import pairwise
 from typing import get_args, get_origin
 
@@ -13,15 +12,13 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from binwright.runtime.settings.programs import ProgramSettings
+from binwright.balancer.settings import BalancerProgramSettings
+from binwright.controller.settings import ControllerProgramSettings
 from binwright.runtime.settings.section import Section
+from binwright.scaler.settings import ScalerProgramSettings
 
-# By name: each program has its own, and this page alone looks at all of them.
-PROGRAMS = (
-    "binwright.controller.settings:ControllerProgramSettings",
-    "binwright.balancer.settings:BalancerProgramSettings",
-    "binwright.scaler.settings:ScalerProgramSettings",
-)
+PROGRAMS = (ControllerProgramSettings, BalancerProgramSettings, ScalerProgramSettings)
+"""Which together read all settings that there are; the one that owns a table comes last."""
 WIDTH = 100
 HEAD = """\
 # Settings of binwright. What is commented out has the value shown, or none.
@@ -57,19 +54,12 @@ def text() -> str:
     return "\n".join(parts)
 
 
-def programs() -> Iterator[type[ProgramSettings]]:
-    """Yield the settings of the programs that together read all there are."""
-    for name in PROGRAMS:
-        module, _, program = name.partition(":")
-        yield getattr(import_module(module), program)
-
-
 def program_fields() -> tuple[dict[str, FieldInfo], dict[str, str]]:
     """Return all that programs read, values and tables, and what each means."""
     fields: dict[str, FieldInfo] = {}
     meanings: dict[str, str] = {}
-    for model in programs():
-        fields |= model.model_fields  # the program that owns a table comes last
+    for model in PROGRAMS:
+        fields |= model.model_fields
         meanings |= descriptions(model)
     return fields, meanings
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from binwright.cli.main import OPTION, VARIABLE, take_settings
-from binwright.cli.settings_file import programs, text
+from binwright.inspect.settings_file import PROGRAMS, text
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings.loading import load
 from binwright.runtime.settings.programs import FILE_VARIABLE, ProgramSettings
@@ -17,7 +17,7 @@ UNCOMMENTED = re.sub(r"^#(\w+ = .)", r"\1", text(), flags=re.MULTILINE)
 """The file with every default in force; inner tables stay comments."""
 
 
-@pytest.mark.parametrize("program", list(programs()))
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_the_file_as_it_is_changes_nothing(
     program: type[ProgramSettings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -31,14 +31,14 @@ def test_every_default_in_it_is_one() -> None:
     without_inner = re.sub(r"(?ms)^#\[.*?(?=^\[|\Z)", "", UNCOMMENTED)
     tables = tomllib.loads(without_inner)
     assert tables["lake"].pop("path") == "lake"  # made absolute where it is given
-    for program in programs():
+    for program in PROGRAMS:
         own = {n: v for n, v in tables.items() if n in program.model_fields}
         assert load(program, **own) == load(program)
 
 
 def test_every_setting_is_in_it_with_its_meaning() -> None:
     assert "# Age of rows when they land" in text()
-    for program in programs():
+    for program in PROGRAMS:
         for name in program.model_fields:
             assert f"#{name} = " in text() or f"[{name}]" in text()
 
