@@ -31,6 +31,7 @@ from binwright.consumer.decide.writer.states import (
     Request,
     Resolving,
     Unclear,
+    Unreadable,
     Writer,
 )
 from binwright.consumer.decoding import one_by_one
@@ -365,6 +366,17 @@ def _fits(self: BatchCommit, batch: Batch) -> Steps[None]:
     yield from ()
 
 
+def _looks_at_no_lease(
+    self: BatchCommit, write: AppendBad | AppendRows | CommitStamp
+) -> Steps[None]:
+    outcome = yield from self._try(write)
+    if isinstance(outcome, Unreadable):
+        lost = yield from self._unreadable(outcome.files)
+        raise append._Ended(Unreadable(lost, outcome.reason))
+    if not isinstance(outcome, Committed):
+        raise append._end(outcome)
+
+
 def _is_as_announced(_batch: Batch, _footers: object) -> frozenset[str]:
     return frozenset()
 
@@ -476,6 +488,9 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     "bad records that have landed are not left out": ((append, "may_have_landed", _never),),
     "rows have not landed if the stamp behind them has not": (
         (BatchCommit, "_stamp_after_rows", _stamps_only),
+    ),
+    "files that another writer deleted are read again": (
+        (BatchCommit, "_write", _looks_at_no_lease),
     ),
     "files are taken for what is announced": ((append, "not_as_announced", _is_as_announced),),
     "files that do not fit land": ((BatchCommit, "_unfit", _fits),),

@@ -11,6 +11,9 @@ DETECTED_BY_TEST: Mapping[str, Callable[[], None]] = {
     "a new claim knows the bad offsets of the one before": (
         test_append.test_a_new_claim_looks_for_bad_records_again
     ),
+    "files that another writer deleted are read again": (
+        test_append.test_files_that_another_writer_deleted_are_not_read_again
+    ),
     "a busy neighbour hides a topic that is recreated": (
         test_topics.test_a_busy_neighbour_hides_no_topic_recreated
     ),

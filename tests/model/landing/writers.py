@@ -19,7 +19,6 @@ from binwright.consumer.decide.writer.states import (
     AppendRequest,
     AppendRows,
     BadOffsetsFound,
-    BoundsRead,
     CheckLease,
     ClaimTable,
     CommitOffsets,
@@ -42,7 +41,6 @@ from binwright.consumer.decide.writer.states import (
     Outcome,
     QueryKafka,
     ReadAnnouncements,
-    ReadBounds,
     ReadFooters,
     ReadHistory,
     ReadLandedOffsets,
@@ -280,9 +278,8 @@ def _perform(
             if after is None:
                 return world, Refused(f"the table has {table.columns}")
             return world.table(target, after), Done()
-        case ReadBounds(partitions=partitions):
-            logs = {p: world.logs[world.log_of(p)] for p in partitions}
-            return world, BoundsRead({p: (log.start, log.end) for p, log in logs.items()})
+        case QueryKafka():
+            return world, _facts(world, index)
         case FindBadOffsets(since=since):
             highest: dict[str | None, dict[TopicPartition, int]] = {}
             for row in sorted(table.bad):

@@ -15,7 +15,6 @@ from binwright.consumer.decide.writer.states import (
     AppendRequest,
     AppendRows,
     BadOffsetsFound,
-    BoundsRead,
     CheckLease,
     ColumnsRead,
     CommitStamp,
@@ -26,12 +25,12 @@ from binwright.consumer.decide.writer.states import (
     FindBadOffsets,
     FindReadable,
     FootersRead,
+    KafkaState,
     LeaseGone,
     Log,
-    NoReply,
     Outcome,
     PublishColumns,
-    ReadBounds,
+    QueryKafka,
     ReadColumns,
     ReadFooters,
     Refused,
@@ -43,7 +42,7 @@ from binwright.protocol.model import TopicPartition
 from binwright.tables.columns import Column, Columns, Simple, parse_columns, parse_row
 from binwright.tables.ports import Batch, ColumnsThere, FileSlice, Footer
 
-from .scene import CONFIG, ID, TABLE, TOPIC, part, staged
+from .scene import CONFIG, ID, TABLE, TOPIC, part, staged, topic_state
 
 COLUMNS, MORE = parse_columns("id BIGINT"), parse_columns("id BIGINT, x INT")
 OTHER = parse_columns("id STRING")
@@ -97,7 +96,7 @@ class Table:
         self.replies: dict[type[AppendRequest], list[Reply]] = {}
         self.footers: dict[str, Footer] = {}
         self.there = ColumnsThere(frozenset(), ())
-        self.bounds: dict[TopicPartition, tuple[int, int]] = {part(0): (0, 1_000)}
+        self.kafka: Outcome = topic_state({0: (0, 1_000)})
         self.asked: list[AppendRequest] = []
         self.logs: list[Log] = []
         self.now = 0.0
@@ -134,8 +133,8 @@ class Table:
                 return FootersRead(self.footers, WALL_MS)
             case ReadColumns():
                 return ColumnsRead(self.there)
-            case ReadBounds():
-                return BoundsRead(self.bounds)
+            case QueryKafka():
+                return self.kafka
             case FindBadOffsets():
                 return BadOffsetsFound({})
             case FindReadable(files=files):
@@ -305,11 +304,11 @@ def test_the_newest_record_is_that_of_all_files_and_not_ahead_of_the_clock() -> 
     assert table.land(file("c", 8, 9, newest_ms=WALL_MS + 1)) == Committed(newest_ms=WALL_MS)
 
 
-@pytest.mark.parametrize("kind", [CheckLease, AddColumns, ReadBounds, AppendRows])
+@pytest.mark.parametrize("kind", [CheckLease, AddColumns, QueryKafka, AppendRows])
 def test_an_outcome_of_another_request_is_an_error(kind: type[AppendRequest]) -> None:
     table = Table(replace(CONFIG, bad_share=0.0))
     table.next_replies(kind, FilesFound([]))
-    bad = int(kind is ReadBounds)
+    bad = int(kind is QueryKafka)
     with pytest.raises(ValueError, match="is not an outcome"):
         table.land(file(columns=MORE, bad=bad))
 
@@ -353,7 +352,7 @@ def test_raw_records_and_columns_do_not_mix(
     table = Table(columns=of_table)
     verdict = table.land(file(columns=of_file))
     assert isinstance(verdict, Unreadable)
-    assert table.kinds() == [ReadBounds]
+    assert table.kinds() == [QueryKafka]
 
 
 def test_columns_of_a_registry_are_read_again_once_in_a_while() -> None:
@@ -378,30 +377,31 @@ def test_files_of_types_of_which_none_holds_the_other_do_not_land_together() -> 
 # --- reading again -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("bounds", [{part(0): (3, 9)}, {}, {part(1): (0, 9)}])
-def test_records_are_read_again_only_if_kafka_has_all(
-    bounds: dict[TopicPartition, tuple[int, int]],
-) -> None:
+@pytest.mark.parametrize(
+    "kafka",
+    [
+        topic_state({0: (3, 9)}),
+        topic_state({1: (0, 9)}),
+        topic_state({0: (0, 9)}, topic_id="id-2"),
+        KafkaState({}, {part(0): (0, 9)}, None),
+    ],
+    ids=["deleted", "without a leader", "made anew", "no topic"],
+)
+def test_records_are_read_again_only_if_kafka_has_all_of_them(kafka: KafkaState) -> None:
     table = Table()
-    table.bounds = bounds
+    table.kafka = kafka
     table.next_replies(AddColumns, Refused("another type"))
     verdict = table.land(file("a", 2, 4, columns=OTHER), file("b", 4, 8, columns=OTHER))
     assert isinstance(verdict, Refused)
-    assert table.request(ReadBounds) == ReadBounds(frozenset({part(0)}))
+    assert table.request(QueryKafka) == QueryKafka(frozenset({TOPIC}), begins_of=frozenset())
 
 
 def test_while_kafka_does_not_answer_no_file_is_given_up() -> None:
     table = Table()
-    table.next_replies(ReadBounds, NoReply("away"))
+    table.kafka = Unclear("away")
     verdict = table.land(file(columns=None))
     assert isinstance(verdict, Refused)
     assert verdict.reason.endswith("away")
-
-
-def test_a_topic_that_is_gone_gives_no_verdict() -> None:
-    table = Table()
-    table.next_replies(ReadBounds, Unclear("no such topic"))
-    assert table.land(file(columns=None)) == Unclear("no such topic")
 
 
 # --- bad_share -----------------------------------------------------------------------------------

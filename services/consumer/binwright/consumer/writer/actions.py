@@ -3,7 +3,6 @@
 They run one at a time, and each has one outcome.
 """
 
-import asyncio
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -20,7 +19,6 @@ from binwright.consumer.decide.writer.states import (
     AppendRequest,
     AppendRows,
     BadOffsetsFound,
-    BoundsRead,
     CheckLease,
     ClaimTable,
     ColumnsRead,
@@ -35,11 +33,9 @@ from binwright.consumer.decide.writer.states import (
     FootersRead,
     HistoryRead,
     LeaseGone,
-    NoReply,
     Outcome,
     PublishColumns,
     QueryKafka,
-    ReadBounds,
     ReadColumns,
     ReadFooters,
     ReadHistory,
@@ -53,7 +49,7 @@ from binwright.consumer.decide.writer.states import (
 )
 from binwright.consumer.staging.added_columns import publish_added
 from binwright.consumer.writer.context import WriterContext
-from binwright.consumer.writer.kafka_queries import KAFKA_TIMEOUT_S, KafkaQueries
+from binwright.consumer.writer.kafka_queries import KafkaQueries
 from binwright.protocol.errors import (
     BrokerUnavailable,
     LakeUnavailable,
@@ -175,17 +171,10 @@ class RequestRunner:
             case PublishColumns(columns=columns):
                 await publish_added(staging, table, columns)
                 return Done()
-            case ReadBounds():
-                return await self._read_bounds(request)
+            case QueryKafka():
+                return await self._kafka.state(request)
             case _:
                 return await self._run_on_spark(request)
-
-    async def _read_bounds(self, request: ReadBounds) -> Outcome:
-        try:
-            async with asyncio.timeout(KAFKA_TIMEOUT_S):
-                return BoundsRead(await self.context.reader.bounds(request.partitions))
-        except (TimeoutError, BrokerUnavailable) as exc:
-            return NoReply(str(exc))
 
     async def _run_on_spark(
         self,

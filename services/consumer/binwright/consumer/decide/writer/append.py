@@ -13,6 +13,7 @@ from typing import TypeVar
 from binwright.consumer.decide.bad_share import BadShare
 from binwright.consumer.decide.columns import united
 from binwright.consumer.decide.new_columns import ADDED, MOST_ADDED, growth, proposed_by
+from binwright.consumer.decide.writer.chain import same_topic
 from binwright.consumer.decide.writer.states import (
     AddColumns,
     Append,
@@ -20,7 +21,6 @@ from binwright.consumer.decide.writer.states import (
     AppendRequest,
     AppendRows,
     BadOffsetsFound,
-    BoundsRead,
     CheckLease,
     ColumnsRead,
     CommitStamp,
@@ -31,12 +31,12 @@ from binwright.consumer.decide.writer.states import (
     FindBadOffsets,
     FindReadable,
     FootersRead,
+    KafkaState,
     LeaseGone,
     Log,
-    NoReply,
     Outcome,
     PublishColumns,
-    ReadBounds,
+    QueryKafka,
     ReadColumns,
     ReadFooters,
     Refused,
@@ -428,14 +428,15 @@ class BatchCommit:
         if once is not None and now < times.get(once, -REREAD_S) + REREAD_S:
             return Refused(reason)
         needed = [part for part in self._request.batch.slices if part.file in files]
-        firsts = _firsts(needed)
-        outcome = yield from self._try(ReadBounds(frozenset(firsts)))
-        if isinstance(outcome, NoReply):
+        topic_ids = {part.topic: self._footers[part.file].topic_id for part in needed}
+        query = QueryKafka(frozenset(topic_ids), begins_of=frozenset())
+        outcome = yield from self._try(query)
+        if isinstance(outcome, Unclear):
             unknown = f"whether Kafka still has them is not known: {outcome.reason}"
             return Refused(f"{reason}; {unknown}")
-        if not isinstance(outcome, BoundsRead):
+        if not isinstance(outcome, KafkaState):
             raise _end(outcome)
-        if not has_all(firsts, outcome):
+        if not has_all(_firsts(needed), topic_ids, outcome):
             return Refused(
                 f"{reason}; Kafka no longer has all of these records, so they are not read again: "
                 f"{self._config.table.name}/{needed[0].file}"
@@ -488,10 +489,16 @@ def _holds_slice(footer: Footer, part: FileSlice) -> bool:
     )
 
 
-def has_all(firsts: PartitionOffsets, kafka: BoundsRead) -> bool:
-    """Whether Kafka still has these partitions from these offsets on (†)."""
-    bounds = kafka.bounds
-    return all(p in bounds and bounds[p][0] <= first for p, first in firsts.items())
+def has_all(
+    firsts: PartitionOffsets, topic_ids: Mapping[str, str | None], kafka: KafkaState
+) -> bool:
+    """Whether Kafka still has these partitions from these offsets on, of topics with these ids (†).
+
+    A topic of the same name that was made anew has other records.
+    """
+    bounds, ids = kafka.bounds, kafka.topic_ids
+    same = all(t in ids and same_topic(ids[t], topic_id) for t, topic_id in topic_ids.items())
+    return same and all(p in bounds and bounds[p][0] <= first for p, first in firsts.items())
 
 
 def _firsts(parts: Iterable[FileSlice]) -> dict[TopicPartition, int]:

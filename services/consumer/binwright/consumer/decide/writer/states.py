@@ -152,13 +152,6 @@ class PublishColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadBounds:
-    """Ask Kafka which records partitions have. Outcomes: `BoundsRead`, `NoReply`, `Unclear`."""
-
-    partitions: frozenset[TopicPartition]
-
-
-@dataclass(frozen=True, slots=True)
 class FindBadOffsets:
     """Find the highest offsets of bad records from these offsets on.
 
@@ -212,7 +205,7 @@ AppendRequest = (
     | ReadColumns
     | AddColumns
     | PublishColumns
-    | ReadBounds
+    | QueryKafka
     | FindBadOffsets
     | AppendBad
     | AppendRows
@@ -331,20 +324,6 @@ class ColumnsRead:
 
 
 @dataclass(frozen=True, slots=True)
-class BoundsRead:
-    """First retained and end offsets of the partitions of which Kafka knows them."""
-
-    bounds: Mapping[TopicPartition, tuple[int, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class NoReply:
-    """Kafka did not answer."""
-
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class BadOffsetsFound:
     """The highest offsets of bad records: topic id -> partition -> offset."""
 
@@ -371,8 +350,6 @@ Outcome = (
     | Refused
     | FootersRead
     | ColumnsRead
-    | BoundsRead
-    | NoReply
     | BadOffsetsFound
     | FilesFound
 )
