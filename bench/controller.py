@@ -20,7 +20,7 @@ from binwright.cli.terminal import Console
 from binwright.controller.decide.events import Tick
 from binwright.controller.decide.machine import transition
 from binwright.controller.decide.states import Sentinel, State
-from binwright.group.config import ControllerConfig
+from binwright.group.config import ControllerSettings
 from binwright.group.fold import Measured, RecordRead
 from binwright.group.group import Group
 from binwright.group.members import Member, Members
@@ -28,7 +28,8 @@ from binwright.group.ownership import Owned, Ownership, PartitionOwnership
 from binwright.protocol import wire
 from binwright.protocol.metadata import Report, TableReport, decode_inbound
 from binwright.protocol.metrics import Measurement, PartitionRate, decode_measurement
-from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
+from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
+from binwright.runtime.settings.group_config import config_of
 
 RATE = 1_000.0
 ROUNDS = 5
@@ -77,8 +78,11 @@ class FakeGroup:
     def state(self) -> State:
         """Return the machine as it looks a while after a start."""
         limit = BytesPerSecond(1.5 * RATE * self._size.partitions / self._size.consumers)
-        config = ControllerConfig(
-            limits=PerSlot(limit), capacity=limit, max_slots=self._size.consumers
+        settings = ControllerSettings(
+            limit_bytes_per_s=limit,
+            capacity_bytes_per_s=limit,
+            max_slots=self._size.consumers,
+            catch_up_s=0.0,
         )
         members = {
             slot: Member(
@@ -97,7 +101,7 @@ class FakeGroup:
             topic: Owned(slot, 10 + slot) for slot, there in self._writes.items() for topic in there
         }
         group = Group(
-            config=config,
+            config=config_of(settings),
             controller="bench",
             term=TERM,
             members=Members(Map(members), PartitionOwnership(owned), Ownership(roles)),

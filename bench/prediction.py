@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from bench import figures
-from binwright.group.config import ControllerConfig
+from binwright.group.config import ControllerSettings, GroupConfig
 from binwright.lab.simulation import sources
 from binwright.lab.simulation.fluid.arrivals import Floats, FluidLoad, arrivals
 from binwright.lab.simulation.outcome import Outcome
@@ -26,7 +26,8 @@ from binwright.lab.simulation.records.arrivals import RecordLoad
 from binwright.lab.simulation.run import PRODUCT, Run, run_all
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 from binwright.lab.slo import workloads
-from binwright.protocol.model import BytesPerSecond, PerSlot, TopicPartition
+from binwright.protocol.model import BytesPerSecond, TopicPartition
+from binwright.runtime.settings.group_config import config_of
 from binwright.streams.generated import Walk
 from binwright.streams.streams import parse
 
@@ -94,12 +95,12 @@ def _fluid(load: RecordLoad, warm_up: float) -> FluidLoad:
     return arrivals(rows, 1.0, warm_up_s=warm_up)
 
 
-def config(share: float) -> ControllerConfig:
+def config(share: float) -> GroupConfig:
     """Return the settings under which consumers are packed to a share of their limit."""
-    return ControllerConfig(
-        limits=PerSlot(BytesPerSecond(LIMIT)),
-        capacity=BytesPerSecond(share * LIMIT),
-        catch_up_s=CATCH_UP_S,
+    return config_of(
+        ControllerSettings(
+            limit_bytes_per_s=LIMIT, capacity_bytes_per_s=share * LIMIT, catch_up_s=CATCH_UP_S
+        )
     )
 
 

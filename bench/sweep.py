@@ -19,12 +19,13 @@ import psutil
 
 from bench import figures
 from binwright.cli.console import to_stderr
-from binwright.group.config import ControllerConfig
+from binwright.group.config import ControllerSettings
 from binwright.lab.simulation.scenario import Timing
 from binwright.lab.sweep.points import Point, PointResult, SweepLoad, run_points
 from binwright.local.spark_size import SparkSize
 from binwright.local.stack import servers
-from binwright.protocol.model import BytesPerSecond, PerSlot
+from binwright.protocol.model import BytesPerSecond
+from binwright.runtime.settings.group_config import config_of
 from binwright.streams.generated import Walk
 
 LIMIT, CAPACITY = BytesPerSecond(2_400_000.0), BytesPerSecond(2_000_000.0)
@@ -44,8 +45,13 @@ def points(loads: int, rows: int) -> list[Point]:
             label=f"replan_interval_s={replan_interval_s:g}",
             policy="binwright",
             load=SweepLoad(label=f"seed {walk.seed}", capacity=CAPACITY, walk=walk),
-            config=ControllerConfig(
-                limits=PerSlot(LIMIT), capacity=CAPACITY, replan_interval_s=replan_interval_s
+            config=config_of(
+                ControllerSettings(
+                    limit_bytes_per_s=LIMIT,
+                    capacity_bytes_per_s=CAPACITY,
+                    replan_interval_s=replan_interval_s,
+                    catch_up_s=0.0,
+                )
             ),
             packing="sticky",
             timing=Timing(),

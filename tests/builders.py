@@ -6,7 +6,7 @@ from typing import Any
 
 from immutables import Map
 
-from binwright.group.config import ControllerConfig
+from binwright.group.config import ControllerSettings, GroupConfig
 from binwright.group.fold import RecordRead, StateRecord
 from binwright.group.group import Group
 from binwright.group.members import Member
@@ -33,16 +33,31 @@ from binwright.protocol.metadata import (
     TableReport,
 )
 from binwright.protocol.metrics import Measurement, PartitionRate
-from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
+from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 C = TopicPartition("clicks", 0)
 S0, S1, S2 = Slot(0), Slot(1), Slot(2)
 TERM, NOW = 50, 100.0
 LIMIT = BytesPerSecond(120)
-CONFIG = ControllerConfig(limits=PerSlot(LIMIT), capacity=BytesPerSecond(100))
 
 Offsets = Mapping[TopicPartition, int | None]
+
+
+def configured(limit: float, capacity: float, **settings: Any) -> GroupConfig:
+    """Return a configuration with given limits, in which backlogs count only if `settings` say."""
+    limits = {"limit_bytes_per_s": limit, "capacity_bytes_per_s": capacity}
+    known = ControllerSettings(**{"catch_up_s": 0.0, **limits, **settings})
+    return GroupConfig.of(known, stale_s=90.0, on_time_s=12.0)
+
+
+def reconfigured(config: GroupConfig, **more: Any) -> GroupConfig:
+    """Return the configuration with other values of its fields, and of its settings."""
+    own = {f.name: more.pop(f.name) for f in fields(config) if f.name in more}
+    return replace(config.with_settings(**more), **own)
+
+
+CONFIG = configured(LIMIT, 100)
 
 
 def measurement(topic: str, partitions: Iterable[PartitionRate], **more: Any) -> Measurement:

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import yaml
 
 from binwright.controller.group_objects import spec
+from binwright.group.config import ControllerSettings, Pin
 from binwright.inspect.settings_file import descriptions
 from binwright.kubernetes.objects import field_name
+from binwright.protocol.section import Section
 from binwright.runtime.settings.consumer import ConsumerSettings, LakeSettings, StagingSettings
-from binwright.runtime.settings.controller import ControllerSettings, Pin
 from binwright.runtime.settings.group import Settings
-from binwright.runtime.settings.section import Section
 from binwright.runtime.settings.tables import KeySettings, TableSettings
 from binwright.scaler.settings import ScaledGroupSettings, ScheduleSettings
 

@@ -6,17 +6,19 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from binwright.group.config import ControllerConfig
+from binwright.group.config import ControllerSettings
 from binwright.lab.simulation import sources
 from binwright.lab.simulation.run import NAMES, Run, run_all
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
-from binwright.protocol.model import BytesPerSecond, PerSlot
+from binwright.runtime.settings.group_config import config_of
 from binwright.streams.generated import Walk
 
 WEEK = Walk(topics=("one", "two"), partitions=16, rows=20_160, delta=5, seed=1)
 """Rows of 30 s, 32 partitions: the paper's size."""
-CONFIG = ControllerConfig(
-    limits=PerSlot(BytesPerSecond(2_400_000.0)), capacity=BytesPerSecond(2_000_000.0)
+CONFIG = config_of(
+    ControllerSettings(
+        limit_bytes_per_s=2_400_000.0, capacity_bytes_per_s=2_000_000.0, catch_up_s=0.0
+    )
 )
 SLA_S = 5.0
 

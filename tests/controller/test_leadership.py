@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 
 import pytest
 from structlog.testing import capture_logs
+from tests.builders import configured
 
 from binwright.controller.fleets.fixed import FixedFleet
 from binwright.controller.group_context import GroupContext
 from binwright.controller.leadership import Leadership, check_compacted
-from binwright.group.config import ControllerConfig
 from binwright.group.plans import Pack
 from binwright.kafka.control_records import LANDING_PARTITIONS, METADATA_CONFIG
 from binwright.kafka.metrics_topic import Measurements
@@ -22,7 +22,6 @@ from binwright.protocol.errors import UserError
 from binwright.protocol.metadata import Planned
 from binwright.protocol.model import (
     BytesPerSecond,
-    PerSlot,
     Slot,
     TopicPartition,
 )
@@ -96,7 +95,7 @@ def leadership(
     packing: Packing | None = None,
     trace: Trace = untraced,
 ) -> Leadership:
-    config = ControllerConfig(limits=PerSlot(BytesPerSecond(2.0)), capacity=BytesPerSecond(1.0))
+    config = configured(2, 1)
     context = GroupContext(
         metadata_topic=TOPIC,
         commands_topic="g.commands",

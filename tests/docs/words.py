@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from tools.reference import log_events
 
 from binwright.inspect.settings_file import PROGRAMS
-from binwright.runtime.settings.section import Section
+from binwright.protocol.section import Section
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

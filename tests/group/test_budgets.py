@@ -4,7 +4,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tests.builders import CONFIG, alive, changed, group, owned, released, stopping, with_member
+from tests.builders import (
+    CONFIG,
+    alive,
+    changed,
+    group,
+    owned,
+    reconfigured,
+    released,
+    stopping,
+    with_member,
+)
 
 from binwright.group.budgets import (
     affordable,
@@ -13,7 +23,6 @@ from binwright.group.budgets import (
     moves_left,
     uncount_moves,
 )
-from binwright.group.config import ControllerConfig
 from binwright.group.controls import Controls
 from binwright.group.group import Group
 from binwright.packing.rules import Rules
@@ -33,7 +42,7 @@ def read_by(owners: Mapping[TopicPartition, Slot], rate: float = 40.0, **config:
         {slot: alive(slot + 1) for slot in range(4)},  # type: ignore[misc]
         {p: owned(slot, slot + 1) for p, slot in owners.items()},
         rates=dict.fromkeys(owners, rate),
-        config=replace(CONFIG, **config),
+        config=reconfigured(CONFIG, **config),
     )
 
 
@@ -119,8 +128,3 @@ def test_what_a_consumer_reads_that_is_asked_to_end_does_not_wait() -> None:
     assert movable_now(leaving, P[:4]) == [P[1], P[2], P[3]]
     gone = changed(seen, partitions=seen.members.partitions.changed({P[0]: released()}))
     assert movable_now(replace(gone, config=CONFIG), P[:2]) == P[:2]
-
-
-def test_the_configuration_has_no_budget_unless_it_is_given() -> None:
-    config = ControllerConfig(limits=CONFIG.limits, capacity=CONFIG.capacity)
-    assert (config.moves_per_hour, config.moves_at_a_time, config.moving_bytes_per_s) == (None,) * 3

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from tests.builders import alive, group, report, with_member
+from tests.builders import alive, configured, group, report, with_member
 from tests.controller.decide.driver import A, B, ControllerDriver, P, Q, published
 
 from binwright.controller.decide.events import Log
 from binwright.controller.decide.limits import LIMITS_MEASURED, measure_limits
-from binwright.group.config import ControllerConfig
+from binwright.group.config import GroupConfig
 from binwright.group.group import Group
 from binwright.group.limits import SHARE, adopt_limits
 from binwright.group.plans import Pack
@@ -16,9 +16,7 @@ from binwright.protocol.metadata import Claim, LimitsMeasured, MeasuredCapacity
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
 
 START = BytesPerSecond(120.0)
-CONFIG = ControllerConfig(
-    limits=PerSlot(START), capacity=BytesPerSecond(100.0), start_limits=PerSlot(START)
-)
+CONFIG = replace(configured(START, 100), start_limits=PerSlot(START))
 
 
 def capacity(limit: float, used: float = 0.5) -> MeasuredCapacity:
@@ -27,7 +25,7 @@ def capacity(limit: float, used: float = 0.5) -> MeasuredCapacity:
     return MeasuredCapacity(bytes_per_s=per_s, spread=0.1, used=used, seconds=60.0)
 
 
-def measuring(*measured: MeasuredCapacity | None, config: ControllerConfig = CONFIG) -> Group:
+def measuring(*measured: MeasuredCapacity | None, config: GroupConfig = CONFIG) -> Group:
     members = {Slot(n): alive(n + 1, capacity=found) for n, found in enumerate(measured)}
     return group(members, config=config)
 

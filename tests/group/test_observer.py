@@ -22,7 +22,7 @@ from tests.builders import (
 )
 from tests.builders import report as built
 
-from binwright.group.config import ControllerConfig
+from binwright.group.config import GroupConfig
 from binwright.group.fold import Measured, StateRecord
 from binwright.group.group import Group
 from binwright.group.observer import observe_measurement, observe_record
@@ -33,7 +33,7 @@ from binwright.protocol.model import BytesPerSecond, PerSlot
 from binwright.protocol.selection import Selection
 
 
-def seen(*messages: StateRecord, config: ControllerConfig = CONFIG) -> Group:
+def seen(*messages: StateRecord, config: GroupConfig = CONFIG) -> Group:
     """Return what is seen of a group after these records, from offset 1 on."""
     known = group({}, config=config, term=None)
     for offset, message in enumerate(messages, 1):
@@ -104,7 +104,7 @@ def test_limits_are_the_last_leaders() -> None:
 
 def test_what_backlogs_count_for_is_what_the_controller_publishes() -> None:
     needs = {P: BytesPerSecond(50.0)}
-    counting = replace(CONFIG, catch_up_s=100.0)
+    counting = CONFIG.with_settings(catch_up_s=100.0)
     assert seen(CatchingUp(term=1, needs=needs), config=counting).load.catch_up == Map(
         needs.items()
     )

@@ -20,7 +20,7 @@ from binwright.protocol.metadata import Report
 from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import Assignment, BytesPerSecond, Slot
 
-PRICED = replace(CONFIG, zone_price=2.0)
+PRICED = CONFIG.with_settings(zone_price=2.0)
 
 
 def measured(number: int, count: int, **zones: tuple[int, ...]) -> Measurement:
@@ -43,7 +43,7 @@ def in_zones(
     owners = {q: owned(slot, 1 + slot) for q, slot in owners_of(*current).items()}
     members = {Slot(n): alive(1 + n, zone=zone) for n, zone in enumerate(slots)}
     known = Map({"orders": {n: frozenset(zone) for n, zone in enumerate(near)}})
-    config = replace(PRICED, zone_price=price)
+    config = PRICED.with_settings(zone_price=price)
     return group(members, owners, rates=rates_of(*rates), config=config, readable_in=known)
 
 
@@ -176,7 +176,7 @@ def affordable_of(found: Group, target: Assignment) -> Assignment:
 
 def test_the_fastest_partitions_come_near_first() -> None:
     found = in_zones((20, 30, 10), (0, 0, 0), "bbb", "ab")
-    found = replace(found, config=replace(found.config, moves_per_hour=2))
+    found = replace(found, config=found.config.with_settings(moves_per_hour=2))
     assert affordable_of(found, owners_of(1, 1, 1)) == owners_of(1, 1, 0)
-    free = replace(found, config=replace(found.config, zone_price=0.0, moves_per_hour=2))
+    free = replace(found, config=found.config.with_settings(zone_price=0.0, moves_per_hour=2))
     assert affordable_of(free, owners_of(1, 1, 1)) == owners_of(0, 0, 0)

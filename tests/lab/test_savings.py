@@ -75,7 +75,7 @@ def test_each_change_is_one_setting_beside_those_there_are() -> None:
     assert {name for name, _ in changes(settings(packing="mwf"))} == {"replan_interval_s"}
     planned = runs(busy_for_a_third(), settings(), Timing(), 5.0)
     assert planned[3].packing == "sticky:0.5"
-    assert planned[-1].scenario.config.replan_interval_s == 240.0
+    assert planned[-1].scenario.config.settings.replan_interval_s == 240.0
 
 
 def test_only_changes_that_can_be_adopted_are_tried() -> None:

@@ -18,7 +18,7 @@ from binwright.controller.decide.events import (
 )
 from binwright.controller.decide.machine import begin, transition
 from binwright.controller.decide.states import State
-from binwright.group.config import ControllerConfig
+from binwright.group.config import GroupConfig
 from binwright.group.fold import Measured, RecordRead, StateRecord
 from binwright.group.plans import Pack
 from binwright.look.group_view import GroupView
@@ -92,7 +92,7 @@ class Consumer:
 class History:
     """One group on virtual time; each second consumers report, and the controller ticks."""
 
-    config: ControllerConfig = CONFIG
+    config: GroupConfig = CONFIG
     view: GroupView = field(default_factory=GroupView)
     rates: dict[int, float] = field(default_factory=dict)  # of the topic's partitions
     ends: dict[int, int] = field(default_factory=dict)

@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as some
+from tests.builders import reconfigured
 from tests.controller.decide.driver import CONFIG
 from tests.look.agreement import differences, settled
 from tests.look.histories import TOPIC, History
@@ -23,14 +24,12 @@ from binwright.protocol.selection import Selection
 
 START = PerSlot(BytesPerSecond(120.0))
 BASE = replace(
-    CONFIG,
+    CONFIG.with_settings(
+        replan_interval_s=7.0, plan_timeout_s=9.0, command_retry_s=3.0, max_slots=6
+    ),
     topics=Selection(frozenset({TOPIC})),
-    replan_interval_s=7.0,
-    plan_timeout_s=9.0,
-    command_retry_s=3.0,
     stale_s=1e6,
     on_time_s=3.0,
-    max_slots=6,
 )
 
 Step = Callable[[History], None]
@@ -132,8 +131,8 @@ def test_a_view_counts_as_its_controller_decides(
     config: dict[str, Any], capacity: float | None, steps: list[tuple[Step, int]]
 ) -> None:
     """Loads, limits, needs, triggers, and what is asked of the packing, in each state."""
-    known = replace(BASE, **config)
-    known = replace(known, split=known.split and known.mode == "act")
+    known = reconfigured(BASE, **config)
+    known = known.with_settings(split=known.settings.split and known.settings.mode == "act")
     history = History(known, GroupView.of(known), capacity=capacity)
     history.rates.update({0: 30.0, 1: 30.0, 2: 30.0})
     history.seconds(10)
@@ -156,7 +155,8 @@ def test_the_histories_reach_what_they_are_about() -> None:
     """Backlogs, splits and plans that wait: a property of states that never come holds always."""
     reached = set[str]()
     for more in ({"catch_up_s": 100.0}, {"split": True}, {"mode": "approve"}):
-        history = History(replace(BASE, **more), GroupView.of(replace(BASE, **more)))
+        known = reconfigured(BASE, **more)
+        history = History(known, GroupView.of(known))
         history.rates.update({0: 30.0, 1: 30.0, 2: 400.0})
         history.seconds(30)
         backlog(0, 5_000)(history)
@@ -179,8 +179,8 @@ def explained(history: History) -> Explanation:
 
 def test_under_a_backlog_explain_has_what_the_controller_decides_by() -> None:
     """By rates alone the consumer has a third of its limit, and all would stay where it is."""
-    config = replace(BASE, catch_up_s=100.0, mode="observe")  # the plan is not carried out
-    history = History(replace(config, mode="act"), GroupView.of(config))
+    config = BASE.with_settings(catch_up_s=100.0, mode="observe")  # the plan is not carried out
+    history = History(config.with_settings(mode="act"), GroupView.of(config))
     history.rates.update({0: 20.0, 1: 20.0})
     history.seconds(20)
     group = replace(history.state.group, config=config)

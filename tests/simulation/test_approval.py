@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import pytest
 from tests.simulation.world import CONFIG, P, World, until, world
@@ -14,7 +13,7 @@ from binwright.protocol.model import Slot, TopicPartition
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 
-APPROVE = replace(CONFIG, mode="approve")
+APPROVE = CONFIG.with_settings(mode="approve")
 LOW_LOAD, HIGH_LOAD = dict.fromkeys(P, 20_000.0), dict.fromkeys(P, 40_000.0)
 
 

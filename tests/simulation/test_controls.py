@@ -82,7 +82,7 @@ async def test_a_freeze_holds_moves_until_it_ends_and_a_dead_consumers_partition
 
 async def test_frozen_hours_hold_moves_until_they_end() -> None:
     """The virtual clock begins at midnight."""
-    config = replace(CONFIG, frozen_hours=(DailyWindow.parse("23:55-00:10"),))
+    config = CONFIG.with_settings(frozen_hours=(DailyWindow.parse("23:55-00:10"),))
     async with world({"orders": 4}, config) as w:
         w.load(LOW_LOAD)
         await until(lambda: w.steady() and len(w.fleet.running) == 1)  # what has no reader gets one
@@ -188,7 +188,7 @@ async def test_fewer_consumers_than_the_load_needs_are_an_overload_that_is_shown
 
 
 async def test_a_budget_of_moves_is_kept_in_each_hour_and_by_the_next_controller() -> None:
-    async with world({"orders": 4}, replace(CONFIG, moves_per_hour=1)) as w:
+    async with world({"orders": 4}, CONFIG.with_settings(moves_per_hour=1)) as w:
         await settled(w, LOW_LOAD, 1)
         w.load(dict.fromkeys(P, 65_000.0))  # each needs a consumer
         await until(lambda: len(set(assigned(w).values())) == 2 and w.steady())

@@ -1,7 +1,6 @@
 """A group runs at least `min_slots` consumers, however low its load is."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 from tests.simulation.world import CONFIG, P, until, world
@@ -13,7 +12,7 @@ pytestmark = pytest.mark.looptime(noop_cycles=1)
 
 
 async def test_min_slots_consumers_run_even_with_little_load() -> None:
-    async with world({"orders": 4}, config=replace(CONFIG, min_slots=2)) as w:
+    async with world({"orders": 4}, config=CONFIG.with_settings(min_slots=2)) as w:
         w.load(dict.fromkeys(P, 100.0))
         await until(lambda: len(w.fleet.running) == 2 and w.steady())
         plans = len(w.sent(Planned))

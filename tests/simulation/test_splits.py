@@ -15,7 +15,9 @@ pytestmark = pytest.mark.looptime(noop_cycles=1)
 HOT, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 LIMIT = 100_000
 SPLIT = replace(
-    CONFIG, limits=PerSlot(BytesPerSecond(LIMIT)), capacity=BytesPerSecond(83_000.0), split=True
+    CONFIG.with_settings(split=True),
+    limits=PerSlot(BytesPerSecond(LIMIT)),
+    capacity=BytesPerSecond(83_000.0),
 )
 
 
@@ -53,7 +55,7 @@ async def test_a_partition_at_three_times_the_limit_keeps_up_when_it_is_split() 
 
 
 async def test_without_the_setting_it_falls_behind() -> None:
-    async with world({"orders": 2}, replace(SPLIT, split=False)) as w:
+    async with world({"orders": 2}, SPLIT.with_settings(split=False)) as w:
         w.process_bytes_per_s = 1.1 * LIMIT
         w.load({HOT: 3.0 * LIMIT, OTHER: 10_000.0})
         await asyncio.sleep(120)

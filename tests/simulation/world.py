@@ -10,6 +10,7 @@ from math import inf
 from typing import Any, TypeVar
 from uuid import NAMESPACE_OID, uuid5
 
+from tests.builders import configured
 from tests.look.agreement import differences
 from tests.simulation.gate import Gate, gated
 
@@ -26,7 +27,7 @@ from binwright.controller.decide.events import Event, Tick
 from binwright.controller.decide.states import Sentinel
 from binwright.controller.group_context import GroupContext
 from binwright.controller.leadership import Leadership
-from binwright.group.config import ControllerConfig
+from binwright.group.config import GroupConfig
 from binwright.group.fold import Measured, RecordRead
 from binwright.group.group import Group
 from binwright.group.ownership import Owned
@@ -41,7 +42,7 @@ from binwright.protocol.errors import MalformedMessage
 from binwright.protocol.landing import Staged, decode_staged
 from binwright.protocol.metadata import Inbound, Report, decode_inbound
 from binwright.protocol.metrics import Measurement, decode_measurement
-from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
+from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.orders import GroupOrder
 from binwright.protocol.patterns import Pattern, compile_pattern
 from binwright.protocol.ports.kafka import ControlTopics
@@ -65,14 +66,8 @@ COMMANDS, LANDING = "simulation.commands", "simulation.landing"
 ORDERS = "simulation.group-orders"
 NEEDS = "binwright.metrics.needs"
 TABLE = Table("", GROUP, "a cluster")
-CONFIG = ControllerConfig(
-    limits=PerSlot(BytesPerSecond(120_000)),
-    capacity=BytesPerSecond(100_000),
-    replan_interval_s=20.0,
-    consumer_timeout_s=10.0,
-    plan_timeout_s=60.0,
-    command_retry_s=10.0,
-    stale_s=30.0,
+CONFIG = replace(
+    configured(120_000, 100_000, replan_interval_s=20.0, plan_timeout_s=60.0), stale_s=30.0
 )
 
 INGEST = IngestConfig(batch=BatchConfig(wait_s=0.6))
@@ -212,7 +207,7 @@ class World:
     named: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Topic -> its tables; else it has one of its name."""
     ingest_config: IngestConfig = INGEST
-    config: ControllerConfig = CONFIG
+    config: GroupConfig = CONFIG
     fleet: FakeFleet = field(init=False)
     controllers: list[Leadership] = field(default_factory=list)
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
@@ -372,7 +367,7 @@ class World:
 @contextlib.asynccontextmanager
 async def world(
     partitions: Mapping[str, int],
-    config: ControllerConfig = CONFIG,
+    config: GroupConfig = CONFIG,
     patterns: Sequence[str] = (),
     bus: FakeControlTopics | None = None,
 ) -> AsyncIterator[World]:

@@ -14,7 +14,7 @@ from binwright.inspect.settings_file import (
     section_of,
     tables,
 )
-from binwright.runtime.settings.section import Section
+from binwright.protocol.section import Section
 
 HEAD = """\
 # Settings

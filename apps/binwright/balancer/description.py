@@ -22,7 +22,7 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.settings.section import Positive, Section
+from binwright.protocol.section import Positive, Section
 
 Share = Annotated[float, Field(ge=0, lt=1)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]

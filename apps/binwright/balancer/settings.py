@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from binwright.protocol.section import Bytes, Positive, Seconds, Section
 from binwright.runtime.settings.programs import ProgramSettings
-from binwright.runtime.settings.section import Bytes, Positive, Seconds, Section
 
 
 class BrokerSettings(Section):

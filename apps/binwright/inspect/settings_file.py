@@ -14,7 +14,7 @@ from pydantic_core import PydanticUndefined
 
 from binwright.balancer.settings import BalancerProgramSettings
 from binwright.controller.settings import ControllerProgramSettings
-from binwright.runtime.settings.section import Section
+from binwright.protocol.section import Section
 from binwright.scaler.settings import ScalerProgramSettings
 
 PROGRAMS = (ControllerProgramSettings, BalancerProgramSettings, ScalerProgramSettings)

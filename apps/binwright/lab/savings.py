@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from binwright.group.config import ControllerSettings
 from binwright.lab.commands.conditions import Circumstances
 from binwright.lab.simulation.outcome import Outcome
 from binwright.lab.simulation.run import PRODUCT, Run
@@ -20,7 +21,6 @@ from binwright.protocol.orders import (
     setting_text,
     value_fault,
 )
-from binwright.runtime.settings.controller import ControllerSettings
 from binwright.runtime.settings.group import Settings
 
 PEAK, LAG = "peak", "lag"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
 
-from binwright.group.config import ControllerConfig
+from binwright.group.config import GroupConfig
 from binwright.group.fold import StateRecord
 from binwright.kafka.control_records import (
     CONTROL_TOPIC_UNREACHABLE,
@@ -277,7 +277,7 @@ async def read_group(
     *,
     until_ms: int | None = None,
     measurements: int = RECENT,
-    config: ControllerConfig | None = None,
+    config: GroupConfig | None = None,
 ) -> GroupView:
     """Return a group as its topics have it by now, or by `until_ms` (see `GroupFollower`).
 

@@ -12,7 +12,7 @@ from operator import itemgetter
 from immutables import Map
 
 from binwright.cli.terminal import data_size
-from binwright.group.config import ControllerConfig
+from binwright.group.config import GroupConfig
 from binwright.group.fold import (
     Change,
     ConsumerArrived,
@@ -59,7 +59,7 @@ from binwright.protocol.orders import (
     StandingOrders,
     describe,
 )
-from binwright.runtime.settings.group_config import unknown_config
+from binwright.runtime.settings.group_config import config_of
 
 MAX_EVENTS = 200  # that are kept
 
@@ -92,7 +92,7 @@ class GroupView:
         on_move: Called with each further move.
     """
 
-    group: Group = field(default_factory=lambda: Group(config=unknown_config(), controller=""))
+    group: Group = field(default_factory=lambda: Group(config=config_of(), controller=""))
     reports: dict[Slot, Report] = field(default_factory=dict)  # of live consumers
     seen_ms: dict[Slot, int] = field(default_factory=dict)  # last message of each live consumer
     leadership: LastClaim | None = None
@@ -123,7 +123,7 @@ class GroupView:
     _stopped: dict[TopicPartition, Stopped] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, config: ControllerConfig | None) -> "GroupView":
+    def of(cls, config: GroupConfig | None) -> "GroupView":
         """Return the view of a group; None: its settings are not known."""
         return cls() if config is None else cls(Group(config=config, controller=""))
 

@@ -256,7 +256,7 @@ def _consumer(
 ) -> ConsumerStatus:
     report = view.reports.get(slot)
     silent_ms = max(0, now_ms - view.seen_ms[slot])
-    if silent_ms > 1000 * view.group.config.consumer_timeout_s:
+    if silent_ms > 1000 * view.group.settings.consumer_timeout_s:
         state: Literal["starting", "ready", "leaving", "silent"] = "silent"
     elif report is None or not report.ready:
         state = "starting"

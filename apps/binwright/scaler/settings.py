@@ -10,15 +10,15 @@ from pydantic import AfterValidator, Field, model_validator
 
 from binwright.kubernetes.settings import KubernetesSettings, check_namespaces
 from binwright.protocol.errors import SettingsError
-from binwright.runtime.addresses import is_loopback
-from binwright.runtime.settings.programs import ProgramSettings
-from binwright.runtime.settings.section import (
+from binwright.protocol.section import (
     Positive,
     Seconds,
     Section,
     TopicPatterns,
     check_distinct,
 )
+from binwright.runtime.addresses import is_loopback
+from binwright.runtime.settings.programs import ProgramSettings
 from binwright.scaler.decide.config import (
     DAY_MINUTES,
     LEARNT,

@@ -42,7 +42,7 @@ def uncount_moves(people: People, given_up: Collection[TopicPartition]) -> Peopl
 
 def moves_left(group: Group) -> int | None:
     """Return how many more moves a plan may have; None: any number."""
-    if (most := group.config.moves_per_hour) is None:
+    if (most := group.settings.moves_per_hour) is None:
         return None
     return max(0, most - sum(moves for _, moves in _recent(group.people)))
 
@@ -129,7 +129,7 @@ def movable_now(group: Group, misplaced: Iterable[TopicPartition]) -> list[Topic
 
     One may move in any case, however large it is, and so may what a consumer reads that is to end.
     """
-    most, most_bytes = group.config.moves_at_a_time, group.config.moving_bytes_per_s
+    most, most_bytes = group.settings.moves_at_a_time, group.settings.moving_bytes_per_s
     ordered = sorted(misplaced)
     if most is None and most_bytes is None:
         return ordered

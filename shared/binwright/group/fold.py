@@ -174,7 +174,7 @@ def _of_an_earlier_leader(group: Group, message: LimitsMeasured | CatchingUp | H
             return replace(group, people=replace(group.people, held=message.reasons))
         case _:
             known = Map(message.needs.items())
-            counted = known if group.config.catch_up_s else Map[TopicPartition, BytesPerSecond]()
+            counted = known if group.settings.catch_up_s else Map[TopicPartition, BytesPerSecond]()
             return replace(group, load=replace(group.load, known_catch_up=known, catch_up=counted))
 
 
@@ -322,7 +322,7 @@ def fold_measurement(group: Group, event: Measured) -> tuple[Group, bool]:
     """
     measurement, before = event.measurement, group.load
     load, counts = before.with_measurement(measurement, event.now)
-    if counts and group.config.zone_price:
+    if counts and group.settings.zone_price:
         load = load.with_zones(measurement)
     group = replace(group, load=load)
     topic, count = measurement.topic, measurement.count

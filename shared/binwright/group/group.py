@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from math import fsum
 
-from binwright.group.config import ControllerConfig
+from binwright.group.config import ControllerSettings, GroupConfig
 from binwright.group.fleet import FleetState
 from binwright.group.load import MeasuredLoad
 from binwright.group.members import Members
@@ -28,7 +28,7 @@ class Group:
     `term` is None for those who do not lead, as before their claim is read back.
     """
 
-    config: ControllerConfig
+    config: GroupConfig
     controller: str  # the id in our Claim
     term: int | None = None
     revisions: int = 0
@@ -39,10 +39,15 @@ class Group:
     fleet: FleetState = field(default_factory=FleetState)
 
     @property
+    def settings(self) -> ControllerSettings:
+        """The settings that it is decided by; `config` has what stands beside them."""
+        return self.config.settings
+
+    @property
     def replan_interval_s(self) -> float:
         """Return the interval at which a smaller plan is computed without a trigger, s."""
         adopted = self.people.controls.replan_interval_s
-        return self.config.replan_interval_s if adopted is None else adopted
+        return self.config.settings.replan_interval_s if adopted is None else adopted
 
     def departs(self, slot: Slot) -> bool:
         """Whether a consumer is asked to end, or the platform ends it before long."""

@@ -4,7 +4,7 @@ A lightly used consumer measures less than it could read (see the consumer's `de
 what it measures may raise a limit, and lowers none.
 """
 
-from binwright.group.config import ControllerConfig
+from binwright.group.config import GroupConfig
 from binwright.group.group import Group
 from binwright.protocol.metadata import LimitsMeasured, MeasuredCapacity
 from binwright.protocol.model import BytesPerSecond, PerSlot
@@ -27,7 +27,7 @@ def measured_limits(group: Group) -> PerSlot | None:
     return None if start is None else _measured(group, start, present)
 
 
-def adopt_limits(config: ControllerConfig, message: LimitsMeasured) -> ControllerConfig:
+def adopt_limits(config: GroupConfig, message: LimitsMeasured) -> GroupConfig:
     """Take over what an earlier leader measured."""
     if (start := config.start_limits) is None:
         return config

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from immutables import Map
 
-from binwright.group.config import ControllerConfig
+from binwright.group.config import GroupConfig
 from binwright.group.fold import Folded, Measured, RecordRead, fold_measurement, fold_record
 from binwright.group.group import Group, add_partitions, forget_gone
 from binwright.group.limits import adopt_limits
@@ -70,9 +70,7 @@ def _without_deselected(group: Group) -> Group:
     return replace(group, members=replace(group.members, partitions=left))
 
 
-def _led(
-    config: ControllerConfig, claim: Claim, measured: LimitsMeasured | None
-) -> ControllerConfig:
+def _led(config: GroupConfig, claim: Claim, measured: LimitsMeasured | None) -> GroupConfig:
     """Return the configuration with what its new controller takes for the limits."""
     limits = PerSlot(claim.limit, dict(claim.slot_limits))
     config = replace(config.with_limits(limits), start_limits=limits if claim.measured else None)

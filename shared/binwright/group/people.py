@@ -6,7 +6,7 @@ names.
 
 from dataclasses import dataclass, field, replace
 
-from binwright.group.config import ControllerConfig
+from binwright.group.config import GroupConfig
 from binwright.group.controls import NO_CONTROLS, Controls, controls, with_adopted
 from binwright.protocol.metadata import Accepted, Planned, Proposed, Withdrawn
 from binwright.protocol.model import Assignment
@@ -40,14 +40,15 @@ class People:
     moved: tuple[tuple[int, int], ...] = ()  # in the last hour: minute since 1970, moves planned
     over_budget: tuple[str, ...] = ()  # what of the last plan waits for the budget
 
-    def with_order(self, order: GroupOrder, config: ControllerConfig) -> "People":
+    def with_order(self, order: GroupOrder, config: GroupConfig) -> "People":
         """Return them with an order, which holds at once."""
         return replace(self, orders=self.orders.apply(order)).at(self.wall_ms, config)
 
-    def at(self, wall_ms: int, config: ControllerConfig) -> "People":
+    def at(self, wall_ms: int, config: GroupConfig) -> "People":
         """Return them at this time, ms since 1970: some orders have ended, hours have begun."""
         in_force = self.orders.in_force(wall_ms)
-        now = controls(in_force, config.pins, config.frozen_hours, config.max_slots, wall_ms)
+        given = config.settings
+        now = controls(in_force, given.pin_orders, given.frozen_windows, given.max_slots, wall_ms)
         now = with_adopted(now, config.adoptable)
         # The same object if it is the same: it is compared often.
         now = self.controls if now == self.controls else now

@@ -90,31 +90,37 @@ def plan(group: Group, packing: Assignment, triggered_by: tuple[str, ...]) -> Pl
 
 def _limited(group: Group, packing: Assignment) -> Assignment | Rejected:
     """Return the packing within `max_slots` and `min_slots`."""
-    config, current = group.config, group.members.assignment()
+    settings, current = group.settings, group.members.assignment()
     # What a rule placed when the packing began stays where it is.
     known = group.owners()
     packing = packing if known.keys() <= packing.keys() else {**known, **packing}
     rates, capacities = group.needs(packing), slot_capacities(group.capacities)
-    target = limit_slots(packing, rates, capacities, config.max_slots)
+    target = limit_slots(packing, rates, capacities, settings.max_slots)
     if target != packing and not worth_moving(rates, capacities, current, target):
-        return Rejected(f"all {config.max_slots} consumers are full")
-    return ensure_min_slots(target, rates, capacities, current, config.min_slots)
+        return Rejected(f"all {settings.max_slots} consumers are full")
+    return ensure_min_slots(target, rates, capacities, current, settings.min_slots)
 
 
 def _ruled(group: Group, packing: Assignment) -> Assignment | Rejected:
     """Return the packing within people's rules, too."""
-    config, rules, current = group.config, group.people.controls.rules, group.owners()
+    settings, rules, current = group.settings, group.people.controls.rules, group.owners()
     rates = group.needs(group.existing())
     load = Load(rates, group.capacities, current)
     capacities = load.capacities
     packed = {p: slot for p, slot in {**current, **packing}.items() if p in rates}
-    target = place(packed, load, rules, config.max_slots)
+    target = place(packed, load, rules, settings.max_slots)
     full = is_overfull(target, rates, capacities)
     if full and not order_triggers(group) and not worth_moving(rates, capacities, current, target):
         return Rejected("all consumers that people's orders leave are full")
-    minimum = rules.consumers or config.min_slots
+    minimum = rules.consumers or settings.min_slots
     return ensure_min_slots(
-        target, rates, capacities, current, minimum, rules=rules, max_slots=config.max_slots
+        target,
+        rates,
+        capacities,
+        current,
+        minimum,
+        rules=rules,
+        max_slots=settings.max_slots,
     )
 
 
@@ -127,7 +133,7 @@ def _within_budget(group: Group, full: Plan, triggered_by: tuple[str, ...]) -> P
     moves = counted(len(full.changes.moves), "move")
     text = (
         f"{left_out} of {moves} wait: {moves_left(group)} are left of the budget of "
-        f"{group.config.moves_per_hour} per hour (controller.moves_per_hour)"
+        f"{group.settings.moves_per_hour} per hour (controller.moves_per_hour)"
     )
     return replace(evaluate(group, target, triggered_by), over_budget=(text,))
 
@@ -313,7 +319,7 @@ def reader_triggers(group: Group) -> tuple[str, ...]:
         if any(rules.pin(p) != slot for p in group.members.partitions.owned_by(slot)):
             reasons.append(f"{overload(slot, share)}{backlog(group, slot)}")
     if rules.consumers is None:
-        wanted = min(group.config.min_slots, len(group.members.partitions))
+        wanted = min(group.settings.min_slots, len(group.members.partitions))
         if rules:
             wanted = min(wanted, _most_consumers(group))
         reading = len(group.members.partitions.slots)
@@ -343,7 +349,7 @@ def order_triggers(group: Group) -> tuple[str, ...]:
 
 def _most_consumers(group: Group) -> int:
     readers = {p: group.members.partitions[p].slot for p in group.existing()}
-    return most_consumers(readers, group.people.controls.rules, group.config.max_slots)
+    return most_consumers(readers, group.people.controls.rules, group.settings.max_slots)
 
 
 def backlog(group: Group, slot: Slot) -> str:
@@ -352,7 +358,7 @@ def backlog(group: Group, slot: Slot) -> str:
     behind = sum(p in group.load.catch_up for p in own)
     if not behind:
         return ""
-    return f", with {counted(behind, 'partition')} to catch up in {group.config.catch_up_s:g} s"
+    return f", with {counted(behind, 'partition')} to catch up in {group.settings.catch_up_s:g} s"
 
 
 def has_fresh_measurements(group: Group, since: float, now: float) -> bool:
@@ -371,7 +377,7 @@ def has_fresh_measurements(group: Group, since: float, now: float) -> bool:
 
 def planned_message(group: Group, plan: Plan) -> Planned:
     """Return the message for a plan that is carried out."""
-    approved = group.people.approved_plan if group.config.mode != "act" else None
+    approved = group.people.approved_plan if group.settings.mode != "act" else None
     return Planned(
         term=group.term or 0,
         reasons=plan.reasons,
@@ -394,5 +400,5 @@ def proposed_message(group: Group, plan: Plan) -> Proposed:
         rscore=plan.rscore,
         owners=group.members.assignment(),
         targets=plan.target,
-        waits=group.config.mode == "approve",
+        waits=group.settings.mode == "approve",
     )

@@ -18,7 +18,7 @@ def near_moves(
 
 def zones(group: Group) -> Zones:
     """Return the zones of living consumers and of partitions, if they matter to the group."""
-    return known_zones(group) if group.config.zone_price else NO_ZONES
+    return known_zones(group) if group.settings.zone_price else NO_ZONES
 
 
 def known_zones(group: Group) -> Zones:
@@ -34,5 +34,5 @@ def known_zones(group: Group) -> Zones:
             for topic, of_topic in group.load.readable_in.items()
             for number, near in of_topic.items()
         },
-        group.config.zone_price,
+        group.settings.zone_price,
     )

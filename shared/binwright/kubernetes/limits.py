@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from binwright.runtime.settings.section import Section
+from binwright.protocol.section import Section
 
 Count = Annotated[int, Field(ge=1)]
 Limited = Literal["groups", "consumers", "topics", "partitions"]

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from binwright.kubernetes.limits import LimitSettings
-from binwright.runtime.settings.section import Seconds, Section, check_distinct
+from binwright.protocol.section import Seconds, Section, check_distinct
 from binwright.runtime.spark_url import has_token
 from binwright.runtime.storage_path import storage_parts
 

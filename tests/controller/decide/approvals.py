@@ -16,12 +16,12 @@ C = Slot(2)
 RATES = {P: 90.0, Q: 80.0}
 BOTH_AT_A = {P: A, Q: A}
 APART = {P: A, Q: B}
-APPROVE = replace(CONFIG, mode="approve")
+APPROVE = CONFIG.with_settings(mode="approve")
 M = TypeVar("M", bound=Inbound)
 
 
 def in_mode(driver: ControllerDriver, mode: Mode) -> ControllerDriver:
-    config = replace(CONFIG, mode=mode)
+    config = CONFIG.with_settings(mode=mode)
     driver.state = replace(driver.state, group=replace(driver.group, config=config))
     return driver
 

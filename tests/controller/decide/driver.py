@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from tests import builders
-from tests.builders import LIMIT, measurement
+from tests.builders import LIMIT, configured, measurement
 
 from binwright.controller.decide.events import Action, Event, Packed, Publish, Send, Tick
 from binwright.controller.decide.machine import begin, transition
 from binwright.controller.decide.states import State
-from binwright.group.config import ControllerConfig
+from binwright.group.config import GroupConfig
 from binwright.group.fold import Measured, RecordRead, StateRecord
 from binwright.group.group import Group
 from binwright.group.ownership import Owned
@@ -25,11 +25,11 @@ from binwright.protocol.commands import (
 )
 from binwright.protocol.metadata import Claim, Dead, Hello, Inbound, Started, Stopped
 from binwright.protocol.metrics import PartitionRate
-from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
+from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 A, B = Slot(0), Slot(1)
-CONFIG = ControllerConfig(limits=PerSlot(BytesPerSecond(120.0)), capacity=BytesPerSecond(100.0))
+CONFIG = configured(120, 100)
 C = TypeVar("C", bound=Command)
 
 
@@ -40,7 +40,7 @@ class ControllerDriver:
     Commands to writers are acknowledged at once, unless `acknowledge_writers` is False.
     """
 
-    config: ControllerConfig = CONFIG
+    config: GroupConfig = CONFIG
     acknowledge_writers: bool = True
     now: float = 0.0
     offset: int = 0

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Literal
 
+from tests.builders import reconfigured
 from tests.controller.decide.driver import CONFIG, ControllerDriver, assigned, published, sent
 
 from binwright.controller.decide.events import Action, Packed
@@ -41,7 +42,7 @@ def at(*slots: int) -> dict[TopicPartition, Slot]:
     return {p: Slot(slot) for p, slot in zip(P, slots, strict=False)}
 
 
-PATIENT = replace(CONFIG, consumer_timeout_s=1e6, stale_s=1e6)
+PATIENT = replace(CONFIG.with_settings(consumer_timeout_s=1e6), stale_s=1e6)
 """Consumers need not report, nor monitors measure."""
 
 
@@ -50,7 +51,7 @@ def running(
 ) -> ControllerDriver:
     """Return a leader of a group that is as in `target`; then its configuration changes."""
     driver = assigned(dict.fromkeys(target, rate), target)
-    group = replace(driver.group, config=replace(PATIENT, **config))
+    group = replace(driver.group, config=reconfigured(PATIENT, **config))
     driver.state = replace(driver.state, group=group)
     return driver
 

@@ -163,7 +163,11 @@ def test_a_reported_end_that_is_already_known_or_outdated_changes_nothing(
 
 def test_a_dead_that_is_not_read_back_in_time_is_published_again_at_a_reported_end() -> None:
     known = group(
-        {S0: alive(1, process="host/7/ab", declared_dead_at=NOW - CONFIG.command_retry_s - 1)}
+        {
+            S0: alive(
+                1, process="host/7/ab", declared_dead_at=NOW - CONFIG.settings.command_retry_s - 1
+            )
+        }
     )
     assert process_ended(known, ProcessEnded(NOW, S0, "host/7/ab"))[1] == (Publish(death(S0, 1)),)
 

@@ -168,7 +168,7 @@ def test_a_plan_that_would_overload_a_consumer_by_now_is_outdated() -> None:
 
 def test_at_max_slots_an_overloading_plan_is_still_carried_out() -> None:
     driver = with_approved_plan({P: A, Q: A, R: B}, {P: 70.0, Q: 60.0, R: 80.0})
-    group = replace(driver.group, config=replace(APPROVE, max_slots=2))
+    group = replace(driver.group, config=APPROVE.with_settings(max_slots=2))
     driver.state = replace(driver.state, group=group)
     number = propose(driver, {P: A, Q: B, R: B})
     assert published_of(approve(driver, number), Accepted)
@@ -213,7 +213,7 @@ def test_partitions_that_stay_with_other_readers_outdate_the_plan() -> None:
 
 def test_approved_slots_above_max_slots_are_not_restored() -> None:
     driver = with_approved_plan(APART, RATES)
-    group = replace(driver.group, config=replace(APPROVE, max_slots=1))
+    group = replace(driver.group, config=APPROVE.with_settings(max_slots=1))
     driver.state = replace(driver.state, group=group)
     actions = driver.dead(B) + driver.tick()
     assert reconciled(actions) == [{A}]

@@ -34,7 +34,7 @@ from binwright.protocol.metadata import CatchingUp, TableReport
 from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 
-CATCHING_UP = replace(CONFIG, catch_up_s=100.0)  # packed to 100 bytes/s; a limit of 120
+CATCHING_UP = CONFIG.with_settings(catch_up_s=100.0)  # packed to 100 bytes/s; a limit of 120
 ON_TIME_S = CONFIG.on_time_s
 RATE, RECORD = 20.0, 10.0
 SLACK = round(SLACK_S * RATE / RECORD)  # records that are no backlog
@@ -217,7 +217,7 @@ def test_a_backlog_triggers_a_plan_with_its_reason() -> None:
 
 def test_consumers_come_for_a_backlog() -> None:
     driver = assigned({P: RATE, Q: RATE}, {P: A, Q: A})
-    config = replace(driver.group.config, catch_up_s=100.0, on_time_s=3.0)
+    config = replace(driver.group.config.with_settings(catch_up_s=100.0), on_time_s=3.0)
     member = replace(driver.group.members.get(A), writing={"orders": table()})
     known = with_member(replace(driver.group, config=config), A, member)
     driver.state = replace(driver.state, group=known)
@@ -243,7 +243,7 @@ def test_what_backlogs_count_for_is_published_once_and_the_next_leader_goes_on_f
     successor, _ = apply_record(history, record_read(message))
     assert successor.load.catch_up == counting.load.catch_up
     assert not publish_backlogs(successor)[1]
-    without = replace(history, config=replace(CATCHING_UP, catch_up_s=0.0))
+    without = replace(history, config=CATCHING_UP.with_settings(catch_up_s=0.0))
     none, _ = apply_record(without, record_read(message))
     assert published(publish_backlogs(none)[1]) == [CatchingUp(term=0, needs={})]
     leading, _ = apply_record(known, record_read(message))

@@ -178,7 +178,7 @@ def test_with_no_other_consumer_partitions_wait_for_their_starting_owner() -> No
 
 def at_max_slots(*owners: int) -> ControllerDriver:
     driver = assigned({P: 90.0, Q: 80.0, CLICKS: 10.0}, dict.fromkeys([P, Q, CLICKS], A))
-    config = replace(CONFIG, max_slots=2)
+    config = CONFIG.with_settings(max_slots=2)
     driver.state = replace(driver.state, group=replace(driver.group, config=config))
     driver.hello(B)
     driver.report(B)

@@ -30,10 +30,10 @@ def test_plans_are_made_by_an_adopted_packing_until_the_settings_give_another() 
 
 
 def test_smaller_plans_are_computed_at_an_adopted_interval() -> None:
-    interval = f"{PATIENT.replan_interval_s:g}"
+    interval = f"{PATIENT.settings.replan_interval_s:g}"
     driver = running(at(0, 1), rate=10.0)
-    driver.read(adopt("replan_interval_s", f"{4 * PATIENT.replan_interval_s:g}", interval))
-    later = PATIENT.replan_interval_s + 1
+    driver.read(adopt("replan_interval_s", f"{4 * PATIENT.settings.replan_interval_s:g}", interval))
+    later = PATIENT.settings.replan_interval_s + 1
     assert not any(isinstance(a, Pack) for a in driver.tick(later))
     driver.read(adopt("replan_interval_s", None, interval))
     assert any(isinstance(a, Pack) for a in driver.tick())

@@ -273,7 +273,7 @@ def test_a_writer_that_a_freeze_keeps_does_not_keep_the_plan_from_its_end() -> N
 
 
 def test_the_next_controller_counts_on() -> None:
-    driver = ControllerDriver(replace(CONFIG, moves_per_hour=5))
+    driver = ControllerDriver(CONFIG.with_settings(moves_per_hour=5))
     plan = Planned(term=0, reasons=(), consumers=1, moves={}, rscore=0.0, rates={}, targets={})
     driver.read(replace(plan, moved=((0, 4),)))
     driver.claim()

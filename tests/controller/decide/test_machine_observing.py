@@ -28,7 +28,7 @@ RATES = {P: 90.0, Q: 80.0}
 def observing() -> ControllerDriver:
     """Return a leader in mode `observe` with an overloaded consumer."""
     driver = assigned(RATES, {P: A, Q: A})
-    config = replace(CONFIG, mode="observe")
+    config = CONFIG.with_settings(mode="observe")
     driver.state = replace(driver.state, group=replace(driver.group, config=config))
     return driver
 

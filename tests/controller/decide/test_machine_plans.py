@@ -138,7 +138,7 @@ def test_a_plan_is_published_with_its_reasons() -> None:
 def test_fewer_consumers_than_min_slots_trigger_a_plan_that_has_them() -> None:
     driver = assigned(RATES, {P: A, Q: A})
     driver.state = replace(
-        driver.state, group=replace(driver.state.group, config=replace(CONFIG, min_slots=2))
+        driver.state, group=replace(driver.state.group, config=CONFIG.with_settings(min_slots=2))
     )
     (plan,) = [m for m in published(driver.pack({P: A, Q: A})) if isinstance(m, Planned)]
     assert plan.reasons[0] == "1 of at least 2 consumers read"
@@ -146,7 +146,7 @@ def test_fewer_consumers_than_min_slots_trigger_a_plan_that_has_them() -> None:
 
 
 def test_no_more_than_max_slots_consumers_are_started() -> None:
-    driver = ControllerDriver(config=replace(CONFIG, max_slots=1))
+    driver = ControllerDriver(config=CONFIG.with_settings(max_slots=1))
     driver.claim()
     driver.measure(dict(RATES))
     actions = driver.pack({P: A, Q: B})

@@ -119,12 +119,12 @@ def test_a_packing_that_is_rejected_is_followed_by_replacements() -> None:
     driver = running(at(0, 0, 1, 1), rate=70.0, max_slots=3)
     driver.feed(Disrupted(driver.now, disruptions("node", A)))
     driver.tick()
-    full = replace(driver.group.config, max_slots=2)
+    full = driver.group.config.with_settings(max_slots=2)
     driver.state = replace(driver.state, group=replace(driver.group, config=full))
     actions = driver.feed(Packed(driver.now, at(0, 1, 2, 3)))
     assert plans(actions) == []
     assert driver.phase() is Sentinel
-    roomy = replace(full, max_slots=4)
+    roomy = full.with_settings(max_slots=4)
     driver.state = replace(driver.state, group=replace(driver.group, config=roomy))
     driver.tick()
     again = driver.feed(Packed(driver.now, {}))
@@ -245,7 +245,7 @@ def test_an_approved_plan_is_kept_with_the_replacement_in_it() -> None:
 
 def test_an_approved_plan_that_waits_for_a_replacement_chooses_no_second_one() -> None:
     driver = with_approved_plan(at(0, 1), dict.fromkeys(P[:2], 40.0))
-    config = replace(driver.group.config, consumer_timeout_s=1e6, stale_s=1e6)
+    config = replace(driver.group.config.with_settings(consumer_timeout_s=1e6), stale_s=1e6)
     driver.state = replace(driver.state, group=replace(driver.group, config=config))
     first = disrupt(driver, disruptions("node", A))
     later = driver.tick(LONG_S)

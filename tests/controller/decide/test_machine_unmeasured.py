@@ -77,7 +77,9 @@ def test_in_mode_observe_no_partition_is_assigned() -> None:
     driver = assigned(RATES, {P: A, Q: B})
     driver.state = replace(
         driver.state,
-        group=replace(driver.group, config=replace(CONFIG, mode="observe", stale_s=0.0)),
+        group=replace(
+            driver.group, config=replace(CONFIG.with_settings(mode="observe"), stale_s=0.0)
+        ),
     )
     driver.dead(B)
     assert sent_commands(driver.tick(5), StartReading) == []

@@ -280,7 +280,7 @@ def test_a_new_table_gets_a_writer_while_the_packing_runs() -> None:
 
 def test_in_mode_observe_no_writer_is_commanded() -> None:
     driver = assigned_without_acknowledgements(RATES, {P: A, Q: B})
-    observing = replace(driver.group, config=replace(CONFIG, mode="observe"))
+    observing = replace(driver.group, config=CONFIG.with_settings(mode="observe"))
     driver.state = replace(driver.state, group=observing)
     assert sent_commands(driver.dead(A) + driver.tick(3), StartWriting) == []
     assert writer(driver) == Released()

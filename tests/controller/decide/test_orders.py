@@ -92,7 +92,7 @@ def test_an_overload_by_orders_is_named() -> None:
 
 
 def test_a_group_that_observes_names_the_orders_that_wait() -> None:
-    observing = replace(seen({P[0]: A}), config=replace(CONFIG, mode="observe"))
+    observing = replace(seen({P[0]: A}), config=CONFIG.with_settings(mode="observe"))
     drained = with_order(observing, CordonOrder(slot=A, state="drained", by="bob"))
     expected = "the group only observes; waits: consumer 0 is drained by bob"
     assert held_reasons(drained) == (expected,)

@@ -77,7 +77,7 @@ def test_a_consumer_that_is_asked_to_end_or_reads_nothing_is_not_replaced() -> N
 
 
 def test_a_group_that_only_observes_replaces_none() -> None:
-    assert replacements(two("node", S0, config=replace(CONFIG, mode="observe"))) == {}
+    assert replacements(two("node", S0, config=CONFIG.with_settings(mode="observe"))) == {}
 
 
 def test_an_idle_ready_consumer_takes_over_before_another_is_started() -> None:
@@ -117,7 +117,7 @@ def used(known: Group, moves: int) -> Group:
 
 
 def test_a_roll_waits_for_the_budget_of_an_hour_and_a_node_does_not() -> None:
-    config = replace(CONFIG, moves_per_hour=3)
+    config = CONFIG.with_settings(moves_per_hour=3)
     rolling = used(two("roll", S0, config=config), 2)
     assert replacements(rolling) == {}
     (text,) = held_reasons(rolling)
@@ -128,7 +128,7 @@ def test_a_roll_waits_for_the_budget_of_an_hour_and_a_node_does_not() -> None:
 
 
 def test_a_consumer_that_reads_more_than_the_budget_moves_when_none_of_it_is_used() -> None:
-    config = replace(CONFIG, moves_per_hour=1)
+    config = CONFIG.with_settings(moves_per_hour=1)
     assert replacements(two("roll", S0, config=config)) == {S0: S2}
     assert replacements(used(two("roll", S0, config=config), 1)) == {}
 

@@ -34,7 +34,7 @@ from binwright.packing.rules import Rules
 from binwright.protocol.commands import SplitReading
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 
-SPLIT = replace(CONFIG, split=True, max_slots=6)
+SPLIT = CONFIG.with_settings(split=True, max_slots=6)
 S3, S4 = Slot(3), Slot(4)
 Helpers = dict[TopicPartition, tuple[Slot, ...]]
 
@@ -88,7 +88,7 @@ def test_a_partition_above_it_is_staged_by_as_many_as_its_load_needs() -> None:
 
 def test_without_the_setting_or_in_another_mode_nothing_is_split() -> None:
     assert not after(made(300.0, S1, S2, config=CONFIG))
-    observing = replace(SPLIT, mode="observe")
+    observing = SPLIT.with_settings(mode="observe")
     assert refresh_splits(made(300.0, S1, config=observing), NOW)[1] == ()
 
 
@@ -107,7 +107,7 @@ def test_consumers_that_are_missing_are_started() -> None:
 
 
 def test_no_more_are_started_than_may_be() -> None:
-    assert after(made(300.0, config=replace(SPLIT, max_slots=2))) == {P: (S1,)}
+    assert after(made(300.0, config=SPLIT.with_settings(max_slots=2))) == {P: (S1,)}
     assert not after(made(300.0, controls=ruled(consumers=1)))
 
 

@@ -5,13 +5,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.builders import changed
+from tests.builders import CONFIG, changed
 
 from binwright.controller.decide.topic_limits import NamespaceTopics, TopicShare, Usage
-from binwright.group.config import ControllerConfig
 from binwright.group.group import Group, add_partitions
 from binwright.protocol.metrics import Measurement, PartitionRate
-from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
+from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.selection import Selection
 
 
@@ -137,9 +136,7 @@ def test_once_all_is_measured_again_the_limit_holds_and_age_decides(
 
 def group(*held: TopicPartition, planned: tuple[TopicPartition, ...] = ()) -> Group:
     selection = Selection(topics=frozenset({"a", "b", "c"}))
-    config = ControllerConfig(
-        limits=PerSlot(BytesPerSecond(2.0)), capacity=BytesPerSecond(1.0), topics=selection
-    )
+    config = replace(CONFIG, topics=selection)
     found = add_partitions(Group(config=config, controller="c", term=1), held)
     return changed(found, last_plan=dict.fromkeys(planned, Slot(0)))
 

@@ -119,7 +119,7 @@ def test_the_group_that_does_not_fit_has_what_is_left_and_the_next_one_is_refuse
 def test_a_capped_group_plans_with_no_more_consumers() -> None:
     settings = load_settings(controller={"max_slots": 10, "min_slots": 5})
     config = capped(group_context(settings), 3).config
-    assert (config.max_slots, config.min_slots) == (3, 3)
+    assert (config.settings.max_slots, config.settings.min_slots) == (3, 3)
     assert capped(group_context(settings), 10) == group_context(settings)
 
 

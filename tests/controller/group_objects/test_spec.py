@@ -130,7 +130,7 @@ def test_slots_may_have_limits_of_their_own() -> None:
 
 def test_a_group_may_have_a_least_number_of_consumers() -> None:
     found = settings_of(consumer_group(minConsumers=2, maxConsumers=3), load_settings())
-    assert group_context(found).config.min_slots == 2
+    assert group_context(found).config.settings.min_slots == 2
     with pytest.raises(SettingsError, match=r"min_slots \(4\) must not exceed max_slots \(3\)"):
         settings_of(consumer_group(minConsumers=4, maxConsumers=3), load_settings())
 

@@ -2,24 +2,24 @@
 
 from collections.abc import Sequence
 
-from binwright.group.config import ControllerConfig
+from tests.builders import configured
+
+from binwright.group.config import GroupConfig
 from binwright.lab.simulation.fluid.arrivals import arrivals
 from binwright.lab.simulation.outcome import Outcome
 from binwright.lab.simulation.run import Run, run
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
-from binwright.protocol.model import BytesPerSecond, PerSlot, TopicPartition
+from binwright.protocol.model import BytesPerSecond, TopicPartition
 
 PARTITIONS = [TopicPartition(topic, n) for topic in ("clicks", "orders") for n in range(3)]
-CONFIG = ControllerConfig(
-    limits=PerSlot(BytesPerSecond(120.0)), capacity=BytesPerSecond(100.0), replan_interval_s=20.0
-)
+CONFIG = configured(120, 100, replan_interval_s=20.0)
 TIMING = Timing(measured_age_s=0.0)
 
 
 def scenario(
     rows: Sequence[Sequence[float]],
     *,
-    config: ControllerConfig = CONFIG,
+    config: GroupConfig = CONFIG,
     timing: Timing = TIMING,
     sustained: float | None = None,
     row_s: float = 30.0,

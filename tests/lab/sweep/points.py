@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from binwright.group.config import ControllerConfig
+from tests.builders import configured
+
 from binwright.lab.simulation.scenario import Timing
 from binwright.lab.sweep.points import Point, SweepLoad
-from binwright.protocol.model import BytesPerSecond, PerSlot
+from binwright.protocol.model import BytesPerSecond
 from binwright.streams.generated import Walk
 
 CAPACITY = BytesPerSecond(1e6)
@@ -14,11 +15,7 @@ WALK = Walk(topics=("one",), partitions=6, rows=10, delta=20, seed=1)
 
 def point(replan_interval_s: float, packing: str, *, file: Path | None = None) -> Point:
     """Return a point on a random walk, or on the load of a file."""
-    config = ControllerConfig(
-        limits=PerSlot(BytesPerSecond(1.33e6)),
-        capacity=CAPACITY,
-        replan_interval_s=replan_interval_s,
-    )
+    config = configured(1.33e6, CAPACITY, replan_interval_s=replan_interval_s)
     return Point(
         label=f"{packing} {replan_interval_s}",
         policy="binwright",

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.builders import reconfigured
 
 from binwright.look.explain.answers import Explanation, Freshness, Group
 from binwright.look.explain.questions import answer
@@ -93,7 +94,7 @@ def two_consumers(rates: list[float] | None = None, landed_s: float = 3.0) -> Gr
 
 
 def ask(view: GroupView, what: str = "", **config: Any) -> Explanation:
-    view.group = replace(view.group, config=replace(view.group.config, **config))
+    view.group = replace(view.group, config=reconfigured(view.group.config, **config))
     return answer(Group(view, status("eu", view, NOW), NOW, Freshness(10.0)), what)
 
 

@@ -5,7 +5,7 @@ Staging takes no time and offsets do not matter, because no row depends on the h
 
 from dataclasses import dataclass, replace
 
-from tests.builders import measurement
+from tests.builders import configured, measurement
 
 from binwright.consumer.decide import machine as consumers
 from binwright.consumer.decide.machine import Exit, Fetch, Reply, ReportNow, StopWriter
@@ -21,17 +21,16 @@ from binwright.controller.decide.events import (
     StepDown,
 )
 from binwright.controller.decide.states import Sentinel, State
-from binwright.group.config import ControllerConfig
 from binwright.group.fold import Measured, RecordRead
 from binwright.group.group import Group
 from binwright.group.plans import Pack
 from binwright.protocol.commands import Command
 from binwright.protocol.metadata import Claim, Hello, Inbound, Planned, Report, TableReport
 from binwright.protocol.metrics import Measurement, PartitionRate
-from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
+from binwright.protocol.model import BytesPerSecond, Slot
 
 TOPIC = "t"
-CONFIG = ControllerConfig(limits=PerSlot(BytesPerSecond(120)), capacity=BytesPerSecond(100))
+CONFIG = configured(120, 100)
 LONG_AGO = -1_000.0
 
 

@@ -11,8 +11,8 @@ from tools.reference.errors import FAULTS
 from binwright.inspect.settings_file import descriptions
 from binwright.protocol import errors
 from binwright.protocol.errors import BinwrightError, UserError
+from binwright.protocol.section import Section
 from binwright.runtime.settings.programs import ProgramSettings
-from binwright.runtime.settings.section import Section
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference"
 

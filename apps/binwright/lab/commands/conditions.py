@@ -9,7 +9,7 @@ from pathlib import Path
 
 from binwright.cli.runner import split
 from binwright.controller.group_context import group_context
-from binwright.group.config import ControllerConfig
+from binwright.group.config import GroupConfig
 from binwright.lab.simulation.run import NAMES, Run
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 from binwright.lab.simulation.sources import Source
@@ -19,9 +19,9 @@ from binwright.runtime.settings.group import Settings, load_settings
 from binwright.runtime.settings.programs import FILE_VARIABLE
 
 
-def simulated_config(settings: Settings) -> ControllerConfig:
+def simulated_config(settings: Settings) -> GroupConfig:
     """Return the controller's settings, but every topic of the load is read and nobody approves."""
-    return replace(group_context(settings).config, topics=None, mode="act")
+    return replace(group_context(settings).config.with_settings(mode="act"), topics=None)
 
 
 def simulated_timing(settings: Settings, timing: Timing) -> Timing:

@@ -8,13 +8,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from binwright.group.config import ControllerConfig
+from binwright.group.config import ControllerSettings
 from binwright.lab.report.contents import Chart, ReportSection, ReportTable
 from binwright.lab.simulation import sources
 from binwright.lab.simulation.outcome import HOUR_S, Outcome, Score
 from binwright.lab.simulation.run import NAMES, Run, run_all
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
-from binwright.protocol.model import BytesPerSecond, PerSlot
+from binwright.protocol.model import BytesPerSecond
+from binwright.runtime.settings.group_config import config_of
 from binwright.streams import generated
 
 POINTS = 500
@@ -260,7 +261,9 @@ SLA_S = 5.0
 
 def random_walk(processes: int) -> ReportSection:
     """Return all policies on two hours of a load like the paper's: 32 partitions, delta 5."""
-    config = ControllerConfig(limits=PerSlot(LIMIT), capacity=CAPACITY)
+    config = config_of(
+        ControllerSettings(limit_bytes_per_s=LIMIT, capacity_bytes_per_s=CAPACITY, catch_up_s=0.0)
+    )
     timing = Timing()
     walk = generated.Walk(topics=("one", "two"), partitions=16, rows=240, delta=5, seed=0)
     load = sources.generated(walk, CAPACITY, None).load(warm_up_s(config, timing))

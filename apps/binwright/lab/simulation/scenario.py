@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from binwright.group.config import ControllerConfig
+from binwright.group.config import GroupConfig
 from binwright.lab.simulation.fluid.arrivals import Floats, FluidLoad
 from binwright.protocol.model import BytesPerSecond, Slot
 
@@ -70,7 +70,7 @@ class Scenario:
     """
 
     load: FluidLoad
-    config: ControllerConfig
+    config: GroupConfig
     sustained: BytesPerSecond | None = None
     timing: Timing = Timing()
     published: PublishedRates | None = None
@@ -165,9 +165,11 @@ class KnownRates:
             self._block = self._sampled(np.arange(first, first + BLOCK, dtype=np.float64))
 
 
-def warm_up_s(config: ControllerConfig, timing: Timing) -> float:
+def warm_up_s(config: GroupConfig, timing: Timing) -> float:
     """Return how long a group takes to settle: to start, and to look twice at what it runs."""
-    return float(ceil(2 * (timing.start_up_s + config.replan_interval_s) + timing.window_s + 10))
+    return float(
+        ceil(2 * (timing.start_up_s + config.settings.replan_interval_s) + timing.window_s + 10)
+    )
 
 
 CLOSE = 1 - 1e-9

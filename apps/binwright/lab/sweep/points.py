@@ -10,7 +10,7 @@ from typing import Self
 
 from pyspark.core.files import SparkFiles
 
-from binwright.group.config import ControllerConfig
+from binwright.group.config import GroupConfig
 from binwright.lab.processes import OnProgress, run_all
 from binwright.lab.simulation.outcome import Score
 from binwright.lab.simulation.run import Run, run
@@ -62,7 +62,7 @@ class Point:
     label: str  # the policy and the settings, the same for every load
     policy: str
     load: SweepLoad
-    config: ControllerConfig
+    config: GroupConfig
     packing: str
     timing: Timing
     sustained: BytesPerSecond | None

@@ -28,7 +28,7 @@ from binwright.protocol.metadata import (
 )
 from binwright.protocol.metrics import Measurement
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
-from binwright.runtime.settings.group_config import unknown_config
+from binwright.runtime.settings.group_config import config_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ class GroupTimings:
 
     def __post_init__(self) -> None:
         """Begin with the limits as the controller has them."""
-        self._group = Group(config=unknown_config().with_limits(self.limits), controller="")
+        self._group = Group(config=config_of().with_limits(self.limits), controller="")
 
     @property
     def changing(self) -> bool:

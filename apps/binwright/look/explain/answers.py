@@ -104,7 +104,7 @@ class Group:
         self.live = [each for each in status.consumers if each.state != "silent"]
         self.readers = {p: each for each in self.live for p in each.partitions}
         self.needs = self.state.needs(self.readers)
-        self.zones = view.zones(self.config.zone_price)
+        self.zones = view.zones(self.config.settings.zone_price)
         self._capacities = slot_capacities(self.state.capacities)
 
     @property
@@ -194,10 +194,10 @@ def held(group: Group) -> list[Line]:
         found.append("nothing was measured: does a monitor run?")
     elif group.now_ms - measured > 1000 * config.stale_s:
         found.append(f"the last measurement was {group.since(measured)}: does a monitor run?")
-    if group.reading >= config.max_slots:
-        found.append(f"controller.max_slots is {config.max_slots}")
-    if 1 < config.min_slots >= group.reading:
-        found.append(f"controller.min_slots is {config.min_slots}")
+    if group.reading >= config.settings.max_slots:
+        found.append(f"controller.max_slots is {config.settings.max_slots}")
+    if 1 < config.settings.min_slots >= group.reading:
+        found.append(f"controller.min_slots is {config.settings.min_slots}")
     return [Line("held", text) for text in found] or [Line("held", "nothing holds a plan back")]
 
 

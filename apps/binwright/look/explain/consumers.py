@@ -77,7 +77,7 @@ def _other_sizes(group: Group) -> list[str]:
 def _packed_now(group: Group) -> str:
     """Say what the controller would make of a packing now: the planner is asked."""
     request = packing_request(group.state)
-    name = request.packing or group.config.packing
+    name = request.packing or group.config.settings.packing
     try:
         target = algorithm(name)(request.load)
     except PackingError as exc:
@@ -110,7 +110,7 @@ def _next_change(group: Group) -> list[str]:
         f"{data_size(load)}/s of {data_size(limit)}/s ({load / limit:.0%})"
         f"{backlog(group.state, slot)}"
     )
-    if group.reading > max(1, group.config.min_slots):
+    if group.reading > max(1, group.config.settings.min_slots):
         room = (group.reading - 1) * group.capacity
         found.append(f"one goes at the earliest when the load is below {data_size(room)}/s")
     return found

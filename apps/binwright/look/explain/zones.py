@@ -17,7 +17,7 @@ def group_crossing(group: Group) -> list[str]:
 
 def packed_crossing(group: Group, target: Assignment) -> str:
     """Return how much would cross zones after another packing, as the end of a sentence."""
-    if not group.config.zone_price:
+    if not group.config.settings.zone_price:
         return ""
     crossing = data_size(group.zones.crossing(group.view.rates, target))
     return f"; {crossing}/s would cross zones, and what no longer crosses pays for moves, too"
@@ -62,7 +62,7 @@ def nearer(group: Group, partition: TopicPartition, reader: ConsumerStatus) -> l
 
 
 def _price(group: Group) -> str:
-    price = group.config.zone_price
+    price = group.config.settings.zone_price
     if not price:
         return "plans do not regard that: controller.zone_price is 0"
     if price <= 1:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from binwright.group.config import ControllerConfig
+from binwright.group.config import GroupConfig
 from binwright.packing.catalogue import Packing, algorithm
 from binwright.protocol.errors import PackingError, SettingsError
 from binwright.protocol.selection import METADATA_SUFFIX
@@ -20,7 +20,7 @@ class GroupContext:
     landing_topic: str
     orders_topic: str
     needs_topic: str
-    config: ControllerConfig
+    config: GroupConfig
     packing: Packing
     trace: Trace = untraced  # of its plans
 

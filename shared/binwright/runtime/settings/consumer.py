@@ -7,7 +7,7 @@ from urllib.parse import urlparse
 
 from pydantic import Field, field_validator, model_validator
 
-from binwright.runtime.settings.section import Bytes, KeepDays, Seconds, Section
+from binwright.protocol.section import Bytes, KeepDays, Seconds, Section
 from binwright.runtime.spark_url import (
     CA_FILE,
     CLEARTEXT,

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import model_validator
 
+from binwright.group.config import ControllerSettings
 from binwright.protocol.selection import (
     COMMANDS_SUFFIX,
     LANDING_SUFFIX,
@@ -19,7 +20,6 @@ from binwright.runtime.settings.consumer import (
     LakeSettings,
     StagingSettings,
 )
-from binwright.runtime.settings.controller import ControllerSettings
 from binwright.runtime.settings.loading import load
 from binwright.runtime.settings.programs import TopicSettings
 from binwright.runtime.settings.registry import RegistrySettings

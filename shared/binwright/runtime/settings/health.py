@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from binwright.runtime.settings.section import Seconds, Section
+from binwright.protocol.section import Seconds, Section
 
 
 class HealthSettings(Section):

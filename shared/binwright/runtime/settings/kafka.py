@@ -7,8 +7,8 @@ from urllib.parse import urlparse
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from binwright.protocol.section import Seconds, Section
 from binwright.runtime.addresses import is_loopback
-from binwright.runtime.settings.section import Seconds, Section
 
 _TOKENS = "sasl_token_file", "sasl_token_url", "sasl_token_provider"
 _EITHER = (("sasl_password", "sasl_password_file"), *combinations(_TOKENS, 2))

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from pydantic import SecretStr, ValidationError
 
 from binwright.protocol.errors import SettingsError
+from binwright.protocol.section import Section
 from binwright.runtime.settings.faults import Sources, source_fault, validation_faults
 from binwright.runtime.settings.programs import (
     EVERY_NAME,
@@ -18,7 +19,6 @@ from binwright.runtime.settings.programs import (
     PREFIX,
     ProgramSettings,
 )
-from binwright.runtime.settings.section import Section
 
 Program = TypeVar("Program", bound=ProgramSettings)
 _SERVICE_HOST = "_SERVICE_HOST"

@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from binwright.runtime.settings.section import Seconds, Section, TopicPattern
+from binwright.protocol.section import Seconds, Section, TopicPattern
 
 
 class MonitorSettings(Section):

@@ -18,11 +18,11 @@ from pydantic_settings import (
 
 from binwright.protocol.names import RESERVED, GroupName, TopicName
 from binwright.protocol.patterns import compile_patterns
+from binwright.protocol.section import TopicPatterns, check_distinct
 from binwright.protocol.selection import Selection
 from binwright.runtime.settings.health import HealthSettings
 from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.runtime.settings.monitor import MonitorSettings
-from binwright.runtime.settings.section import TopicPatterns, check_distinct
 
 PREFIX = "BINWRIGHT_"
 FILE_VARIABLE = f"{PREFIX}SETTINGS"

@@ -6,8 +6,8 @@ from urllib.parse import urlparse
 
 from pydantic import Field, model_validator
 
+from binwright.protocol.section import Section, WebAddress
 from binwright.runtime.addresses import is_loopback
-from binwright.runtime.settings.section import Section, WebAddress
 
 APICURIO = "/apis/ccompat/"
 """In the address of Apicurio's registry, where it answers as Confluent's."""

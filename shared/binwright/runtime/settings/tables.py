@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from binwright.protocol.names import TOPIC_LENGTH, TopicName
 from binwright.protocol.patterns import Pattern, compile_patterns
-from binwright.runtime.settings.section import KeepDays, Section, TopicPatterns, check_distinct
+from binwright.protocol.section import KeepDays, Section, TopicPatterns, check_distinct
 from binwright.tables.columns import (
     KAFKA,
     KAFKA_KEY,

@@ -1,6 +1,6 @@
 """Settings of traces."""
 
-from binwright.runtime.settings.section import Section, WebAddress
+from binwright.protocol.section import Section, WebAddress
 
 
 class TracesSettings(Section):

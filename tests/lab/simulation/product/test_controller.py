@@ -64,12 +64,13 @@ def test_leaving_out_quiet_ticks_changes_no_decision(  # noqa: PLR0917 - all tha
 ) -> None:
     """The same plans at the same times, consumers, moves, lag and latencies as each second."""
     config = replace(
-        CONFIG,
-        replan_interval_s=replan_interval_s,
-        min_slots=slots[0],
-        max_slots=slots[1],
-        plan_timeout_s=plan_timeout_s,
-        catch_up_s=catch_up_s,
+        CONFIG.with_settings(
+            replan_interval_s=replan_interval_s,
+            min_slots=slots[0],
+            max_slots=slots[1],
+            plan_timeout_s=plan_timeout_s,
+            catch_up_s=catch_up_s,
+        ),
         limits=PerSlot(CONFIG.limits.default, {Slot(1): BytesPerSecond(60.0)}),
     )
     timing = Timing(
@@ -139,7 +140,7 @@ def test_a_consumer_comes_for_a_backlog_and_goes_after_it() -> None:
     """
     rows = [[45.0, 45.0]] * 20 + [[10.0, 10.0]] * 20
     patient = scenario(rows, sustained=80.0)
-    catching_up = scenario(rows, sustained=80.0, config=replace(CONFIG, catch_up_s=60.0))
+    catching_up = scenario(rows, sustained=80.0, config=CONFIG.with_settings(catch_up_s=60.0))
     alone, found = outcome(patient), outcome(catching_up)
 
     assert alone.running.values == (1,)

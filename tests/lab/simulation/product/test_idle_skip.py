@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.builders import reconfigured
 from tests.controller.decide.driver import ControllerDriver, assigned
 from tests.lab.simulation.builders import CONFIG, PARTITIONS, TIMING, scenario
 
@@ -36,7 +37,7 @@ def settled() -> tuple[ControllerDriver, float]:
 
 def configured(state: State, **changes: Any) -> State:
     """Return a state with other settings."""
-    config = replace(CONFIG, **changes)
+    config = reconfigured(CONFIG, **changes)
     return replace(state, group=replace(state.group, config=config))
 
 

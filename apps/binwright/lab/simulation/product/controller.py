@@ -162,7 +162,7 @@ class SimulatedController:
 
     def _lags(self) -> Sequence[int]:
         """Return the bytes that wait in each partition; consumers report that they are at 0."""
-        if not self._scenario.config.catch_up_s:
+        if not self._scenario.config.settings.catch_up_s:
             return [0] * len(self._scenario.load.partitions)
         return list(map(round, self._data.lags(self._clock.now)))
 
@@ -173,7 +173,7 @@ class SimulatedController:
         left out none is due: the controller takes the gap for a pause of its own, and gives all
         consumers more time.
         """
-        now, timeout_s = self._clock.now, self._scenario.config.consumer_timeout_s
+        now, timeout_s = self._clock.now, self._scenario.config.settings.consumer_timeout_s
         paused = now - self._ticked_at > timeout_s / 2
         self._ticked_at = now
         if paused:

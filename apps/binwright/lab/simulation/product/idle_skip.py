@@ -30,8 +30,8 @@ def next_tick(state: State, now: float, scenario: Scenario, *, behind: bool = Fa
         behind: Whether anything that was written is not read yet.
     """
     group = state.group
-    counts = bool(group.config.catch_up_s)  # backlogs do, and they are not known beforehand
-    if _unsettled(group) or (counts and behind) or group.config.frozen_hours:
+    counts = bool(group.settings.catch_up_s)  # backlogs do, and they are not known beforehand
+    if _unsettled(group) or (counts and behind) or group.settings.frozen_hours:
         return now + TICK_S
     config = group.config
     match state:
@@ -40,11 +40,14 @@ def next_tick(state: State, now: float, scenario: Scenario, *, behind: bool = Fa
             sent = (partitions[p] for p in partitions.pending)
             replies = [at.sent_at for at in sent if isinstance(at, PendingCommand)]
             due = min(
-                [since + config.plan_timeout_s, *(s + config.command_retry_s for s in replies)]
+                [
+                    since + config.settings.plan_timeout_s,
+                    *(s + config.settings.command_retry_s for s in replies),
+                ]
             )
             return max(_tick_at(due, now), now + TICK_S)
         case Sentinel(since=since) if not _wants_plan(group):
-            last = _tick_at(since + config.replan_interval_s, now) + TICK_S
+            last = _tick_at(since + config.settings.replan_interval_s, now) + TICK_S
             if counts:
                 last = min(last, _tick_at(now + NO_BACKLOG_S, now))
             owned = _shared(group, scenario.load)
@@ -70,7 +73,7 @@ def _unsettled(group: Group) -> bool:
 def _wants_plan(group: Group) -> bool:
     """Whether the next tick finds a reason for a plan, whatever the rates are."""
     partitions = group.members.partitions
-    wanted = min(group.config.min_slots, len(partitions))
+    wanted = min(group.settings.min_slots, len(partitions))
     unowned = partitions.pending or partitions.released or group.gone_partitions()
     return bool(unowned) or len(partitions.slots) < wanted or group.people.proposal is not None
 

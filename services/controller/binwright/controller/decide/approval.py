@@ -26,7 +26,7 @@ PLAN_WITHDRAWN = LogEvent.info("plan.withdrawn", "A proposed plan is out of date
 
 def outdated_reason(group: Group, plan: Proposed) -> str | None:
     """Return what has changed since the plan was made; None: nothing that matters."""
-    if plan.waits != (group.config.mode == "approve"):
+    if plan.waits != (group.settings.mode == "approve"):
         return "the group's mode has changed"
     if plan.targets.keys() != set(group.existing()):
         return "partitions have come or gone"
@@ -41,7 +41,7 @@ def reevaluate(group: Group, plan: Proposed, triggered_by: tuple[str, ...]) -> P
     loads: dict[Slot, list[float]] = {}
     for partition, slot in plan.targets.items():
         loads.setdefault(slot, []).append(rates[partition])
-    full = len(loads) >= group.config.max_slots  # then no better plan exists
+    full = len(loads) >= group.settings.max_slots  # then no better plan exists
     for slot, own_rates in sorted(loads.items()):
         share = sum(own_rates) / group.config.limits.for_slot(slot)
         if not full and len(own_rates) > 1 and share > 1:
@@ -90,9 +90,9 @@ def _approved_targets(group: Group) -> dict[TopicPartition, Slot]:
 
     What is pinned goes to its pin instead: an order needs no approval.
     """
-    if group.config.mode != "approve" or group.people.approved_plan is None:
+    if group.settings.mode != "approve" or group.people.approved_plan is None:
         return {}
-    most, approved = group.config.max_slots, group.people.approved_plan.targets
+    most, approved = group.settings.max_slots, group.people.approved_plan.targets
     if not (rules := group.people.controls.rules):
         return {p: slot for p, slot in approved.items() if slot < most}
     states = group.members.partitions
@@ -114,7 +114,7 @@ def retire_drained(group: Group) -> Update:
     """End the consumers that own nothing, and were drained by an order or are on nodes that go."""
     closed = group.people.controls.rules.drained | group.fleet.ending()
     idle = closed & (group.members.living() - group.members.owning())
-    if group.config.mode == "observe" or idle == group.fleet.retired:
+    if group.settings.mode == "observe" or idle == group.fleet.retired:
         return group, ()
     running = (group.fleet.desired | group.members.owning() | approved_slots(group)) - idle
     group = replace(group, fleet=replace(group.fleet, retired=idle))
@@ -168,7 +168,7 @@ def inherit_approved(
 
     In mode `approve` without an approved plan, the present assignment becomes the approved one.
     """
-    if group.config.mode != "approve":
+    if group.settings.mode != "approve":
         return group, living, ()
     owners = group.members.assignment()
     if group.people.approved_plan is not None and group.people.approved_plan.targets:
@@ -185,7 +185,7 @@ def restore_plan(
     group: Group, last: RestoredState | None
 ) -> tuple[Plan | None, RestoredState | None]:
     """Return the plan that restores the approved one; with none to make, the state to compare."""
-    if group.config.mode != "approve":
+    if group.settings.mode != "approve":
         return None, None
     if last is not None and last.matches(group):
         return None, last

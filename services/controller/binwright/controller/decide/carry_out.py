@@ -48,6 +48,6 @@ def give_up(state: Manage, now: float, log: Log) -> tuple[Sentinel, tuple[Action
 def reject(group: Group, now: float, reason: str) -> Step:
     """Keep the assignment; a consumer that was started for a plan never carried out is retired."""
     log = Log(PLAN_REJECTED, {"reason": reason})
-    if group.config.mode != "act" or group.members.owning() >= group.members.living():
+    if group.settings.mode != "act" or group.members.owning() >= group.members.living():
         return Sentinel(group, now), (log,)
     return Sentinel(group, now), (log, Reconcile(group.members.owning()))

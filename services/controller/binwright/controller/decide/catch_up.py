@@ -24,7 +24,7 @@ def with_backlogs(group: Group, measurement: Measurement, now: float) -> Measure
     have landed in time for a while does the need grow: where the sink is the limit, more consumers
     would land no more.
     """
-    if not group.config.catch_up_s:
+    if not group.settings.catch_up_s:
         return group.load
     catch_up, topic = group.load.catch_up, measurement.topic
     on_time = _on_time(group, topic, now)
@@ -63,7 +63,7 @@ def _need(group: Group, partition: TopicPartition, measured: PartitionRate) -> f
     if position is None or measured.bytes_per_record is None or measured.rate is None:
         return None
     backlog = max(0, measured.end - max(position, measured.start)) * measured.bytes_per_record
-    return max(0.0, backlog - SLACK_S * measured.rate) / group.config.catch_up_s
+    return max(0.0, backlog - SLACK_S * measured.rate) / group.settings.catch_up_s
 
 
 def _position(group: Group, partition: TopicPartition) -> int | None:

@@ -103,7 +103,7 @@ def _first_open(group: Group) -> Slot:
 
 def last_slots(group: Group) -> frozenset[Slot]:
     """Return the slots of the last plan below `max_slots` that are not drained."""
-    drained, most = group.people.controls.rules.drained, group.config.max_slots
+    drained, most = group.people.controls.rules.drained, group.settings.max_slots
     return frozenset(s for s in group.people.last_plan.values() if s < most and s not in drained)
 
 

@@ -77,7 +77,7 @@ from binwright.controller.decide.states import (
     Synchronize,
 )
 from binwright.group.budgets import affords
-from binwright.group.config import ControllerConfig
+from binwright.group.config import GroupConfig
 from binwright.group.fold import Measured, RecordRead
 from binwright.group.group import Group, add_partitions, forget_gone
 from binwright.group.people import Proposal
@@ -108,7 +108,7 @@ PLAN_OVERDUE = LogEvent.info(
 )
 
 
-def begin(config: ControllerConfig, controller: str, now: float) -> Step:
+def begin(config: GroupConfig, controller: str, now: float) -> Step:
     """Begin a leadership: publish a claim, read partition 0 from its beginning, then act.
 
     Args:
@@ -164,7 +164,7 @@ def _run_timers(group: Group, now: float) -> Update:
 
 def _assign_writers(group: Group, now: float) -> Update:
     """Give every table its writer; in mode `observe` no command is sent."""
-    return (group, ()) if group.config.mode == "observe" else move_writers(group, now)
+    return (group, ()) if group.settings.mode == "observe" else move_writers(group, now)
 
 
 def _on_record(state: Leading, event: RecordRead) -> Step:
@@ -214,10 +214,10 @@ def _decide(state: Sentinel, event: Tick) -> Step:
     due = event.now - state.since > group.replan_interval_s
     # In mode `observe` a plan is only published, so `replan_interval_s` is often enough, as it is
     # for what waits for the budget of an hour.
-    waits = group.config.mode == "observe" or (group.people.over_budget and not group.unread())
+    waits = group.settings.mode == "observe" or (group.people.over_budget and not group.unread())
     packs = triggered_by and (due or not waits)
     # A plan that is necessary replaces consumers, too: a replacement that never starts delays none.
-    first = packs and group.config.mode == "act"
+    first = packs and group.settings.mode == "act"
     if not first and (replacing := _replace(group, event.now, actions)) is not None:
         return replacing
     state = replace(state, group=group, restored_state=restored_state)
@@ -225,7 +225,7 @@ def _decide(state: Sentinel, event: Tick) -> Step:
         return _without_measurements(state, event.now, actions)
     if not due and (displaced(group) if restored_state is None else restored_state.displaced):
         return state, actions
-    if group.people.proposal is not None and group.config.mode != "act":
+    if group.people.proposal is not None and group.settings.mode != "act":
         return _with_proposal(state, group.people.proposal, triggered_by, event.now, actions)
     if (due and not group.people.controls.frozen) or packs:
         after, more = _request_packing(group, event.now, triggered_by)
@@ -245,7 +245,7 @@ def _replace(group: Group, now: float, actions: tuple[Action, ...] = ()) -> Step
 def _without_measurements(state: Sentinel, now: float, actions: tuple[Action, ...]) -> Step:
     """Keep the last assignment, but assign partitions without a reader."""
     group = state.group
-    if group.config.mode != "act":
+    if group.settings.mode != "act":
         return state, actions
     if group.load.measured_at is None and now - state.since > group.config.stale_s:
         # Without any monitor the last plan is the only source of partitions.
@@ -299,7 +299,7 @@ def _on_packed(state: Reassign, event: Packed) -> Step:
     group = replace(state.group, people=people)
     if isinstance(result, Rejected):
         return _replace(group, event.now) or reject(group, event.now, result.reason)
-    if group.config.mode != "act":
+    if group.settings.mode != "act":
         proposal = Proposal(proposed_message(group, result))
         group = replace(group, people=replace(people, proposal=proposal))
         return Sentinel(group, event.now), (Publish(proposal.plan),)
@@ -312,8 +312,8 @@ def _on_tick_in_reassign(state: Reassign, event: Tick) -> Step:
     group, actions = _run_timers(state.group, event.now)
     group, more = _assign_writers(group, event.now)
     actions = (*actions, *more)
-    if event.now - state.since > group.config.plan_timeout_s:
-        log = Log(PACKING_OVERDUE, {"seconds": group.config.plan_timeout_s})
+    if event.now - state.since > group.settings.plan_timeout_s:
+        log = Log(PACKING_OVERDUE, {"seconds": group.settings.plan_timeout_s})
         return Sentinel(group, event.now), (*actions, log)
     return replace(state, group=group), actions
 
@@ -351,8 +351,8 @@ def _proceed(state: Leading, now: float, actions: tuple[Action, ...]) -> Step:
 def _on_tick_in_manage(state: Manage, event: Tick) -> Step:
     """Run the timers and go on with the plan; return to Sentinel when it takes too long."""
     group, actions = _run_timers(state.group, event.now)
-    if event.now - state.since > group.config.plan_timeout_s:
-        log = Log(PLAN_OVERDUE, {"seconds": group.config.plan_timeout_s})
+    if event.now - state.since > group.settings.plan_timeout_s:
+        log = Log(PLAN_OVERDUE, {"seconds": group.settings.plan_timeout_s})
         after, more = give_up(replace(state, group=group), event.now, log)
         return after, (*actions, *more)
     target = {p: slot for p, slot in state.goal.target.items() if not group.load.is_gone(p)}

@@ -121,7 +121,7 @@ def _soon_ready(group: Group, slot: Slot | None, now: float) -> bool:
     """Whether a new owner will probably be ready soon: its Hello is recent."""
     if slot is None or (member := group.members.get(slot)).epoch is None or member.leaving:
         return False
-    return now - member.arrived_at <= group.config.consumer_timeout_s
+    return now - member.arrived_at <= group.settings.consumer_timeout_s
 
 
 def _interim_owners(
@@ -323,7 +323,7 @@ def resend(group: Group, now: float) -> Update:
     A repeated command names only the keys that still await a reply. Consumers reply to it again and
     change nothing, so this is safe at any time.
     """
-    sent_before = now - group.config.command_retry_s
+    sent_before = now - group.settings.command_retry_s
     actions: list[Action] = []
     for _, partitions in sorted(unacknowledged(group.members.partitions, sent_before).items()):
         group, again = _send_reading(group, _renewed(partitions, now))

@@ -44,7 +44,7 @@ def held_reasons(group: Group) -> tuple[str, ...]:
     if group.people.controls.frozen:
         waiting = (*reader_triggers(group), *_approved(group))
         found += [f"{group.people.controls.frozen}; waits: {reason}" for reason in waiting]
-    elif group.config.mode == "observe":
+    elif group.settings.mode == "observe":
         found += [f"the group only observes; waits: {reason}" for reason in order_triggers(group)]
     else:
         found += group.people.over_budget

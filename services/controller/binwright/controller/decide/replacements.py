@@ -63,7 +63,7 @@ def replacements(group: Group, taken: Collection[Slot] = ()) -> dict[Slot, Slot]
 
 def _to_replace(group: Group) -> list[Slot]:
     """Return the consumers to replace now: all whose nodes go, else one of an older template."""
-    if group.config.mode == "observe":
+    if group.settings.mode == "observe":
         return []
     if ending := [slot for slot in sorted(group.fleet.ending()) if _is_settled(group, slot)]:
         return ending
@@ -85,7 +85,7 @@ def _is_settled(group: Group, slot: Slot) -> bool:
 
 
 def _approved(group: Group) -> Assignment:
-    plan = group.people.approved_plan if group.config.mode == "approve" else None
+    plan = group.people.approved_plan if group.settings.mode == "approve" else None
     return {} if plan is None else plan.targets
 
 
@@ -93,11 +93,11 @@ def _roll_waits(group: Group) -> str:
     """Return why no consumer of an older template is replaced now, as text; empty: it is."""
     if not (rolling := _rolling(group)):
         return ""
-    if group.people.controls.frozen or group.config.mode == "observe":
+    if group.people.controls.frozen or group.settings.mode == "observe":
         return group.people.controls.frozen
     left, number = moves_left(group), len(group.members.partitions.owned_by(rolling[0]))
     # A consumer that reads more than the budget of an hour moves when nothing of that is used.
-    if left is not None and left < min(number, group.config.moves_per_hour or 0):
+    if left is not None and left < min(number, group.settings.moves_per_hour or 0):
         return f"its {counted(number, 'move')} exceed controller.moves_per_hour"
     return ""
 
@@ -109,7 +109,7 @@ def _free_slots(group: Group, taken: Collection[Slot]) -> list[Slot]:
     """
     pinned = group.people.controls.rules.pins.values()
     reserved = group.members.owning().union(taken, approved_slots(group), pinned, _leaving(group))
-    slots = map(Slot, range(group.config.max_slots))
+    slots = map(Slot, range(group.settings.max_slots))
     free = [slot for slot in slots if slot not in reserved and group.is_open(slot)]
     members = {slot: group.members.get(slot) for slot in free}
     has_begun = {s for s, m in members.items() if m.hello is not None and m.hello != m.goodbye}
@@ -128,7 +128,7 @@ def _leaving(group: Group) -> frozenset[Slot]:
 
 def replaced(group: Group, target: Assignment) -> Assignment:
     """Return a packing's result with the consumers replaced that are to be replaced now."""
-    if not group.fleet.disruptions or group.config.mode != "act":
+    if not group.fleet.disruptions or group.settings.mode != "act":
         return target
     others = replacements(group, set(target.values()))
     return {partition: others.get(slot, slot) for partition, slot in target.items()}
@@ -205,7 +205,7 @@ def _renewable(group: Group) -> frozenset[Slot]:
     older = group.fleet.rolling()
     if group.people.controls.frozen:
         older = frozenset()
-    if group.config.mode == "observe":
+    if group.settings.mode == "observe":
         return older
     idle, others = older - group.members.partitions.slots, replacements(group)
     waiting = () if _leaving(group) else _to_replace(group)

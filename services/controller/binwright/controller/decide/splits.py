@@ -34,10 +34,10 @@ Shares = dict[TopicPartition, tuple[Slot, ...]]
 
 def refresh_splits(group: Group, now: float) -> Update:
     """Choose the helpers of partitions above the limit, start missing ones, and tell them."""
-    if group.config.mode != "act":
+    if group.settings.mode != "act":
         return group, ()
     before, started = group, list[Slot]()
-    partitions = sorted(_splittable(group)) if group.config.split else ()
+    partitions = sorted(_splittable(group)) if group.settings.split else ()
     group = replace(group, members=replace(group.members, splits=Map()))
     for partition in partitions:
         group, new = _choose(before, group, partition)
@@ -112,7 +112,7 @@ def _may_stay(group: Group, slot: Slot) -> bool:
     member = group.members.get(slot)
     if slot in group.people.controls.rules.drained or group.departs(slot):
         return False
-    return member.usable or (slot in group.fleet.desired and slot < group.config.max_slots)
+    return member.usable or (slot in group.fleet.desired and slot < group.settings.max_slots)
 
 
 def _with_room(group: Group, share: float, taken: set[Slot | None]) -> Slot | None:
@@ -134,7 +134,7 @@ def _new_slot(group: Group, taken: set[Slot | None]) -> Slot | None:
     used = group.members.living() | group.members.owning() | group.fleet.desired | taken
     free = (s for s in map(Slot, count()) if s not in used and group.is_open(s))
     slot = next(free)
-    return slot if slot < group.config.max_slots else None
+    return slot if slot < group.settings.max_slots else None
 
 
 def _logs(before: Group, after: Group) -> Iterable[Log]:
@@ -187,4 +187,4 @@ def _is_fresh(
     now: float,
 ) -> bool:
     same = last.partitions == partitions and last.epoch == epoch
-    return same and now - last.sent_at < group.config.command_retry_s
+    return same and now - last.sent_at < group.settings.command_retry_s

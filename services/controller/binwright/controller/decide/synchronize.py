@@ -72,7 +72,7 @@ def on_tick(state: Synchronize, event: Tick) -> Step:
     if was_paused(state.group, event.now):
         state = replace(state, since=event.now)  # replies may be in partition 0, not read yet
     group, actions = declare_dead(state.group, event.now)
-    if group.term is not None and event.now - state.since > group.config.consumer_timeout_s:
+    if group.term is not None and event.now - state.since > group.settings.consumer_timeout_s:
         group, more = declare_dead(group, event.now, awaiting_reply(group))
         actions = (*actions, *more)
     return replace(state, group=group), actions

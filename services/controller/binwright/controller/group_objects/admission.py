@@ -168,9 +168,8 @@ def _taken(group: str, owner: Key) -> Refused:
 
 def capped(context: GroupContext, consumers: int) -> GroupContext:
     """Return the context of a group that may have no more consumers."""
-    config = replace(
-        context.config,
-        max_slots=min(context.config.max_slots, consumers),
-        min_slots=min(context.config.min_slots, consumers),
+    config = context.config.with_settings(
+        max_slots=min(context.config.settings.max_slots, consumers),
+        min_slots=min(context.config.settings.min_slots, consumers),
     )
     return replace(context, config=config)

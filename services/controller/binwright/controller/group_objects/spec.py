@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
+from binwright.group.config import Pin
 from binwright.kubernetes.objects import DOMAIN, Obj, field_name, name_of, renamed
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.patterns import compile_pattern
-from binwright.runtime.settings.controller import Pin
+from binwright.protocol.section import Section, TopicPatterns
 from binwright.runtime.settings.group import Settings
 from binwright.runtime.settings.loading import settings_environment
-from binwright.runtime.settings.section import Section, TopicPatterns
 from binwright.runtime.settings.tables import KeySettings, TableSettings
 from binwright.runtime.spark_url import has_token
 
