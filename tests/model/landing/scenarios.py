@@ -70,6 +70,7 @@ LANDED = ("writer 0 appends", "Spark begins", "Spark reads", "Spark ends")
 
 
 TYPED_FILE = (*STAMPED, *STARTED, *ANNOUNCED)
+TYPED_FILES = (*TYPED_FILE, *ANNOUNCED)
 TWO_DECODINGS = ("id BIGINT", "id BIGINT")
 REFUSED_THEN_FIT = ("id STRING", "id BIGINT")
 BAD_RECORDS_LANDED = (
@@ -285,6 +286,25 @@ CORRECT_SCENARIOS: Mapping[str, Scenario] = {
         logs=("xr", "x"),
         typed=True,
         fetch_singly=True,
+    ),
+    "a table of columns, two faults": scenario(
+        f"{EVERY},settings,forged",
+        15_000,
+        faults=2,
+        logs=("rxy",),
+        typed=True,
+        settings=("id BIGINT", "id BIGINT, x INT"),
+    ),
+    "a table of columns, from its files on": scenario(
+        f"{EVERY},settings",
+        15_000,
+        after=TYPED_FILES,
+        faults=3,
+        logs=("xry",),
+        typed=True,
+        fetch_singly=True,
+        batch_bytes=1,
+        settings=("id BIGINT", "id BIGINT, x INT"),
     ),
     "bad records and rows": scenario(
         "crash,twice,unclear,refused,altered,file lost,settings",
