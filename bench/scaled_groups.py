@@ -43,7 +43,7 @@ from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.ends import MeasuredEnds, TopicEnds
 from binwright.scaler.groups import ConsumerGroups
 from binwright.scaler.keda.triggers import Recommendation
-from binwright.scaler.passes import Scaler, Target, Targets
+from binwright.scaler.passes import ScaledTarget, Scaler, Targets
 from binwright.scaler.settings import ScalerProgramSettings
 
 PARTITIONS, AT_ONCE, CAPACITY = 10, 50, 100.0
@@ -92,7 +92,7 @@ async def open_targets(
     """Give what returns the targets: objects if the settings have a kubeconfig."""
     if settings.kubernetes.kubeconfig is None:
         targets = {
-            config.group: Target(config.group, config, NumberWorkload(config.bounds.least))
+            config.group: ScaledTarget(config.group, config, NumberWorkload(config.bounds.least))
             for config in configs(groups)
         }
         yield lambda: targets
@@ -118,11 +118,11 @@ async def scale(
 
     seen, watched = 0, set[str]()
 
-    def watch(target: Target) -> None:
+    def watch(target: ScaledTarget) -> None:
         """Write when it wakes."""
         before = target.on_change
 
-        def changed(target: Target, replicas: int | None) -> None:
+        def changed(target: ScaledTarget, replicas: int | None) -> None:
             before(target, replicas)
             if replicas:
                 write(woken=time.time(), group=target.config.group)

@@ -21,7 +21,7 @@ from binwright.scaler.decide.policy import Loads, Observation, PartitionLoad, Po
 from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.ends import TopicEnds
 from binwright.scaler.groups import ConsumerGroups
-from binwright.scaler.passes import Scaler, Target
+from binwright.scaler.passes import ScaledTarget, Scaler
 
 log = structlog.get_logger()
 
@@ -114,7 +114,7 @@ class LiveGroup:
             await self._run_policy()
 
     async def _run_scaler(self, policy: ScaledGroupPolicy) -> None:
-        target = Target(self.name, policy.config, self)
+        target = ScaledTarget(self.name, policy.config, self)
         ends = TopicEnds(self.cluster, None, window_s=policy.history.window_s)
         groups = ConsumerGroups(self.cluster)
         every = {self.name: target}

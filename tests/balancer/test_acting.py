@@ -27,7 +27,7 @@ from binwright.balancer.decide.proposals import (
 )
 from binwright.balancer.decide.reassignment import CopyLimits
 from binwright.balancer.decide.thresholds import Thresholds
-from binwright.balancer.description import Description
+from binwright.balancer.description import ClusterDescription
 from binwright.balancer.plan_topic import PlanTopic
 from binwright.balancer.ports import Probe, Targets
 from binwright.balancer.watch import BrokerWatch
@@ -89,7 +89,7 @@ def watch(
         now_ms=now_ms,
     )
     thresholds = Thresholds(imbalance=1.3, within_days=7.0)
-    return BrokerWatch(read, find, Description(), thresholds, 300.0, reaction)
+    return BrokerWatch(read, find, ClusterDescription(), thresholds, 300.0, reaction)
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from binwright.balancer.cluster_model import (
 )
 from binwright.balancer.decide.forecast import forecast
 from binwright.balancer.decide.model import BrokerId, Cluster
-from binwright.balancer.description import BrokerCapacity, DescribedTopic, Description
+from binwright.balancer.description import BrokerCapacity, ClusterDescription, DescribedTopic
 from binwright.balancer.ports import (
     ClusterState,
     ConfigResource,
@@ -47,8 +47,10 @@ def snapshot(**config: str) -> Snapshot:
     return Snapshot(state, disks, configs, {P0: BytesPerSecond(10), P1: BytesPerSecond(5)})
 
 
-def model(wanted: Description | None = None, config: Mapping[str, str] | None = None) -> Cluster:
-    return cluster_model(snapshot(**(config or {})), wanted or Description())
+def model(
+    wanted: ClusterDescription | None = None, config: Mapping[str, str] | None = None
+) -> Cluster:
+    return cluster_model(snapshot(**(config or {})), wanted or ClusterDescription())
 
 
 def test_brokers_have_racks_and_states() -> None:
@@ -82,7 +84,9 @@ def test_a_partition_under_way_counts_where_it_will_be() -> None:
     seen = snapshot()
     moving = Reassignment((3, 2, 1), (3,), (1,))
     state = ClusterState(seen.state.racks, seen.state.partitions, {P0: moving})
-    found = cluster_model(Snapshot(state, seen.disks, seen.configs, seen.rates), Description())
+    found = cluster_model(
+        Snapshot(state, seen.disks, seen.configs, seen.rates), ClusterDescription()
+    )
     assert found.partitions[0].replicas == (3, 2)
 
 
@@ -112,7 +116,7 @@ def test_a_compacted_topic_at_a_steady_load_fills_no_disk(policy: str) -> None:
 
 
 def test_a_capacity_that_is_described_counts_before_what_kafka_reports() -> None:
-    wanted = Description(
+    wanted = ClusterDescription(
         capacity=BrokerCapacity(network_in_bytes_per_s=7.0),
         brokers={2: BrokerCapacity(disk_bytes=9_000.0)},
     )
@@ -128,12 +132,12 @@ def test_a_network_that_is_not_described_has_room_for_the_load_of_all() -> None:
 
 
 def test_readers_count_as_network_out() -> None:
-    wanted = Description(topics={"orders": DescribedTopic(readers=3)})
+    wanted = ClusterDescription(topics={"orders": DescribedTopic(readers=3)})
     assert [float(each.read) for each in model(wanted).partitions] == [30, 15]
 
 
 def test_what_is_wanted_of_topics_and_partitions_is_taken_over() -> None:
-    wanted = Description(
+    wanted = ClusterDescription(
         topics={
             "orders": DescribedTopic(
                 group="g",
@@ -156,7 +160,7 @@ def test_what_is_wanted_of_topics_and_partitions_is_taken_over() -> None:
 
 def test_changes_drain_add_grow_and_keep_longer() -> None:
     changes = WhatIf(drained=(1,), added=("c", None), growth=2.0, retention_s={"orders": 9.0})
-    found = cluster_model(snapshot(), Description(), changes)
+    found = cluster_model(snapshot(), ClusterDescription(), changes)
     states = [(each.id, each.rack, each.state) for each in found.brokers]
     assert states[0] == (1, "a", "draining")
     assert states[-2:] == [(5, "c", "new"), (6, None, "new")]
@@ -165,7 +169,7 @@ def test_changes_drain_add_grow_and_keep_longer() -> None:
 
 
 def test_names_that_do_not_exist_are_refused_together() -> None:
-    wanted = Description(topics={"bills": DescribedTopic()}, pinned={"orders-9": (1,)})
+    wanted = ClusterDescription(topics={"bills": DescribedTopic()}, pinned={"orders-9": (1,)})
     with pytest.raises(PlacementError) as refused:
         cluster_model(snapshot(), wanted, WhatIf(drained=(7,)))
     assert str(refused.value) == (
@@ -174,7 +178,9 @@ def test_names_that_do_not_exist_are_refused_together() -> None:
 
 
 def test_a_limit_is_known_where_kafka_or_a_person_gives_the_capacity() -> None:
-    wanted = Description(headroom=0.5, brokers={2: BrokerCapacity(network_in_bytes_per_s=60)})
+    wanted = ClusterDescription(
+        headroom=0.5, brokers={2: BrokerCapacity(network_in_bytes_per_s=60)}
+    )
     limits = known_limits(model(wanted), snapshot(), wanted)
     assert limits[BrokerId(1)] == (500, inf, inf, inf)
     assert limits[BrokerId(2)] == (500, 30, inf, inf)

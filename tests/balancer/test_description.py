@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from binwright.balancer.description import BrokerCapacity, Description, read
+from binwright.balancer.description import BrokerCapacity, ClusterDescription, read
 from binwright.protocol.errors import SettingsError
 
 TEXT = """
@@ -33,7 +33,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
 
 
 def test_without_a_file_nothing_is_described() -> None:
-    assert read(None) == Description()
+    assert read(None) == ClusterDescription()
     assert read(None).topic("orders").readers == 1
 
 

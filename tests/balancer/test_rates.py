@@ -12,7 +12,7 @@ from binwright.balancer.decide.planner import plan
 from binwright.balancer.decide.plans import Balance, Infeasible
 from binwright.balancer.decide.rate_history import HOUR_S, WEEK_HOURS, RateHistory
 from binwright.balancer.decide.search.heuristic import Heuristic
-from binwright.balancer.description import Description
+from binwright.balancer.description import ClusterDescription
 from binwright.balancer.ports import ClusterState, ConfigResource, Disk, PartitionState
 from binwright.balancer.rates import (
     latest_rates,
@@ -161,7 +161,7 @@ async def test_a_peak_hour_of_three_times_the_mean_does_not_fill_the_brokers() -
     peak = await published_rates(bus, "metrics", now_ms() - round(HOUR_S * 1000) + 1)
     assert peak[P0] == pytest.approx(3 * mean)
     history = await published_history(bus, "metrics", now_ms())
-    cluster = cluster_model(snapshot_of(history, peak), Description())
+    cluster = cluster_model(snapshot_of(history, peak), ClusterDescription())
     assert not isinstance(plan(cluster, Balance(), Heuristic()), Infeasible)
     of_p0 = cluster.partitions[0]
     assert of_p0.disk_bytes(cluster.topics["orders"]) == pytest.approx(400 * GB, rel=0.001)

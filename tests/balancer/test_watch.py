@@ -15,7 +15,7 @@ from binwright.balancer.decide.model import Cluster
 from binwright.balancer.decide.planner import plan
 from binwright.balancer.decide.plans import Goal, Infeasible, PlacementPlan, PlanOutcome
 from binwright.balancer.decide.thresholds import Thresholds
-from binwright.balancer.description import Description
+from binwright.balancer.description import ClusterDescription
 from binwright.balancer.ports import ClusterState, Disk, PartitionState
 from binwright.balancer.watch import BrokerWatch, Observing
 from binwright.protocol.errors import BrokerUnavailable, ReassignmentRefused
@@ -52,7 +52,7 @@ def watch(
     async def reading() -> Snapshot:
         return read()
 
-    return BrokerWatch(reading, planner, Description(), THRESHOLDS, 60.0, Observing())
+    return BrokerWatch(reading, planner, ClusterDescription(), THRESHOLDS, 60.0, Observing())
 
 
 async def proposals(watching: BrokerWatch, seconds: float) -> list[dict[str, object]]:

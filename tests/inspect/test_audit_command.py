@@ -10,7 +10,7 @@ from binwright.cli.main import app
 from binwright.cli.terminal import Console
 from binwright.inspect.audit import AuditResult, TableAudit
 from binwright.inspect.audit_command import LISTED, Audited
-from binwright.inspect.decide.differences import Comparison, Difference
+from binwright.inspect.decide.differences import Comparison, ValueDifference
 
 CLEAN = AuditResult(
     tables=(
@@ -20,7 +20,9 @@ CLEAN = AuditResult(
     )
 )
 SAME = Comparison(compared=3, bad=1)
-OTHER = Comparison(compared=2, differences=[Difference(0, n, "id", "1", "2") for n in range(30)])
+OTHER = Comparison(
+    compared=2, differences=[ValueDifference(0, n, "id", "1", "2") for n in range(30)]
+)
 
 
 def shown(found: Audited) -> str:

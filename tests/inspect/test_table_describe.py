@@ -9,7 +9,7 @@ from tests.consumer.decoding.fake_registry import FakeRegistry
 from binwright.cli.terminal import Console
 from binwright.inspect.decide.table_facts import BadRecord, CommitFacts, Facts
 from binwright.inspect.schema_notes import schema_notes, subject_notes
-from binwright.inspect.table_describe import Description, drawn, entry_of
+from binwright.inspect.table_describe import TableDescription, drawn, entry_of
 from binwright.inspect.table_list import drawn as drawn_list
 from binwright.inspect.table_lookup import Targets, known_targets, listed, targets_named
 from binwright.inspect.table_reading import Details
@@ -126,7 +126,7 @@ def test_a_table_that_cannot_be_read_has_the_reason_in_its_line() -> None:
 def test_fields_that_are_left_out_are_named() -> None:
     reported = replace(REPORTED, new_fields=("a", "by.b"))
     line = listed(SETTINGS, target("orders"), reported, None)
-    page = text(drawn(Description(line, entry_of(SETTINGS, target("orders")), (), None), 100))
+    page = text(drawn(TableDescription(line, entry_of(SETTINGS, target("orders")), (), None), 100))
     assert "left out: a, by.b" in page
 
 
@@ -135,7 +135,7 @@ def test_fields_that_get_columns_are_named_until_they_have_one() -> None:
     settings = load_settings(topics=["orders"], tables=[entry])
     targets = settings.targets("orders")
     line = listed(settings, targets, replace(REPORTED, new_fields=("a",)), None)
-    description = Description(line, entry_of(settings, targets), (), None)
+    description = TableDescription(line, entry_of(settings, targets), (), None)
     page = text(drawn(description, 100))
     assert "new fields: get a column, or are kept in _rest" in page
     assert "in _rest: a" in page
@@ -153,7 +153,7 @@ def test_columns_of_a_registry_are_those_of_its_subject() -> None:
 def test_a_description_has_what_the_settings_and_the_table_have() -> None:
     table = listed(SETTINGS, target("lines"), REPORTED, Facts(9, 7, 2))
     partitions = (PartitionStatus("lines", 0, None, None, 40, 42, 2),)
-    found = Description(table, entry_of(SETTINGS, target("lines")), partitions, DETAILS)
+    found = TableDescription(table, entry_of(SETTINGS, target("lines")), partitions, DETAILS)
     lines = text(drawn(found, 200))
     for line in (
         f"state: waiting: {AWAY}",
@@ -174,7 +174,7 @@ def test_a_description_has_what_the_settings_and_the_table_have() -> None:
 
 
 def test_a_table_that_is_not_there_is_described_by_its_settings() -> None:
-    found = Description(
+    found = TableDescription(
         listed(SETTINGS, target("raw"), None, None), entry_of(SETTINGS, target("raw")), (), None
     )
     lines = text(drawn(found, 200))
@@ -195,7 +195,7 @@ async def test_fields_that_have_another_name_or_no_column_are_named() -> None:
     notes = await schema_notes(settings.registry, targets)
     assert notes == ("Date Time is in the column Date_Time",)
     line = listed(settings, targets, None, None)
-    page = Description(line, entry_of(settings, targets), (), None, (*notes, "x is left out"))
+    page = TableDescription(line, entry_of(settings, targets), (), None, (*notes, "x is left out"))
     lines = text(drawn(page, 200))
     assert lines[(at := lines.index(f"fields: {notes[0]}")) + 1] == "x is left out"
     assert at

@@ -26,7 +26,7 @@ from binwright.consumer.writer.context import SharedLake, WriterContext
 from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.writer.orders import TableOrders
 from binwright.consumer.writer.writers import Writers
-from binwright.inspect.doctor.lake_checks import Server, probe_file
+from binwright.inspect.doctor.lake_checks import ConnectServer, probe_file
 from binwright.local.java import find_java
 from binwright.local.server import no_progress
 from binwright.local.spark import SparkServer, run_spark, s3_jars
@@ -244,7 +244,7 @@ async def test_a_probe_in_the_store_is_read_by_spark_and_deleted(
     store: ObjectStore, url: str
 ) -> None:
     lake = LakeSettings(path=f"s3a://{BUCKET}/probed", spark=url)
-    async with Server(url, lake) as server:
+    async with ConnectServer(url, lake) as server:
         async with probe_file(store.staging("probed/_staging")) as probe:
             assert (probe.staging.error, probe.staging.free_bytes) == ("", None)
             assert len(await asyncio.to_thread(store.keys, "probed/")) == 1

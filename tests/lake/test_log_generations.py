@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from binwright.lake.log_generations import LogHistory, Split, log_history
+from binwright.lake.log_generations import GenerationSplit, LogHistory, log_history
 from binwright.protocol.model import TopicPartition
 from binwright.tables.ports import Commit
 from binwright.tables.stamp import Stamp
@@ -46,18 +46,18 @@ def test_a_topic_created_again_begins_with_its_first_stamp() -> None:
         commit(7, topic_id="new", committed={0: 3}),
         now="new",
     )
-    assert found == LogHistory(splits=(Split(5),), begins={0: 0}, ends={0: 3})
+    assert found == LogHistory(splits=(GenerationSplit(5),), begins={0: 0}, ends={0: 3})
 
 
 def test_a_topic_created_again_without_a_commit_owns_no_row() -> None:
     found = history_of(commit(2, committed={0: 40}), Commit(3, None), now="new")
-    assert found == LogHistory(splits=(Split(3),), begins={}, ends={})
+    assert found == LogHistory(splits=(GenerationSplit(3),), begins={}, ends={})
 
 
 def test_a_topic_may_be_created_again_more_than_once() -> None:
     names = ("old", "newer", "newest")
     found = history_of(*(commit(n, topic_id=name) for n, name in enumerate(names, 1)), now="newest")
-    assert found.splits == (Split(1), Split(2))
+    assert found.splits == (GenerationSplit(1), GenerationSplit(2))
 
 
 def test_a_truncation_splits_the_rows_of_its_partitions() -> None:
@@ -68,7 +68,7 @@ def test_a_truncation_splits_the_rows_of_its_partitions() -> None:
         commit(5, committed={1: 7}, cuts={0: 100, 1: 130}),
         now="old",
     )
-    assert found.splits == (Split(2, frozenset({0})), Split(4, frozenset({1})))
+    assert found.splits == (GenerationSplit(2, frozenset({0})), GenerationSplit(4, frozenset({1})))
     assert found.ends == {0: 40, 1: 9}
 
 
@@ -79,7 +79,7 @@ def test_a_new_landing_topic_numbers_truncations_from_zero() -> None:
         commit(4, landing_id="m", cuts={0: 100}),
         now="old",
     )
-    assert found.splits == (Split(1, frozenset({0})), Split(3, frozenset({0})))
+    assert found.splits == (GenerationSplit(1, frozenset({0})), GenerationSplit(3, frozenset({0})))
 
 
 def test_truncations_before_the_known_history_split_nothing() -> None:
@@ -87,7 +87,7 @@ def test_truncations_before_the_known_history_split_nothing() -> None:
         commit(9, cuts={0: 100, 1: 130}, committed={1: 3}),
         commit(8, cuts={0: 100}, committed={0: 40}),
     ]
-    assert log_history(known, TOPIC, "old", TOPIC).splits == (Split(8, frozenset({1})),)
+    assert log_history(known, TOPIC, "old", TOPIC).splits == (GenerationSplit(8, frozenset({1})),)
 
 
 @pytest.mark.parametrize("text", [None, "", "{", "[]", '{"kind": "another/1"}', '{"group": 1}'])
@@ -104,7 +104,7 @@ def test_without_topic_ids_nothing_is_split() -> None:
 def test_a_topic_that_was_replaced_does_not_return() -> None:
     ids = ("old", "new", "old", "new")
     found = history_of(*(commit(n, topic_id=name) for n, name in enumerate(ids, 1)), now="new")
-    assert found.splits == (Split(1),)
+    assert found.splits == (GenerationSplit(1),)
 
 
 def test_stamps_that_do_not_name_a_topic_have_nothing_of_it() -> None:

@@ -14,7 +14,7 @@ from tests.look.histories import TOPIC, History
 from binwright.group.plans import triggers
 from binwright.look.commands.status_page import rates
 from binwright.look.explain.answers import Explanation
-from binwright.look.explain.answers import Group as SeenGroup
+from binwright.look.explain.answers import GroupFacts as SeenGroup
 from binwright.look.explain.questions import answer
 from binwright.look.group_view import GroupView
 from binwright.look.status import status

@@ -13,7 +13,7 @@ from binwright.protocol.model import TopicPartition
 from binwright.scaler.assigning import Assigner
 from binwright.scaler.decide.config import Bounds, ScaledGroup
 from binwright.scaler.decide.members import GroupDescription, GroupMember
-from binwright.scaler.passes import Scaler, Target
+from binwright.scaler.passes import ScaledTarget, Scaler
 
 pytestmark = pytest.mark.looptime
 GROUP = "orders"
@@ -74,17 +74,17 @@ class LoggedWorkload(FakeWorkload):
 
 def scene(
     rates: list[float], replicas: int, seen: GroupDescription, **plans: object
-) -> tuple[Scaler, FakePlans, LoggedWorkload, Target]:
+) -> tuple[Scaler, FakePlans, LoggedWorkload, ScaledTarget]:
     kafka = FakeKafka(rates={GROUP: rates}, descriptions={GROUP: seen})
     made = FakePlans(kafka, **plans)  # type: ignore[arg-type]
     workload = LoggedWorkload(replicas, made)
-    target = Target(GROUP, CONFIG, workload)
+    target = ScaledTarget(GROUP, CONFIG, workload)
     scaler = Scaler(lambda: {GROUP: target}, kafka, kafka, 10.0, 2.0)
     scaler.assigner = Assigner(made, kafka)
     return scaler, made, workload, target
 
 
-def emptying(target: Target) -> bool:
+def emptying(target: ScaledTarget) -> bool:
     return target.state.emptying is not None
 
 
@@ -155,7 +155,7 @@ async def test_an_uneven_group_is_evened_out_without_a_change_of_its_number() ->
 # --- members that somebody else runs --------------------------------------------------------------
 
 
-def others(rates: list[float], seen: GroupDescription) -> tuple[Scaler, FakePlans, Target]:
+def others(rates: list[float], seen: GroupDescription) -> tuple[Scaler, FakePlans, ScaledTarget]:
     """Return the scene of a group whose number of members somebody else sets."""
     scaler, plans, _, target = scene(rates, 0, seen)
     target.workload = None

@@ -11,18 +11,20 @@ from tests.scaler.fakes import FakeKafka, FakeWorkload
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.scaler.decide.config import Bounds, ScaledGroup
 from binwright.scaler.decide.sizing import ReplicaChange
-from binwright.scaler.passes import FIRST_LOOK_S, ORDER_S, Scaler, Target
+from binwright.scaler.passes import FIRST_LOOK_S, ORDER_S, ScaledTarget, Scaler
 
 pytestmark = pytest.mark.looptime
 PERIOD_S, ZERO_POLL_S = 10.0, 2.0
 
 
-def target(group: str = "orders", least: int = 1, workload: FakeWorkload | None = None) -> Target:
+def target(
+    group: str = "orders", least: int = 1, workload: FakeWorkload | None = None
+) -> ScaledTarget:
     config = ScaledGroup(group=group, bounds=Bounds(least, 10), records_per_s=100.0)
-    return Target(group, config, workload or FakeWorkload())
+    return ScaledTarget(group, config, workload or FakeWorkload())
 
 
-def scaler(kafka: FakeKafka, *targets: Target) -> Scaler:
+def scaler(kafka: FakeKafka, *targets: ScaledTarget) -> Scaler:
     found = {each.key: each for each in targets}
     return Scaler(lambda: found, kafka, kafka, PERIOD_S, ZERO_POLL_S)
 
@@ -254,7 +256,7 @@ async def test_metrics_show_each_group() -> None:
     kafka = FakeKafka(rates={"orders": [40.0] * 6})
     shown = target()
     shown.config = replace(shown.config, mode="approve")
-    made = scaler(kafka, shown, Target("new", shown.config, FakeWorkload(missing=True)))
+    made = scaler(kafka, shown, ScaledTarget("new", shown.config, FakeWorkload(missing=True)))
     await run_for(made, 1)
     found = metrics(made)
 

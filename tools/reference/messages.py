@@ -21,7 +21,7 @@ from binwright.protocol.landing import OffsetRange, RangeMessage, Staged
 from binwright.protocol.metadata import Inbound, MeasuredCapacity, StagedShare, TableReport
 from binwright.protocol.metrics import Measurement, Needs, PartitionRate
 from binwright.protocol.orders import OrderRecord, SettingName, SimulatedCost
-from binwright.protocol.wire import Part
+from binwright.protocol.wire import MessagePart
 
 HEAD = """\
 # Messages
@@ -117,7 +117,7 @@ def page() -> str:
         lines.append(f"## {topic}\n\n{' '.join(what.split())}\n")
         lines += [_message(each, _key(each)) for each in found]
     lines.append("## Parts\n\nA message above 900 kB is sent as several records of this kind.\n")
-    lines.append(_message(Part, "part/KEY/NUMBER"))
+    lines.append(_message(MessagePart, "part/KEY/NUMBER"))
     lines.append("## Inside other messages\n")
     inside = (TableReport, MeasuredCapacity, StagedShare, SimulatedCost, OffsetRange, PartitionRate)
     for each in inside:

@@ -23,7 +23,7 @@ from binwright.balancer.decide.model import (
 )
 from binwright.balancer.decide.rate_history import RateHistory, busy_rate, kept_rate
 from binwright.balancer.decide.safety import dead_directories
-from binwright.balancer.description import Description
+from binwright.balancer.description import ClusterDescription
 from binwright.balancer.ports import ClusterState, ConfigResource, Configs, Disk
 from binwright.protocol.errors import PlacementError
 from binwright.protocol.model import BytesPerSecond, Rates
@@ -64,7 +64,9 @@ class WhatIf:
     retention_s: Mapping[str, float] = field(default_factory=dict)
 
 
-def cluster_model(seen: Snapshot, wanted: Description, changes: WhatIf | None = None) -> Cluster:
+def cluster_model(
+    seen: Snapshot, wanted: ClusterDescription, changes: WhatIf | None = None
+) -> Cluster:
     """Return the cluster to plan for, without the topic of the probe.
 
     Raises:
@@ -97,7 +99,7 @@ def check_directories(seen: Snapshot, drained: Collection[int] = ()) -> None:
         )
 
 
-def _check_names(seen: Snapshot, wanted: Description, changes: WhatIf) -> None:
+def _check_names(seen: Snapshot, wanted: ClusterDescription, changes: WhatIf) -> None:
     brokers = {*seen.state.racks, *_named_brokers(seen)}
     named = {
         *changes.drained,
@@ -124,7 +126,7 @@ def _named_brokers(seen: Snapshot) -> set[int]:
 
 
 def _partitions(
-    seen: Snapshot, wanted: Description, topics: Mapping[str, Topic]
+    seen: Snapshot, wanted: ClusterDescription, topics: Mapping[str, Topic]
 ) -> list[Partition]:
     partitions = []
     for partition, state in sorted(seen.state.partitions.items()):
@@ -151,7 +153,7 @@ def _partitions(
     return partitions
 
 
-def _topics(seen: Snapshot, wanted: Description, changes: WhatIf) -> dict[str, Topic]:
+def _topics(seen: Snapshot, wanted: ClusterDescription, changes: WhatIf) -> dict[str, Topic]:
     counts: dict[str, Counter[int]] = {}
     for partition in seen.state.partitions:
         if partition.topic != PROBE:
@@ -187,7 +189,7 @@ def _retention(config: Mapping[str, str]) -> tuple[float | None, int | None]:
 
 
 def _nominal(
-    topics: Mapping[str, Topic], partitions: list[Partition], wanted: Description
+    topics: Mapping[str, Topic], partitions: list[Partition], wanted: ClusterDescription
 ) -> Amounts:
     """Return a capacity of each resource that limits nothing; `inf` where there is no load."""
     into = sum(each.rate * len(each.replicas) for each in partitions)
@@ -198,7 +200,7 @@ def _nominal(
 
 
 def _brokers(
-    seen: Snapshot, wanted: Description, changes: WhatIf, nominal: Amounts
+    seen: Snapshot, wanted: ClusterDescription, changes: WhatIf, nominal: Amounts
 ) -> list[Broker]:
     alive, named = seen.state.racks, _named_brokers(seen)
     brokers = []
@@ -218,7 +220,7 @@ def _brokers(
     return brokers
 
 
-def known_limits(cluster: Cluster, seen: Snapshot, wanted: Description) -> LoadLimits:
+def known_limits(cluster: Cluster, seen: Snapshot, wanted: ClusterDescription) -> LoadLimits:
     """Return what each broker may carry at most; `inf` where its capacity is not known."""
     return {
         broker.id: _known(cluster.room(broker), broker.id, seen, wanted)
@@ -226,7 +228,7 @@ def known_limits(cluster: Cluster, seen: Snapshot, wanted: Description) -> LoadL
     }
 
 
-def _known(room: Amounts, broker: int, seen: Snapshot, wanted: Description) -> Amounts:
+def _known(room: Amounts, broker: int, seen: Snapshot, wanted: ClusterDescription) -> Amounts:
     capacity = _capacity(wanted, broker, _disk_total(seen, broker), UNLIMITED)
     return Amounts(
         *(inf if known == inf else own for known, own in zip(capacity, room, strict=True))
@@ -239,7 +241,7 @@ def _disk_total(seen: Snapshot, broker: int) -> int | None:
 
 
 def _capacity(
-    wanted: Description, broker: int, disk_bytes: int | None, nominal: Amounts
+    wanted: ClusterDescription, broker: int, disk_bytes: int | None, nominal: Amounts
 ) -> Amounts:
     described = wanted.of_broker(broker)
     return Amounts(

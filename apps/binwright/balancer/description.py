@@ -69,7 +69,7 @@ class DescribedTopic(Section):
     """How much of each partition is kept; unset: its `retention.bytes`."""
 
 
-class Description(Section):
+class ClusterDescription(Section):
     """See the module."""
 
     headroom: Share = 0.2
@@ -96,12 +96,12 @@ class Description(Section):
         return self.brokers.get(broker, BrokerCapacity()).over(self.capacity)
 
 
-def read(path: Path | None) -> Description:
+def read(path: Path | None) -> ClusterDescription:
     """Read a file; None: nothing is described. Raises `SettingsError` naming every fault."""
     if path is None:
-        return Description()
+        return ClusterDescription()
     try:
-        return Description.model_validate(tomllib.loads(path.read_text()))
+        return ClusterDescription.model_validate(tomllib.loads(path.read_text()))
     except (OSError, tomllib.TOMLDecodeError) as exc:
         raise SettingsError(f"{path}: {exc}") from exc
     except ValidationError as exc:

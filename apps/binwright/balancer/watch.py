@@ -23,7 +23,7 @@ from binwright.balancer.decide.thresholds import (
     crossings,
     imbalances,
 )
-from binwright.balancer.description import Description
+from binwright.balancer.description import ClusterDescription
 from binwright.balancer.metrics import (
     BROKERS_DEAD_LOG_DIRECTORIES,
     BROKERS_IMBALANCE_RATIO,
@@ -108,7 +108,7 @@ class BrokerWatch:
         self,
         read: Callable[[], Awaitable[Snapshot]],
         plan: Callable[[Cluster, Goal], PlanOutcome],
-        wanted: Description,
+        wanted: ClusterDescription,
         thresholds: Thresholds,
         interval_s: float,
         reaction: Reaction,

@@ -47,7 +47,7 @@ class Console(rich_console.Console):  # noqa: TID251 - the one in its place
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TerminalColumn:
     """A column of `fitting_table`.
 
     Attributes:
@@ -68,7 +68,7 @@ class Column:
 
 
 def fitting_table(
-    columns: Sequence[Column], rows: Iterable[Sequence[str | Text]], width: int
+    columns: Sequence[TerminalColumn], rows: Iterable[Sequence[str | Text]], width: int
 ) -> Table:
     """Return a table with the columns that a terminal of `width` characters has room for."""
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)

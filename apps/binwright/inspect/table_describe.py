@@ -14,7 +14,7 @@ from rich.text import Text
 from binwright.cli.options import Bootstrap, Group, Json, Lake, Spark, TableName, settings_at
 from binwright.cli.runner import progress_console, run_for_result, working_directory
 from binwright.cli.terminal import (
-    Column,
+    TerminalColumn,
     count,
     data_size,
     fitting_table,
@@ -60,7 +60,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class TableDescription:
     """One table."""
 
     listed: Listed
@@ -128,7 +128,7 @@ def _subjects(of: DecodingSettings, topics: Sequence[str]) -> str:
     return topics_text([*dict.fromkeys(map(of.subject_of, topics))])
 
 
-def drawn(of: Description, width: int) -> RenderableType:
+def drawn(of: TableDescription, width: int) -> RenderableType:
     """Return a page of `width` characters."""
     facts = "\n".join(f"{name and name + ':':<15} {text}" for name, text in _facts(of) if text)
     parts: list[RenderableType] = [Text(facts)]
@@ -141,7 +141,7 @@ def drawn(of: Description, width: int) -> RenderableType:
     return Lines(*parts)
 
 
-def _facts(of: Description) -> Iterator[tuple[str, str]]:
+def _facts(of: TableDescription) -> Iterator[tuple[str, str]]:
     table, entry, details = of.listed, of.settings, of.details
     yield "table", f"{table.name} at {table.path}"
     several = len(table.topics) > 1
@@ -191,8 +191,8 @@ def _policy(table: Listed, entry: Entry) -> str:
 def _partitions(partitions: Sequence[PartitionStatus], width: int) -> RenderableType:
     several = len({each.topic for each in partitions}) > 1
     columns = [
-        Column("topic", "left", fold=True, shown=several),
-        *map(Column, ("partition", "reader", "staged", "landed", "end", "lag")),
+        TerminalColumn("topic", "left", fold=True, shown=several),
+        *map(TerminalColumn, ("partition", "reader", "staged", "landed", "end", "lag")),
     ]
     rows = (
         (
@@ -211,9 +211,9 @@ def _partitions(partitions: Sequence[PartitionStatus], width: int) -> Renderable
 
 def _columns(details: Details, entry: Entry, width: int) -> RenderableType:
     columns = (
-        Column("column", "left", fold=True),
-        Column("in the table", "left", fold=True),
-        Column("in the settings", "left", fold=True),
+        TerminalColumn("column", "left", fold=True),
+        TerminalColumn("in the table", "left", fold=True),
+        TerminalColumn("in the settings", "left", fold=True),
     )
     wanted = {name.casefold(): kind for name, kind in entry.columns.items()}
     there = details.columns
@@ -222,13 +222,13 @@ def _columns(details: Details, entry: Entry, width: int) -> RenderableType:
     return fitting_table(columns, rows, width)
 
 
-def _commits(of: Description, width: int) -> RenderableType:
+def _commits(of: TableDescription, width: int) -> RenderableType:
     columns = (
-        Column("version"),
-        Column("committed (UTC)", "left"),
-        Column("operation", "left"),
-        Column("rows"),
-        Column("files"),
+        TerminalColumn("version"),
+        TerminalColumn("committed (UTC)", "left"),
+        TerminalColumn("operation", "left"),
+        TerminalColumn("rows"),
+        TerminalColumn("files"),
     )
     rows = (
         (
@@ -245,10 +245,10 @@ def _commits(of: Description, width: int) -> RenderableType:
 
 def _bad_records(details: Details, width: int) -> RenderableType:
     columns = (
-        Column("bad: partition"),
-        Column("offset"),
-        Column("kind", "left"),
-        Column("reason", "left", fold=True),
+        TerminalColumn("bad: partition"),
+        TerminalColumn("offset"),
+        TerminalColumn("kind", "left"),
+        TerminalColumn("reason", "left", fold=True),
     )
     rows = (
         (str(each.partition), number(each.offset), each.kind, each.reason)
@@ -270,7 +270,7 @@ def command(
     settings = settings_at(bootstrap_servers, group=group, lake=lake, spark=spark)
     console = progress_console(json_=json_)
 
-    async def work() -> Description:
+    async def work() -> TableDescription:
         tables = {each.name: each for each in (await group_status(settings)).tables}
         targets = known_targets(settings, tables.values())
         if table not in targets:
@@ -285,7 +285,9 @@ def command(
         partitions = () if reported is None else reported.partitions
         line = listed(settings, targets[table], reported, facts)
         notes = await schema_notes(settings.registry, targets[table])
-        return Description(line, entry_of(settings, targets[table]), partitions, details, notes)
+        return TableDescription(
+            line, entry_of(settings, targets[table]), partitions, details, notes
+        )
 
     with working_directory(None) as directory:
         found = run_for_result(work)

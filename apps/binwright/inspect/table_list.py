@@ -10,7 +10,14 @@ from rich.text import Text
 
 from binwright.cli.options import Bootstrap, Group, Json, Lake, Spark, Wide, settings_at
 from binwright.cli.runner import progress_console, run_for_result, working_directory
-from binwright.cli.terminal import LARGE, MEDIUM, Column, fitting_table, page_console, print_page
+from binwright.cli.terminal import (
+    LARGE,
+    MEDIUM,
+    TerminalColumn,
+    fitting_table,
+    page_console,
+    print_page,
+)
 from binwright.inspect.table_lookup import (
     Listed,
     group_status,
@@ -29,16 +36,16 @@ COLOURS = {**TABLE_COLOURS, "waiting": "yellow", "absent": "yellow"}
 def drawn(tables: Sequence[Listed], width: int) -> Table:
     """Return a line for each table; what has no room in `width` characters is left out."""
     columns = (
-        Column("table", "left", fold=True),
-        Column("topic", "left", fold=True, shown=any(t.name != t.topic for t in tables)),
-        Column("format", "left"),
-        Column("state", "left"),
-        Column("newest row", min_width=8),
-        Column("rows", min_width=5),
-        Column("bad", min_width=3),
-        Column("version", shown_from=MEDIUM),
-        Column("at", "left", shown_from=LARGE, fold=True),
-        Column("", "left", fold=True),
+        TerminalColumn("table", "left", fold=True),
+        TerminalColumn("topic", "left", fold=True, shown=any(t.name != t.topic for t in tables)),
+        TerminalColumn("format", "left"),
+        TerminalColumn("state", "left"),
+        TerminalColumn("newest row", min_width=8),
+        TerminalColumn("rows", min_width=5),
+        TerminalColumn("bad", min_width=3),
+        TerminalColumn("version", shown_from=MEDIUM),
+        TerminalColumn("at", "left", shown_from=LARGE, fold=True),
+        TerminalColumn("", "left", fold=True),
     )
     rows = (
         (

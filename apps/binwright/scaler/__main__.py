@@ -29,7 +29,7 @@ TargetSource = Callable[[], Targets]
 
 
 @dataclass
-class Sources:
+class TargetSources:
     """Where targets come from, and what runs while they are scaled."""
 
     leader: list[TargetSource] = field(default_factory=list)  # scaled by the leader
@@ -46,7 +46,7 @@ class Sources:
 @contextlib.asynccontextmanager
 async def open_sources(
     settings: ScalerProgramSettings,
-    sources: Sources,
+    sources: TargetSources,
     request_pass: Callable[[], None],
     request_keda_pass: Callable[[], None],
 ) -> AsyncIterator[None]:
@@ -108,14 +108,14 @@ async def _scale(
     plans: Plans,
     health: Health,
 ) -> None:
-    sources = Sources()
+    sources = TargetSources()
 
     def scaler(source: Callable[[], Sequence[TargetSource]], loop: str) -> Scaler:
         config = settings.scaler
         timeout_s = config.broker_timeout_s
         groups = ConsumerGroups(cluster, timeout_s=timeout_s)
         return Scaler(
-            lambda: Sources.merged(source()),
+            lambda: TargetSources.merged(source()),
             groups,
             TopicEnds(cluster, measured, timeout_s=timeout_s, window_s=config.rate_window_s),
             config.period_s,

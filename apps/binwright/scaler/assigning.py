@@ -45,7 +45,7 @@ class Plans(Protocol):
         """Have a group of this assignor and topic rebalance; raise an `ExternalError`."""
 
 
-class Order(NamedTuple):
+class WorkloadOrder(NamedTuple):
     """What a workload is to be set to now."""
 
     replicas: int | None  # None: nothing yet
@@ -78,7 +78,7 @@ class Assigner:
         snapshot: GroupSnapshot,
         seen: GroupDescription,
         workload: ScaledWorkload | None,
-    ) -> tuple[ScalingState, Order]:
+    ) -> tuple[ScalingState, WorkloadOrder]:
         """Publish the plan that is due, have the group rebalance if it must, and return the order.
 
         Without a workload, somebody else sets the number of members: no replica ends here.
@@ -89,9 +89,9 @@ class Assigner:
         if workload is not None and state.emptying is not None and verdict.step is None:
             replicas = await workload.replicas_of(seen.members)
             ending = [replicas[n].name for n in state.emptying.leaving if n in replicas]
-            return state, Order(verdict.order, ending)
+            return state, WorkloadOrder(verdict.order, ending)
         if (step := verdict.step) is None:
-            return state, Order(verdict.order)
+            return state, WorkloadOrder(verdict.order)
         leaving: tuple[str, ...] = ()
         if workload is not None and step.empties:
             replicas = await workload.replicas_of(seen.members)
@@ -127,6 +127,8 @@ class Assigner:
                 moved=state.moved + done.moved,
             )
         if not leaving:
-            return state, Order(verdict.order)
+            return state, WorkloadOrder(verdict.order)
         log(REPLICAS_EMPTYING, group=config.group, replicas=step.members, leaving=leaving)
-        return replace(state, emptying=Emptying(step.members, leaving, loop_s())), Order(None)
+        return replace(state, emptying=Emptying(step.members, leaving, loop_s())), WorkloadOrder(
+            None
+        )

@@ -16,7 +16,7 @@ from binwright.runtime.run import background_tasks, must_not_end
 from binwright.scaler.decide.assigning import Replica
 from binwright.scaler.decide.members import Members, number_of
 from binwright.scaler.decide.sizing import WorkloadStatus
-from binwright.scaler.passes import Target
+from binwright.scaler.passes import ScaledTarget
 from binwright.scaler.settings import REPLICA, LocalGroupSettings, ScalerProgramSettings
 
 WATCH_S = 2.0
@@ -86,13 +86,13 @@ class FleetWorkload:
 class LocalTargets:
     """The targets of the settings' groups."""
 
-    targets: dict[str, Target] = field(default_factory=dict)
+    targets: dict[str, ScaledTarget] = field(default_factory=dict)
     workloads: list[FleetWorkload] = field(default_factory=list)
 
     def add(self, group: LocalGroupSettings, workload: FleetWorkload | None) -> None:
         """Add a group; without a workload, somebody else runs its members."""
         key = f"local/{group.group}"
-        self.targets[key] = Target(key, group.config(), workload)
+        self.targets[key] = ScaledTarget(key, group.config(), workload)
         if workload is not None:
             self.workloads.append(workload)
 

@@ -14,7 +14,7 @@ from binwright.runtime.logs import log
 from binwright.runtime.metrics import Metric, Sample
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.scaler import metrics
-from binwright.scaler.assigning import Assigner, Order
+from binwright.scaler.assigning import Assigner, WorkloadOrder
 from binwright.scaler.decide.assigning import with_assignment
 from binwright.scaler.decide.config import ScaledGroup
 from binwright.scaler.decide.lags import Committed, LogEnds, work_of
@@ -61,7 +61,7 @@ ORDER_S = 20.0
 
 
 @dataclass(eq=False)
-class Target:
+class ScaledTarget:
     """One scaled group.
 
     Attributes:
@@ -81,7 +81,7 @@ class Target:
     state: ScalingState = field(default_factory=ScalingState)
     verdict: Verdict | None = None
     fault: str = ""
-    on_change: Callable[["Target", int | None], None] = lambda _target, _ordered: None
+    on_change: Callable[["ScaledTarget", int | None], None] = lambda _target, _ordered: None
     seen_s: float = -inf  # when the last pass over it began, monotonic
     looked_s: float = -inf  # when it was last looked at closely
     order: "asyncio.Task[None] | None" = None
@@ -111,7 +111,7 @@ class Target:
         return self.verdict is not None and self.verdict.wanted == 0 == self.verdict.current
 
 
-Targets = Mapping[str, Target]
+Targets = Mapping[str, ScaledTarget]
 """By their keys."""
 Look = Callable[[Collection[str]], Awaitable[Sequence[tuple[float, int]]]]
 """Looks at topics so often that batches fall into different looks; see `Learnt.with_arrivals`."""
@@ -178,13 +178,13 @@ class Scaler:
             pause_s = min(next_s, due_s, now_s + self.zero_poll_s) - loop_s()
             await until_set(self._requested, max(0.0, pause_s))
 
-    def _quick(self) -> Iterator[Target]:
+    def _quick(self) -> Iterator[ScaledTarget]:
         """Yield the targets whose SLA asks for more passes than the others have."""
         for target in self.targets().values():
             if target.config.period_s(self.period_s) < self.period_s:
                 yield target
 
-    def _due_s(self, target: Target) -> float:
+    def _due_s(self, target: ScaledTarget) -> float:
         return target.seen_s + target.config.period_s(self.period_s)
 
     async def _look(self) -> None:
@@ -216,7 +216,7 @@ class Scaler:
         """Make a pass at once: there is a new group, or one has changed."""
         self._requested.set()
 
-    async def run_pass(self, targets: Collection[Target] | None = None) -> None:
+    async def run_pass(self, targets: Collection[ScaledTarget] | None = None) -> None:
         """Look up everything about all groups, or about these, and decide."""
         began_s = perf_counter()  # the loop's own clock stands while a pass decides
         every = list(self.targets().values())
@@ -247,7 +247,7 @@ class Scaler:
             await self._decide(asleep, {})
 
     async def _count_members(
-        self, targets: Collection[Target], committed: CommittedOffsets
+        self, targets: Collection[ScaledTarget], committed: CommittedOffsets
     ) -> dict[str, int]:
         """Count the members of groups that have not committed, where only they tell who runs."""
         unread = sorted(
@@ -272,7 +272,7 @@ class Scaler:
         except ExternalError as exc:
             return str(exc)
 
-    async def _decide(self, targets: Collection[Target], faults: Mapping[str, str]) -> None:
+    async def _decide(self, targets: Collection[ScaledTarget], faults: Mapping[str, str]) -> None:
         topics = {t for target in targets for t in self._topics(target)}
         windows: dict[str, float] = {}
         for target in targets:
@@ -293,19 +293,21 @@ class Scaler:
                 log(TARGET_FAILED, target=target.key, exc_info=True)
                 target.fault = f"{type(exc).__name__}: {exc}; the scaler's log has the traceback"
 
-    async def _describe(self, targets: Collection[Target]) -> Mapping[str, GroupDescription | str]:
+    async def _describe(
+        self, targets: Collection[ScaledTarget]
+    ) -> Mapping[str, GroupDescription | str]:
         if self.assigner is None:
             return {}
         groups = {target.config.group for target in targets if target.config.assigns}
         return await self.assigner.describe(groups)
 
-    def _topics(self, target: Target) -> frozenset[str]:
+    def _topics(self, target: ScaledTarget) -> frozenset[str]:
         committed = self._committed.get(target.config.group, {})
         return target.config.topics or target.state.baseline.topics_of(committed)
 
     def _decide_one(
         self,
-        target: Target,
+        target: ScaledTarget,
         ends: Mapping[str, LogEnds],
         fault: str,
         seen: GroupDescription | str | None,
@@ -360,7 +362,7 @@ class Scaler:
 
     async def _order(
         self,
-        target: Target,
+        target: ScaledTarget,
         verdict: Verdict,
         snapshot: GroupSnapshot,
         seen: GroupDescription | str | None,
@@ -369,7 +371,7 @@ class Scaler:
 
         A failure is shown, and the next pass tries again.
         """
-        order = Order(verdict.order)
+        order = WorkloadOrder(verdict.order)
         try:
             if self.assigner is not None and isinstance(seen, GroupDescription):
                 target.state, order = await self.assigner.assign(

@@ -35,13 +35,13 @@ QUEUE_KB = 65_536
 PROGRESS_S = 1.0
 
 OnRow = Callable[[int, Row], None]
-OnProgress = Callable[["Progress"], None]
+OnProgress = Callable[["LoadProgress"], None]
 MakeRecord = Callable[[TopicPartition, int], tuple[bytes, bytes | None]]
 """Returns key and value of a partition's next record, by the time, ms since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class LoadProgress:
     """How far a load is."""
 
     elapsed_s: float
@@ -147,7 +147,7 @@ async def run_load(
         if on_row:
             loop.call_soon_threadsafe(on_row, number, row)
 
-    def report(progress: Progress) -> None:
+    def report(progress: LoadProgress) -> None:
         if on_progress:
             loop.call_soon_threadsafe(on_progress, progress)
 
@@ -292,7 +292,7 @@ class _LoadProducer:
             if now - reported_at >= PROGRESS_S:
                 reported_at, records = now, self._enqueued.total()
                 sent = records * self._load.record_bytes
-                self._report(Progress(now, self._pacer.ends_s, records, sent))
+                self._report(LoadProgress(now, self._pacer.ends_s, records, sent))
             if now >= self._pacer.ends_s:
                 break
             self._halted.wait(max(0.0, TICK_S - (time.monotonic() - started - now)))

@@ -120,7 +120,7 @@ class ConsumerLeaving:
 
 
 @dataclass(frozen=True, slots=True)
-class Superseded:
+class RecordSuperseded:
     """The record is of a process that is not the slot's living one: it changes nothing."""
 
     slot: Slot
@@ -133,7 +133,7 @@ Change = (
     | ConsumerLeft
     | ConsumerReady
     | ConsumerLeaving
-    | Superseded
+    | RecordSuperseded
     | PlanApproved
     | ApprovalRefused
 )
@@ -254,7 +254,7 @@ def _from_consumer(
 ) -> MembersFolded:
     slot, member = message.slot, members.get(message.slot)
     if message.epoch != member.epoch:
-        return members, (Superseded(slot, message.epoch),)
+        return members, (RecordSuperseded(slot, message.epoch),)
     if isinstance(message, Report):
         return _report(members, member, message, event.now)
     member = replace(member, seen_at=event.now)

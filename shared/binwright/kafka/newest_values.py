@@ -22,7 +22,7 @@ Bounds = Mapping[int, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class TopicSample:
     """Values of a topic; those of tombstones are None."""
 
     values: tuple[bytes | None, ...] = ()
@@ -35,7 +35,7 @@ class NewestValues:
     def __init__(self, consumer: Any) -> None:
         self._consumer = consumer
 
-    async def read(self, topic: str, bounds: Bounds, wanted: int, until: float) -> Sample:
+    async def read(self, topic: str, bounds: Bounds, wanted: int, until: float) -> TopicSample:
         """Return up to `wanted` values, about, of the topic's newest records.
 
         A fault, such as a missing right, is a part of the sample: other topics can be read.
@@ -48,7 +48,7 @@ class NewestValues:
         """
         ends = _ranges(bounds, wanted)
         if not ends:
-            return Sample()
+            return TopicSample()
         source = {KafkaPartition(topic, number): each for number, each in ends.items()}
         self._consumer.assign(list(source))
         for partition, (first, _) in source.items():
@@ -62,7 +62,7 @@ class NewestValues:
             fault = "the newest records did not come in time"
         except KafkaError as exc:
             fault = reason_of(exc)
-        return Sample(tuple(values[-wanted:]), fault)
+        return TopicSample(tuple(values[-wanted:]), fault)
 
     async def _read(
         self, source: Mapping[KafkaPartition, tuple[int, int]], values: list[bytes | None]
@@ -116,7 +116,7 @@ async def newest_values(
     wanted: Sequence[tuple[str, Bounds]],
     most: int,
     limits_s: tuple[float, float],
-) -> dict[str, Sample]:
+) -> dict[str, TopicSample]:
     """Return up to `most` of the newest values of each topic, in turn.
 
     Args:
@@ -130,7 +130,7 @@ async def newest_values(
     """
     loop = asyncio.get_running_loop()
     of_one_s, of_all_s = limits_s
-    end, found = loop.time() + of_all_s, dict[str, Sample]()
+    end, found = loop.time() + of_all_s, dict[str, TopicSample]()
     async with open_newest_values(kafka) as newest:
         for topic, bounds in wanted:
             until = min(loop.time() + of_one_s, end)

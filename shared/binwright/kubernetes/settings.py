@@ -132,7 +132,7 @@ def in_namespace(text: str, namespace: str) -> str:
     return text.replace(PLACEHOLDER, namespace)
 
 
-class ScaledObjects(Section):
+class ScaledObjectSettings(Section):
     """What others than the scaler read of `[scaler]`: whether it scales objects."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)

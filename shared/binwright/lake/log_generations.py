@@ -52,7 +52,7 @@ _CUTS = {"partition": "INT", "cut": "INT", "end": "BIGINT"}
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class GenerationSplit:
     """A version after which rows come from another log."""
 
     version: int  # the last one of the earlier log
@@ -63,7 +63,7 @@ class Split:
 class LogHistory:
     """The logs of a table's rows, by its stamps."""
 
-    splits: tuple[Split, ...] = ()  # oldest first
+    splits: tuple[GenerationSplit, ...] = ()  # oldest first
     begins: Mapping[int, int] = field(default_factory=dict)  # of this topic: first to land
     ends: Mapping[int, int] = field(default_factory=dict)  # and next to land
 
@@ -77,7 +77,7 @@ class _Fold:
     landing_id: str | None = None
     seen: set[str] = field(default_factory=set)  # topic ids
     cuts: Mapping[int, int] = field(default_factory=dict)
-    splits: list[Split] = field(default_factory=list)
+    splits: list[GenerationSplit] = field(default_factory=list)
     begins: dict[int, int] = field(default_factory=dict)
     ends: dict[int, int] = field(default_factory=dict)
     whole: bool = True  # whether it begins with the table's creation
@@ -100,7 +100,7 @@ class _Fold:
         if topic_id in self.seen:
             return False
         if self.topic_id is not None:
-            self.splits.append(Split(before))
+            self.splits.append(GenerationSplit(before))
             self.begins, self.ends, self.cuts = {}, {}, {}
         self.topic_id = topic_id
         self.seen.add(topic_id)
@@ -116,7 +116,7 @@ class _Fold:
         cut = frozenset(p for p, at in cuts.items() if self.cuts.get(p) != at)
         # If the history begins later, its first stamp names cuts from before it, too.
         if cut and before >= 0 and (self.whole or self.ends):
-            self.splits.append(Split(before, cut))
+            self.splits.append(GenerationSplit(before, cut))
         self.cuts = cuts
 
 
@@ -183,7 +183,7 @@ def origins(
     spark: Any,
     counted: Callable[[int], Any],
     version: int,
-    splits: Sequence[Split],
+    splits: Sequence[GenerationSplit],
     ends: Mapping[int, int],
 ) -> Origins:
     """Assign the rows of one version to logs. Raises what pyspark raises, also later, by `present`.

@@ -148,7 +148,7 @@ Decode = Callable[[bytes | None], T]
 # --- parts ----------------------------------------------------------------------------------------
 
 
-class Part(BaseModel):
+class MessagePart(BaseModel):
     """A slice of a message that is too large for one record."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -227,7 +227,7 @@ class PartialMessages:
             MalformedMessage: The record is not a part.
         """
         try:
-            part = Part.model_validate_json(value or b"")
+            part = MessagePart.model_validate_json(value or b"")
         except ValidationError as exc:
             raise MalformedMessage(f"a part: {exc.errors()[0]['msg']}", value or b"") from exc
         name = message_key(key) or b"", part.of, part.count

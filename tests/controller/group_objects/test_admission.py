@@ -9,7 +9,7 @@ from binwright.controller.group_context import group_context
 from binwright.controller.group_objects.admission import (
     Admitted,
     NamespaceLimits,
-    Refused,
+    RefusedObject,
     capped,
 )
 from binwright.controller.settings import ControllerProgramSettings
@@ -40,7 +40,7 @@ def of_age(age: int, namespace: str = "team-a", name: str = "", **spec: Any) -> 
 
 def reasons(found: NamespaceLimits, *objects: Obj) -> dict[str, str]:
     return {
-        name: admission.reason if isinstance(admission, Refused) else "led"
+        name: admission.reason if isinstance(admission, RefusedObject) else "led"
         for (_, name), admission in found.admissions(objects).items()
     }
 
@@ -109,7 +109,7 @@ def test_the_group_that_does_not_fit_has_what_is_left_and_the_next_one_is_refuse
     admitted = found.admissions(objects)
     assert list(admitted.values())[:3] == [Admitted(10, 10), Admitted(12, 12), Admitted(3, 10)]
     refused = admitted["team-a", "group-3"]
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RefusedObject)
     assert refused.text == (
         "namespace team-a may have 25 consumers (kubernetes.limits.consumers of the settings), "
         "and older objects have them, by their maxConsumers"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from binwright.inspect.decide.differences import Difference, compare, same
+from binwright.inspect.decide.differences import ValueDifference, compare, same
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 EARLIER = datetime(2025, 1, 1, tzinfo=UTC)
@@ -37,10 +37,10 @@ def test_each_column_that_differs_is_named() -> None:
     row = record({"id": 1, "price": None}, key=b"x")
     found = compare([record({"id": 2, "price": Decimal("1.5"), "new": "a" * 99})], landed(row), {})
     assert found.differences == [
-        Difference(0, 7, "key", "b'k'", "b'x'"),
-        Difference(0, 7, "id", "2", "1"),
-        Difference(0, 7, "price", "Decimal('1.5')", "None"),
-        Difference(0, 7, "new", f"'{'a' * 58}…", "None"),
+        ValueDifference(0, 7, "key", "b'k'", "b'x'"),
+        ValueDifference(0, 7, "id", "2", "1"),
+        ValueDifference(0, 7, "price", "Decimal('1.5')", "None"),
+        ValueDifference(0, 7, "new", f"'{'a' * 58}…", "None"),
     ]
 
 
@@ -54,12 +54,12 @@ def test_a_bad_record_is_compared_with_its_bytes() -> None:
     once = compare([record(None, bad=BAD)], {}, landed(bad))
     assert (once.compared, once.bad, once.differences) == (1, 1, [])
     cut = compare([record(None, bad=BAD)], {}, landed(bad | {"value": b""}))
-    assert cut.differences == [Difference(0, 7, "value", "b'{'", "b''")]
+    assert cut.differences == [ValueDifference(0, 7, "value", "b'{'", "b''")]
 
 
 def test_a_row_of_a_bad_record_is_a_difference() -> None:
     found = compare([record(None, bad=BAD)], landed(record({"id": 1})), {})
-    assert found.differences == [Difference(0, 7, "", "'no JSON'", "a row")]
+    assert found.differences == [ValueDifference(0, 7, "", "'no JSON'", "a row")]
 
 
 def test_what_landed_as_a_bad_record_may_be_a_row_by_other_settings() -> None:

@@ -11,7 +11,7 @@ from binwright.balancer import plan_file
 from binwright.balancer.admin_client import AdminClient
 from binwright.balancer.cluster_model import cluster_model
 from binwright.balancer.decide.forecast import forecast
-from binwright.balancer.description import Description
+from binwright.balancer.description import ClusterDescription
 from binwright.balancer.ports import ConfigResource
 from binwright.balancer.settings import BalancerProgramSettings
 from binwright.balancer.snapshot import ClusterReader, take_snapshot
@@ -130,7 +130,7 @@ async def test_a_plan_in_a_peak_hour_counts_with_the_hours_of_the_metrics_topic(
     partition = TopicPartition("peaks", 0)
     assert len(seen.history.of(partition)) == 73
     assert seen.rates[partition] == 3.0 * MB
-    cluster = cluster_model(seen, Description())
+    cluster = cluster_model(seen, ClusterDescription())
     (planned,) = (each for each in cluster.partitions if each.id == partition)
     assert planned.rate == 3.0 * MB
     of_a_day = planned.disk_bytes(cluster.topics["peaks"])
@@ -160,7 +160,7 @@ async def test_a_compacted_topic_under_load_is_not_forecast_to_fill_a_disk(
         await make_topic(kafka, topic, {0: (1, 2)}, config)
         async with Load(kafka, [TopicPartition(topic, 0)]).running(0.02):
             seen = await take_snapshot(admin, {}, 3.0)
-        found = forecast(cluster_model(seen, Description()), {}, 1e9)
+        found = forecast(cluster_model(seen, ClusterDescription()), {}, 1e9)
         shortages[topic] = {each.broker for each in found if each.resource == "disk"}
     assert shortages == {"accounts": set(), "archive": {1, 2}}
 

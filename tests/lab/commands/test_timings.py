@@ -11,12 +11,12 @@ from binwright.cli.terminal import Console
 from binwright.lab.commands.timings import show
 from binwright.lab.timings.capacity import StagedBytes, capacity
 from binwright.lab.timings.events import ConsumerStart, PlanTrigger
-from binwright.lab.timings.outcome import Timings
+from binwright.lab.timings.outcome import TimedParts
 from binwright.protocol.errors import BinwrightError
 from binwright.protocol.model import Slot
 
 READ = capacity("test 1", 32, [StagedBytes(n * 0.1, "a", 10**6) for n in range(80)])
-FOUND = Timings(
+FOUND = TimedParts(
     triggers=[PlanTrigger(at_s=20.0, seconds=0.4)],
     starts=[ConsumerStart(at_s=21.0, slot=Slot(1), seconds=0.9, process_s=0.2)],
     capacities=[READ] if READ else [],

@@ -21,7 +21,7 @@ from binwright.lab.latency.published import (
     published_values,
     values,
 )
-from binwright.lab.latency.samples import LatencyLine, Samples
+from binwright.lab.latency.samples import LatencyLine, LatencySamples
 from binwright.lab.packing.experiments import PackingStream
 from binwright.packing.catalogue import PAPER
 from binwright.protocol.errors import SettingsError
@@ -154,7 +154,9 @@ A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)
 ZERO, ONE = Slot(0), Slot(1)
 
 
-def group(*intervals: tuple[dict[TopicPartition, float], dict[TopicPartition, Slot]]) -> Samples:
+def group(
+    *intervals: tuple[dict[TopicPartition, float], dict[TopicPartition, Slot]],
+) -> LatencySamples:
     """Add intervals; the owners before the first are those of the first."""
     queues, before = GroupQueues(MODEL), intervals[0][1]
     for rates, owners in intervals:

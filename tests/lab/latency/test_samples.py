@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from binwright.lab.latency.experiments import LatencyModel
-from binwright.lab.latency.samples import LatencyLine, Samples, SamplesBuilder
+from binwright.lab.latency.samples import LatencyLine, LatencySamples, SamplesBuilder
 
 MODEL = LatencyModel()
 # Of 32 bits: a load a rounding error beside the limit makes a line that is flat to within rounding.
@@ -23,7 +23,7 @@ LINES = st.lists(
 SHARES = st.sampled_from([0.0, 0.01, 0.25, 0.5, 0.9, 0.99, 1.0]) | st.floats(0, 1)
 
 
-def kept(lines: list[LatencyLine]) -> Samples:
+def kept(lines: list[LatencyLine]) -> LatencySamples:
     builder = SamplesBuilder()
     for line in lines:
         builder.add(line)

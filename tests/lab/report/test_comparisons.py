@@ -3,7 +3,7 @@
 import pytest
 
 from binwright.lab.report.comparisons import differences, published_table, published_tables
-from binwright.lab.report.contents import Comparison
+from binwright.lab.report.contents import PublishedComparison
 
 
 def compared(
@@ -13,8 +13,8 @@ def compared(
     figure: str = "Figure 5",
     unit: str = "s",
     tolerance: float | None = None,
-) -> Comparison:
-    return Comparison(
+) -> PublishedComparison:
+    return PublishedComparison(
         figure=figure,
         what=f"{published} {ours}",
         unit=unit,

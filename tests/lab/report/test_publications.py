@@ -1,6 +1,6 @@
 """Every published figure and table is on the page, or the page says why not."""
 
-from binwright.lab.report.contents import Cell, Comparison, ReportSection, ReportTable
+from binwright.lab.report.contents import Cell, PublishedComparison, ReportSection, ReportTable
 from binwright.lab.report.publications import GROUPS, MISSING, PUBLICATIONS, QUEUES, overview
 
 
@@ -14,7 +14,8 @@ def section(*items: str, publication: str = GROUPS) -> ReportSection:
             for item in items
         ],
         comparisons=[
-            Comparison(figure=item, what="longest", unit="s", published=2, ours=3) for item in items
+            PublishedComparison(figure=item, what="longest", unit="s", published=2, ours=3)
+            for item in items
         ],
     )
 

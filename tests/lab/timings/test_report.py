@@ -10,7 +10,7 @@ from binwright.lab.report.contents import Cell
 from binwright.lab.report.files import write_section
 from binwright.lab.timings.capacity import StagedBytes, capacity
 from binwright.lab.timings.events import ConsumerStart, PlanTrigger, StateChange
-from binwright.lab.timings.outcome import Timings, shortfalls
+from binwright.lab.timings.outcome import TimedParts, shortfalls
 from binwright.lab.timings.report import section
 from binwright.lab.timings.steps import RateStep
 from binwright.lab.timings.tables import capacities, comparisons, counts, durations, events
@@ -21,7 +21,7 @@ CAPACITIES = [
     for name, every_s in (("test 1", 0.1), ("test 2", 0.125))
     if (found := capacity(name, 32, [StagedBytes(n * every_s, "a", 10**6) for n in range(80)]))
 ]
-FOUND = Timings(
+FOUND = TimedParts(
     steps=[RateStep(partition=0, begun_s=10.0, rate=1e4, ninety_s=27.6, whole_s=30.1)],
     triggers=[PlanTrigger(at_s=20.0, seconds=0.4), PlanTrigger(at_s=30.0, seconds=1.2)],
     starts=[ConsumerStart(at_s=21.0, slot=Slot(1), seconds=0.9, process_s=None)],
@@ -54,14 +54,14 @@ def test_the_papers_values_stand_beside_ours() -> None:
     spread = found["difference of the lowest mean from the highest"]
     assert spread.published == pytest.approx(4.6, abs=0.05)
     assert spread.ours == pytest.approx(20.0)
-    assert comparisons(Timings()) == []
+    assert comparisons(TimedParts()) == []
 
 
 def test_a_kind_without_an_event_has_no_row() -> None:
     labels = [each[1] for each in durations(FOUND).rows]
     assert "its process: Hello to ready" not in labels
     assert "the same, with a start" in labels
-    assert durations(Timings()).rows == []
+    assert durations(TimedParts()).rows == []
 
 
 def test_every_event_is_in_the_table_of_events() -> None:
@@ -114,5 +114,5 @@ def test_a_distribution_with_too_few_events_is_named() -> None:
 
 
 def test_a_distribution_without_an_event_is_named_too() -> None:
-    none = Timings(wanted={1: 1})
+    none = TimedParts(wanted={1: 1})
     assert [short.label for short in shortfalls(none)] == ["monitor: 90 % of a step"]

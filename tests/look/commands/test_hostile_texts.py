@@ -11,7 +11,7 @@ import pytest
 from binwright.cli.runner import ProgressConsole
 from binwright.cli.terminal import Console, print_page
 from binwright.look.commands import live_page, status_page
-from binwright.look.explain.answers import Group as SeenGroup
+from binwright.look.explain.answers import GroupFacts as SeenGroup
 from binwright.look.explain.questions import answer
 from binwright.look.group_view import GroupView
 from binwright.look.order_text import order_text

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.builders import reconfigured
 
-from binwright.look.explain.answers import Explanation, Freshness, Group
+from binwright.look.explain.answers import Explanation, FreshnessFacts, GroupFacts
 from binwright.look.explain.questions import answer
 from binwright.look.group_view import GroupView
 from binwright.look.status import status
@@ -95,7 +95,7 @@ def two_consumers(rates: list[float] | None = None, landed_s: float = 3.0) -> Gr
 
 def ask(view: GroupView, what: str = "", **config: Any) -> Explanation:
     view.group = replace(view.group, config=reconfigured(view.group.config, **config))
-    return answer(Group(view, status("eu", view, NOW), NOW, Freshness(10.0)), what)
+    return answer(GroupFacts(view, status("eu", view, NOW), NOW, FreshnessFacts(10.0)), what)
 
 
 def lines(found: Explanation, kind: str) -> str:
@@ -283,13 +283,13 @@ def test_a_table_that_lands_in_time() -> None:
 def test_an_open_transaction_that_holds_a_partition_back() -> None:
     """Its records have not landed, and the newest that did is young: yet the table waits."""
     view = two_consumers()
-    seen = Group(view, status("g", view, NOW, None), NOW, Freshness(10.0), {P[1]: 80})
+    seen = GroupFacts(view, status("g", view, NOW, None), NOW, FreshnessFacts(10.0), {P[1]: 80})
     why = lines(answer(seen, "orders"), "why")
     assert "open transaction holds back orders-1: it began at offset 80" in why
     assert "none of the 20 records" in why
     landed = dict.fromkeys(P, 100) | {P[1]: 80}
     view.apply(99, NOW, report(A, P[:2], writing=table(committed=landed)))
-    alone = Group(view, status("g", view, NOW, None), NOW, Freshness(10.0), {P[1]: 80})
+    alone = GroupFacts(view, status("g", view, NOW, None), NOW, FreshnessFacts(10.0), {P[1]: 80})
     assert "late" not in lines(answer(alone, "orders"), "why")
 
 

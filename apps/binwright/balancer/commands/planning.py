@@ -13,7 +13,7 @@ from binwright.balancer import description
 from binwright.balancer.cluster_model import Snapshot
 from binwright.balancer.decide.model import Cluster
 from binwright.balancer.decide.plans import Goal, PlanOutcome
-from binwright.balancer.description import Description
+from binwright.balancer.description import ClusterDescription
 from binwright.balancer.planning import plan
 from binwright.balancer.settings import BalancerProgramSettings
 from binwright.balancer.snapshot import MEASURE_S, read_cluster
@@ -59,7 +59,7 @@ class Planning:
     bootstrap_servers: Bootstrap = None
     json_: Json = False
 
-    def read(self) -> tuple[Snapshot, Description]:
+    def read(self) -> tuple[Snapshot, ClusterDescription]:
         """Return the cluster as it is, and what is wanted of it; see `read_cluster`."""
         settings, wanted = (
             program_settings_at(BalancerProgramSettings, self.bootstrap_servers),

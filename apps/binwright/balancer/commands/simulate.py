@@ -19,7 +19,7 @@ from binwright.balancer.decide.loads import use
 from binwright.balancer.decide.model import RESOURCES, Cluster
 from binwright.balancer.decide.plans import Balance, FewestBrokers, Infeasible, PlacementPlan
 from binwright.balancer.decide.rate_history import HOUR_S
-from binwright.balancer.description import Description
+from binwright.balancer.description import ClusterDescription
 from binwright.cli.terminal import Console
 from binwright.protocol.errors import PlacementError
 
@@ -104,7 +104,7 @@ def _racks(seen: Snapshot, count: int) -> tuple[str | None, ...]:
 def _answers(
     planning: Planning,
     seen: Snapshot,
-    wanted: Description,
+    wanted: ClusterDescription,
     changes: WhatIf,
     lines: Mapping[str, RateLine],
 ) -> Iterator[Answer]:

@@ -105,7 +105,7 @@ class ClusterObservation:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class PlanProgress:
     """How far a plan is carried out."""
 
     steps: Mapping[PartitionStep, int]
@@ -131,7 +131,7 @@ class NextActions:
     elect: tuple[TopicPartition, ...]
     started_bytes: int  # of the copies that start
     pauses: tuple[str, ...]  # why nothing new starts; none: the run goes on
-    progress: Progress
+    progress: PlanProgress
     finished: bool  # all is as planned, and no throttle of ours is left
 
 
@@ -157,7 +157,7 @@ def decide(targets: Targets, limits: CopyLimits, seen: ClusterObservation) -> Ne
         elect=tuple(leaders),
         started_bytes=sum(_copied_bytes(copy, seen) for copy in started),
         pauses=why,
-        progress=Progress(Counter(steps.values()), tuple(copying)),
+        progress=PlanProgress(Counter(steps.values()), tuple(copying)),
         finished=not changes and not seen.throttles.ours and set(steps.values()) <= {"done"},
     )
 

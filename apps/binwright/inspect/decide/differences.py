@@ -14,7 +14,7 @@ SHOWN = 60  # characters of a value
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ValueDifference:
     """A column of a row that has another value than its record; without a name, the whole row."""
 
     partition: int
@@ -32,7 +32,7 @@ class Comparison:
     bad: int = 0  # of those: records that are bad in both
     waiting: int = 0  # records that have not landed
     mended: int = 0  # records that landed as bad ones, and would be rows now
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[ValueDifference] = field(default_factory=list)
 
 
 def compare(
@@ -65,20 +65,20 @@ def _of(record: Row, landed: Sequence[Row]) -> Row | None:
     return next((row for row in landed if row["timestamp"] == record["timestamp"]), None)
 
 
-def _of_row(place: Place, record: Row, row: Row) -> Iterator[Difference]:
+def _of_row(place: Place, record: Row, row: Row) -> Iterator[ValueDifference]:
     if (fault := record["bad"]) is not None:
-        yield Difference(*place, "", _shown(fault["reason"]), "a row")
+        yield ValueDifference(*place, "", _shown(fault["reason"]), "a row")
         return
     yield from _pairs(place, {name: record[name] for name in OF_RECORD}, row)
     yield from _pairs(place, record["row"] or {}, row["row"] or {})
 
 
-def _pairs(place: Place, kafka: Row, table: Row) -> Iterator[Difference]:
+def _pairs(place: Place, kafka: Row, table: Row) -> Iterator[ValueDifference]:
     there = {name.casefold(): value for name, value in table.items()}
     for name, value in kafka.items():
         landed = there.get(name.casefold())
         if not same(value, landed):
-            yield Difference(*place, name, _shown(value), _shown(landed))
+            yield ValueDifference(*place, name, _shown(value), _shown(landed))
 
 
 def same(kafka: Any, table: Any) -> bool:

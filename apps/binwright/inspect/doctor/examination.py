@@ -15,7 +15,7 @@ from binwright.inspect.doctor.kafka_checks import (
     look_at_topics,
     sent_apis,
 )
-from binwright.inspect.doctor.lake_checks import CLIENT, ProbeFile, Server, probe_file
+from binwright.inspect.doctor.lake_checks import CLIENT, ConnectServer, ProbeFile, probe_file
 from binwright.kafka.client import Reached, reach
 from binwright.kafka.connection_faults import ConnectionFault, general_checks
 from binwright.kafka.control_records import LANDING_PARTITIONS
@@ -95,8 +95,8 @@ async def _brokers(servers: Awaitable[Reached | Finding], settings: Settings) ->
     return [*findings, *brokers.apis(supported, sent_apis())]
 
 
-def _kafka_server(address: str, fault: ConnectionFault | None) -> brokers.Server:
-    return brokers.Server(address, *(() if fault is None else (fault.reason, fault.check)))
+def _kafka_server(address: str, fault: ConnectionFault | None) -> brokers.BrokerReply:
+    return brokers.BrokerReply(address, *(() if fault is None else (fault.reason, fault.check)))
 
 
 async def _topics(seen: Awaitable[Seen | Finding], settings: Settings) -> Sequence[Finding]:
@@ -160,7 +160,7 @@ async def _spark(settings: Settings, probe: ProbeFile | None) -> Sequence[Findin
 
 
 async def _server(url: str, settings: Settings, probe: ProbeFile | None) -> Sequence[Finding]:
-    async with Server(url, settings.lake) as server:
+    async with ConnectServer(url, settings.lake) as server:
         seen = await within(f"spark {server.address}", server.look())
         if isinstance(seen, Finding):
             return [seen]

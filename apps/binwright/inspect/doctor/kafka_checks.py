@@ -16,9 +16,9 @@ from aiokafka.protocol.group import HeartbeatRequest, JoinGroupRequest, SyncGrou
 from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.protocol.transaction import InitProducerIdRequest
 
-from binwright.inspect.decide.doctor.brokers import SIZES, Api
+from binwright.inspect.decide.doctor.brokers import SIZES, RequestKind
 from binwright.inspect.decide.doctor.rights import Permitted
-from binwright.inspect.decide.doctor.topics import CONFIGS, Topic
+from binwright.inspect.decide.doctor.topics import CONFIGS, VisibleTopic
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_records import LANDING_PARTITIONS
 from binwright.kafka.frames import ListOffsets, Metadata
@@ -59,10 +59,10 @@ SENT: Mapping[str, Any] = {
 """What services send, and this command."""
 
 
-def sent_apis() -> Sequence[Api]:
+def sent_apis() -> Sequence[RequestKind]:
     """Return the requests that are sent, with the versions that this client has of each."""
     return [
-        Api(name, kind.API_KEY, [struct.API_VERSION for struct in kind._CLASSES])  # noqa: SLF001 - aiokafka has no other way
+        RequestKind(name, kind.API_KEY, [struct.API_VERSION for struct in kind._CLASSES])  # noqa: SLF001 - aiokafka has no other way
         for name, kind in SENT.items()
     ]
 
@@ -72,7 +72,7 @@ class Seen:
     """What this user sees in the cluster."""
 
     names: Names
-    topics: Mapping[str, Topic]  # the data topics, and the group's own
+    topics: Mapping[str, VisibleTopic]  # the data topics, and the group's own
     permitted: Permitted
     brokers: int
     refused: Mapping[str, str]  # topics that Kafka would not create, though this user may -> why
@@ -105,7 +105,7 @@ async def look_at_topics(settings: Settings) -> Seen:
         there = [name for name, topic in seen.topics.items() if topic.leaders]
         configs = await topic_configs(cluster, there, CONFIGS)
         topics = {
-            name: Topic(
+            name: VisibleTopic(
                 name,
                 partitions=len(topic.leaders),
                 leaderless=topic.leaderless,

@@ -18,7 +18,7 @@ from binwright.consumer.lake.session import ReconnectingSession
 from binwright.consumer.lake.staged_rows import literal
 from binwright.consumer.staging.file_staging import FileStaging
 from binwright.inspect.decide.doctor.findings import Finding
-from binwright.inspect.decide.doctor.lake import Delta, Spark, Staging, probe_seen
+from binwright.inspect.decide.doctor.lake import Delta, Spark, StagingProbe, probe_seen
 from binwright.protocol.errors import LakeUnavailable, StagingUnavailable
 from binwright.runtime.settings.consumer import LakeSettings
 from binwright.runtime.spark_url import redacted_url
@@ -35,7 +35,7 @@ OWN_CATALOG = "org.apache.spark.sql.delta"  # with it the extension is due; vend
 class ProbeFile:
     """A file in the staging location; without a name it could not be written."""
 
-    staging: Staging
+    staging: StagingProbe
     path: str = ""  # as Spark names it
     content: str = ""
 
@@ -49,16 +49,16 @@ async def probe_file(staging_path: str) -> AsyncIterator[ProbeFile]:
         try:
             probe = await staging.write_probe(name, token)
         except StagingUnavailable as exc:
-            yield ProbeFile(Staging(str(staging), str(exc)))
+            yield ProbeFile(StagingProbe(str(staging), str(exc)))
             return
-        found = Staging(str(staging), "", bool(probe.created), probe.free_bytes)
+        found = StagingProbe(str(staging), "", bool(probe.created), probe.free_bytes)
         try:
             yield ProbeFile(found, f"{spark_path(staging_path).rstrip('/')}/{name}", token)
         finally:
             await staging.delete_probe(name, probe)
 
 
-class Server:
+class ConnectServer:
     """One Spark Connect server. An async context manager."""
 
     def __init__(self, url: str, lake: LakeSettings) -> None:

@@ -19,7 +19,7 @@ from binwright.cli.runner import (
     run_for_result,
     split,
 )
-from binwright.cli.terminal import Column, fitting_table, page_console, print_page
+from binwright.cli.terminal import TerminalColumn, fitting_table, page_console, print_page
 from binwright.inspect.init.file_text import settings_text
 from binwright.inspect.init.topics import (
     Figures,
@@ -197,10 +197,10 @@ def _write(file: Path, text: str, *, force: bool) -> None:
 
 def _print_topics(figures: Figures) -> None:
     columns = (
-        Column("topic", "left", fold=True),
-        Column("partitions"),
-        Column("size"),
-        Column("rate"),
+        TerminalColumn("topic", "left", fold=True),
+        TerminalColumn("partitions"),
+        TerminalColumn("size"),
+        TerminalColumn("rate"),
     )
     ranked = by_importance(figures)
     rows = [
@@ -213,12 +213,12 @@ def _print_topics(figures: Figures) -> None:
 def _report(console: ProgressConsole, file: Path, found: Sequence[FoundTopic]) -> None:
     """Print what was found, and what to run next."""
     columns = (
-        Column("topic", "left", fold=True),
-        Column("partitions"),
-        Column("size"),
-        Column("rate"),
-        Column("kept"),
-        Column("values", "left", fold=True),
+        TerminalColumn("topic", "left", fold=True),
+        TerminalColumn("partitions"),
+        TerminalColumn("size"),
+        TerminalColumn("rate"),
+        TerminalColumn("kept"),
+        TerminalColumn("values", "left", fold=True),
     )
     rows = [
         (
@@ -238,7 +238,9 @@ def _report(console: ProgressConsole, file: Path, found: Sequence[FoundTopic]) -
     console.copyable(f"land:    {binwright} up --settings {name}")
 
 
-def _print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], total: int) -> None:
+def _print_table(
+    columns: Sequence[TerminalColumn], rows: Sequence[Sequence[str]], total: int
+) -> None:
     page = page_console()
     print_page(page, fitting_table(columns, rows, page.width))
     if total > len(rows):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from binwright.cli.terminal import count
 from binwright.kafka.client import ClusterClient, TopicsMetadata
-from binwright.kafka.newest_values import Sample, newest_values
+from binwright.kafka.newest_values import TopicSample, newest_values
 from binwright.kafka.topic_figures import TopicFigures, topic_figures
 from binwright.kafka.topics import topic_configs
 from binwright.protocol.errors import SettingsError
@@ -170,7 +170,7 @@ async def look_into(settings: Settings, figures: Figures) -> list[FoundTopic]:
 
 
 def _found(
-    topic: str, figures: TopicFigures, config: Mapping[str, str] | None, sample: Sample | None
+    topic: str, figures: TopicFigures, config: Mapping[str, str] | None, sample: TopicSample | None
 ) -> FoundTopic:
     if sample is None:
         return FoundTopic(topic, figures, config)

@@ -98,7 +98,7 @@ def simulate(  # noqa: PLR0913 - one parameter for each option
         sustained=sustained_rate(first, sustains),
         sla_s=sla,
     )
-    comparison = Comparison(circumstances.source.label, sla, price)
+    comparison = PolicyComparison(circumstances.source.label, sla, price)
     runs = [
         circumstances.run(name, variant.label, variant.settings)
         for name in names
@@ -112,7 +112,7 @@ def simulate(  # noqa: PLR0913 - one parameter for each option
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PolicyComparison:
     """One load under several policies and settings."""
 
     label: str  # of the load

@@ -17,7 +17,7 @@ from binwright.cli.runner import run_for_result, working_directory
 from binwright.cli.terminal import Console
 from binwright.lab.commands.options import CORES, as_rich
 from binwright.lab.report.comparisons import published_table
-from binwright.lab.timings.outcome import Timings, shortfalls
+from binwright.lab.timings.outcome import TimedParts, shortfalls
 from binwright.lab.timings.published import SOURCE
 from binwright.lab.timings.tables import capacities, comparisons, counts, durations, events
 from binwright.packing.catalogue import algorithm as by_name
@@ -120,7 +120,7 @@ class Parts:
     window_s: float  # the monitor's
     seed: int  # of the group's stream
 
-    def run(self, console: Console, keep: Path | None) -> Timings:
+    def run(self, console: Console, keep: Path | None) -> TimedParts:
         """Run it with progress bars; every process is ended at the end."""
         # Kafka's and the services' modules take a second: not for `--help`.
         from binwright.lab.timings.live.embedded import Embedded  # noqa: PLC0415
@@ -149,7 +149,7 @@ class Parts:
 
 def _of_group(
     console: Console, since: datetime | None, until: datetime | None, servers: str | None
-) -> tuple[Timings, str]:
+) -> tuple[TimedParts, str]:
     """Return what the settings' group did in a range of time."""
     from binwright.lab.timings.live.history import RunningGroup  # noqa: PLC0415 - see `Parts.run`
 
@@ -175,7 +175,9 @@ def _text(at_s: float) -> str:
 LEAST_WIDTH = 112  # of a table; cells are not cut in a narrower terminal
 
 
-def show(timed: Timings, about: str, console: Console, output: Path | None, *, json_: bool) -> None:
+def show(
+    timed: TimedParts, about: str, console: Console, output: Path | None, *, json_: bool
+) -> None:
     """Print what was timed; write it as files into `output` if that is given.
 
     Args:
@@ -211,7 +213,7 @@ def show(timed: Timings, about: str, console: Console, output: Path | None, *, j
     wide.print(f"{about} Published: {SOURCE}.", soft_wrap=False)
 
 
-def tables_of(timed: Timings) -> "Sequence[ReportTable]":
+def tables_of(timed: TimedParts) -> "Sequence[ReportTable]":
     """Return all tables."""
     return (
         *(durations(timed), capacities(timed.capacities), counts(timed)),
@@ -219,7 +221,7 @@ def tables_of(timed: Timings) -> "Sequence[ReportTable]":
     )
 
 
-def as_json(timed: Timings, about: str) -> dict[str, Any]:
+def as_json(timed: TimedParts, about: str) -> dict[str, Any]:
     """Return tables and events as JSON has them."""
     return {
         "about": about,

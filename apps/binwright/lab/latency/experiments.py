@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import isfinite
 from statistics import fmean
 
-from binwright.lab.latency.samples import LatencyLine, Samples, SamplesBuilder
+from binwright.lab.latency.samples import LatencyLine, LatencySamples, SamplesBuilder
 from binwright.lab.packing.experiments import CAPACITY, Experiment, decisions
 from binwright.packing.score import expected_rscore, rscore
 from binwright.protocol.errors import SettingsError
@@ -94,7 +94,7 @@ class GroupQueues:
             self._samples.add(line)
             self._last_s[slot] = line.last
 
-    def samples(self) -> Samples:
+    def samples(self) -> LatencySamples:
         """Return all latencies so far."""
         return self._samples.build()
 
@@ -126,7 +126,7 @@ class LatencyOutcome:
     above_zero_s: Mapping[int, float]  # percentile -> seconds; empty: there are none above 0
     all_s: Mapping[int, float]  # percentile -> seconds
     max_s: float
-    samples: Samples | None  # if they are kept
+    samples: LatencySamples | None  # if they are kept
 
     @property
     def share(self) -> float:
@@ -165,7 +165,7 @@ def run_latency(experiment: LatencyExperiment) -> LatencyOutcome:
 
 
 def _percentiles(
-    samples: Samples, percents: Sequence[int], *, above_zero: bool
+    samples: LatencySamples, percents: Sequence[int], *, above_zero: bool
 ) -> dict[int, float]:
     quantiles = {p: samples.quantile(p / 100, above_zero=above_zero) for p in percents}
     return {percent: value for percent, value in quantiles.items() if value is not None}

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from binwright.lab.latency.experiments import LatencyModel, LatencyOutcome
 from binwright.lab.packing.experiments import PackingStream
-from binwright.lab.report.contents import Comparison
+from binwright.lab.report.contents import PublishedComparison
 from binwright.protocol.model import TopicPartition
 from binwright.streams.streams import Stream
 
@@ -131,7 +131,7 @@ def published_values(algorithm: str) -> Mapping[str, float | tuple[float, float]
     return known | {name: (least, most) for name, (least, most) in ranges.items()}
 
 
-def comparisons(outcomes: Sequence[LatencyOutcome]) -> list[Comparison]:
+def comparisons(outcomes: Sequence[LatencyOutcome]) -> list[PublishedComparison]:
     """Return every published value of these packings beside ours, and `headlines`."""
     found = []
     for one in outcomes:
@@ -139,7 +139,7 @@ def comparisons(outcomes: Sequence[LatencyOutcome]) -> list[Comparison]:
         for name, (figure, what, unit) in FIGURES.items():
             if (theirs := known.get(name)) is not None:
                 found.append(
-                    Comparison(
+                    PublishedComparison(
                         figure=figure,
                         what=f"{one.algorithm}: {what}",
                         unit=unit,
@@ -150,7 +150,7 @@ def comparisons(outcomes: Sequence[LatencyOutcome]) -> list[Comparison]:
     return found + headlines(outcomes)
 
 
-def headlines(outcomes: Sequence[LatencyOutcome]) -> list[Comparison]:
+def headlines(outcomes: Sequence[LatencyOutcome]) -> list[PublishedComparison]:
     """Return what the paper's text says of MWF, beside ours; none without `mwf`."""
     by_name = {one.algorithm: one for one in outcomes}
     if "mwf" not in by_name:
@@ -158,7 +158,7 @@ def headlines(outcomes: Sequence[LatencyOutcome]) -> list[Comparison]:
     mwf = by_name["mwf"]
     kafka = {int(n.removeprefix("kd_")): one for n, one in by_name.items() if n.startswith("kd_")}
     late = [
-        Comparison(
+        PublishedComparison(
             figure=TEXT,
             what=f"{name}: p90 of samples > 0, in the text",
             unit="s",
@@ -173,7 +173,7 @@ def headlines(outcomes: Sequence[LatencyOutcome]) -> list[Comparison]:
     fewer = [n for n, one in kafka.items() if one.above_zero < mwf.above_zero]
     return [
         *late,
-        Comparison(
+        PublishedComparison(
             figure=TEXT,
             what="kd_n with fewer samples > 0: more consumers than mwf",
             unit="%",

@@ -46,13 +46,13 @@ class SamplesBuilder:
             self._slope.append(line.slope)
             self._count.append(line.count)
 
-    def build(self) -> "Samples":
+    def build(self) -> "LatencySamples":
         """Return what was added."""
         columns = [np.array(column) for column in (self._first, self._slope, self._count)]
-        return Samples(columns[0], columns[1], columns[2], self._total)
+        return LatencySamples(columns[0], columns[1], columns[2], self._total)
 
 
-class Samples:
+class LatencySamples:
     """Latencies in seconds, >= 0, and what can be asked of them."""
 
     def __init__(self, first: Floats, slope: Floats, count: Floats, total: int) -> None:

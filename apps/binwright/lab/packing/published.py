@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Final
 
 from binwright.lab.packing.experiments import PackingScore
-from binwright.lab.report.contents import Comparison
+from binwright.lab.report.contents import PublishedComparison
 from binwright.packing.catalogue import PAPER
 
 RECORDED: Final[Mapping[str, Mapping[str, Mapping[str, float]]]] = json.loads(
@@ -88,10 +88,10 @@ TEXT = "Section VI-E"
 """Where the paper says in its text what MWF saves."""
 
 
-def comparisons(scores: Scores, starts: Scores) -> list[Comparison]:
+def comparisons(scores: Scores, starts: Scores) -> list[PublishedComparison]:
     """Return every recorded value beside ours; arguments as `paper_section` has them."""
     return [
-        Comparison(
+        PublishedComparison(
             figure=_figure(field, suffix, name),
             what=f"{name}, delta {delta}: {what}",
             unit=unit,
@@ -112,10 +112,12 @@ def _figure(field: str, suffix: str, name: str) -> str:
     return "Figure 11" if field == "expected_rscore" else TEXT
 
 
-def headlines(scores: Scores) -> list[Comparison]:
+def headlines(scores: Scores) -> list[PublishedComparison]:
     """Return what the paper's text says of MWF at two deltas, beside ours."""
     return [
-        Comparison(figure=TEXT, what=what, unit="%", published=100 * published, ours=100 * computed)
+        PublishedComparison(
+            figure=TEXT, what=what, unit="%", published=100 * published, ours=100 * computed
+        )
         for delta in HEADLINE_DELTAS
         if (ours := saving(computed_points(scores, delta)))
         and (theirs := saving(recorded_points(delta)))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 
-from binwright.lab.report.contents import Cell, Comparison, ReportTable
+from binwright.lab.report.contents import Cell, PublishedComparison, ReportTable
 
 DIGITS = 3
 COLUMNS = ("figure", "what", "unit", "published", "ours", "difference")
@@ -14,7 +14,7 @@ DIFFERENCES = ("unit", "values", "mean", "largest", "of")
 
 
 def published_tables(
-    name: str, comparisons: Sequence[Comparison], note: str = ""
+    name: str, comparisons: Sequence[PublishedComparison], note: str = ""
 ) -> list[ReportTable]:
     """Return the differences of each figure, and every comparison; none if there is none.
 
@@ -42,7 +42,9 @@ def published_tables(
     ]
 
 
-def published_table(name: str, comparisons: Sequence[Comparison], note: str = "") -> ReportTable:
+def published_table(
+    name: str, comparisons: Sequence[PublishedComparison], note: str = ""
+) -> ReportTable:
     """Return every comparison; arguments as of `published_tables`."""
     rows = [_row(one) for one in comparisons]
     shown = [
@@ -59,7 +61,7 @@ def published_table(name: str, comparisons: Sequence[Comparison], note: str = ""
     )
 
 
-def differences(comparisons: Sequence[Comparison]) -> Iterator[Sequence[Cell]]:
+def differences(comparisons: Sequence[PublishedComparison]) -> Iterator[Sequence[Cell]]:
     """Yield for each unit: values, their mean absolute difference, the largest, and what has it."""
     for unit in dict.fromkeys(one.unit for one in comparisons):
         gaps = [
@@ -78,7 +80,7 @@ def rounded(value: float | None, digits: int = DIGITS) -> float | None:
     return None if value is None else round(value, digits) + 0
 
 
-def _row(one: Comparison) -> Sequence[Cell]:
+def _row(one: PublishedComparison) -> Sequence[Cell]:
     known = one.published
     within = {None: None, True: "yes", False: "no"}[one.within]
     return (

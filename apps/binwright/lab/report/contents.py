@@ -40,7 +40,7 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class PublishedComparison:
     """A published value beside ours: one form for all publications.
 
     Attributes:
@@ -87,4 +87,4 @@ class ReportSection:
     tables: Sequence[ReportTable] = ()
     charts: Sequence[Chart] = ()
     publication: str = ""  # the key of the publication that `comparisons` are of
-    comparisons: Sequence[Comparison] = ()
+    comparisons: Sequence[PublishedComparison] = ()

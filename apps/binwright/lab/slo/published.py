@@ -8,7 +8,7 @@ to 5.3. Each value is of a single run on real servers.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from binwright.lab.report.contents import Comparison
+from binwright.lab.report.contents import PublishedComparison
 from binwright.lab.slo.bounds import optimal
 from binwright.lab.slo.policies import APART
 from binwright.lab.slo.results import TableResult
@@ -89,7 +89,7 @@ FIGURES = {
 KNOWN_GAP, VARIANT, STAND_IN = "known gap", "variant", "stand-in"
 
 
-def comparisons(results: Sequence[TableResult]) -> list[Comparison]:
+def comparisons(results: Sequence[TableResult]) -> list[PublishedComparison]:
     """Return every published value of these tables beside ours; variants without a tolerance."""
     return [
         *_workloads(results),
@@ -113,7 +113,7 @@ def _measured(table: TableResult) -> Iterator[tuple[str, float, float, tuple[flo
 
 def _beside(
     table: TableResult, policy: str, sla: float, minutes: float, steps: tuple[float, float]
-) -> Iterator[Comparison]:
+) -> Iterator[PublishedComparison]:
     name = table.case.name
     row = PUBLISHED.get((name, policy.removesuffix(APART)))
     if row is None:
@@ -134,7 +134,7 @@ def _beside(
         ("replicas removed", "replicas", row.downs, steps[1], STEPS),
     ):
         if published is not None:
-            yield Comparison(
+            yield PublishedComparison(
                 figure=FIGURES[name],
                 what=f"{name}, {policy}: {what}",
                 unit=unit,
@@ -145,11 +145,11 @@ def _beside(
             )
 
 
-def _workloads(results: Sequence[TableResult]) -> Iterator[Comparison]:
+def _workloads(results: Sequence[TableResult]) -> Iterator[PublishedComparison]:
     for one in results:
         if one.case.name in WORKLOADS:
             figure, published = WORKLOADS[one.case.name]
-            yield Comparison(
+            yield PublishedComparison(
                 figure=figure,
                 what=f"{one.case.name}: events",
                 unit="events",

@@ -11,7 +11,7 @@ from binwright.lab.timings.steps import RateStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timings:
+class TimedParts:
     """What was timed; a part that was not run is empty."""
 
     steps: Sequence[RateStep] = ()
@@ -44,7 +44,7 @@ class _Kind:
     name: str
     delta: int
     label: str
-    seconds: Callable[[Timings], Iterable[float]]
+    seconds: Callable[[TimedParts], Iterable[float]]
     paper: PublishedTiming | None = None
 
 
@@ -85,7 +85,7 @@ _KINDS = (
 """In the paper's order."""
 
 
-def timed(timings: Timings) -> list[Timed]:
+def timed(timings: TimedParts) -> list[Timed]:
     """Return every kind of event, in the paper's order."""
     return [
         Timed(
@@ -109,7 +109,7 @@ class Shortfall:
     wanted: int
 
 
-def shortfalls(timings: Timings) -> list[Shortfall]:
+def shortfalls(timings: TimedParts) -> list[Shortfall]:
     """Return the distributions with too few events, in the paper's order."""
     return [
         Shortfall(one.delta, one.label, events, wanted)

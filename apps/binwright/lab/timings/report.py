@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter, PercentFormatter
 from binwright.lab.report.comparisons import published_tables
 from binwright.lab.report.contents import Chart, ReportSection
 from binwright.lab.timings.capacity import ReadCapacity
-from binwright.lab.timings.outcome import Timed, Timings, timed
+from binwright.lab.timings.outcome import Timed, TimedParts, timed
 from binwright.lab.timings.published import CONDITIONS, SOURCE
 from binwright.lab.timings.tables import (
     MB,
@@ -34,7 +34,7 @@ LEAST_S = 0.001  # of records' timestamps; a logarithmic axis has no 0
 WIDTH = 7.0
 
 
-def charts(timings: Timings) -> list[Chart]:
+def charts(timings: TimedParts) -> list[Chart]:
     """Return a chart for each Δt that was seen, and one of the capacities."""
     kinds = timed(timings)
     made = [
@@ -125,7 +125,7 @@ def _capacities(read: Sequence[ReadCapacity]) -> Chart:
     return Chart(name="timings-fig13-capacity", caption=caption, figure=figure)
 
 
-def section(timings: Timings, about: str) -> ReportSection:
+def section(timings: TimedParts, about: str) -> ReportSection:
     """Return tables and charts of what was timed.
 
     Args:

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
-from binwright.lab.report.contents import Cell, Comparison, ReportTable
+from binwright.lab.report.contents import Cell, PublishedComparison, ReportTable
 from binwright.lab.timings.capacity import ReadCapacity
-from binwright.lab.timings.outcome import Timings, timed
+from binwright.lab.timings.outcome import TimedParts, timed
 from binwright.lab.timings.published import CONDITIONS, PublishedCapacity
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 MB = 1e6
 
 
-def durations(timings: Timings) -> ReportTable:
+def durations(timings: TimedParts) -> ReportTable:
     """Return a row for each kind of event that was seen."""
     return ReportTable(
         name="timings",
@@ -51,7 +51,7 @@ def capacities(read: Sequence[ReadCapacity]) -> ReportTable:
     )
 
 
-def counts(timings: Timings) -> ReportTable:
+def counts(timings: TimedParts) -> ReportTable:
     """Return what was counted beside the durations."""
     return ReportTable(
         name="timings-counts",
@@ -66,18 +66,18 @@ def counts(timings: Timings) -> ReportTable:
     )
 
 
-def comparisons(timings: Timings) -> list[Comparison]:
+def comparisons(timings: TimedParts) -> list[PublishedComparison]:
     """Return the paper's values beside ours, of what was run."""
     return [*_durations(timings), *_capacities(timings.capacities)]
 
 
-def _durations(timings: Timings) -> Iterator[Comparison]:
+def _durations(timings: TimedParts) -> Iterator[PublishedComparison]:
     for one in timed(timings):
         if one.ours is None or one.paper is None:
             continue
         for name, share in QUANTILES.items():
             if (published := one.paper.quantile(share)) is not None:
-                yield Comparison(
+                yield PublishedComparison(
                     figure=f"Figure {one.paper.figure}",
                     what=f"Δt{one.delta}, {one.label}: {name}",
                     unit="s",
@@ -87,7 +87,7 @@ def _durations(timings: Timings) -> Iterator[Comparison]:
                 )
 
 
-def _capacities(read: Sequence[ReadCapacity]) -> Iterator[Comparison]:
+def _capacities(read: Sequence[ReadCapacity]) -> Iterator[PublishedComparison]:
     published = {condition.name: condition for condition in CONDITIONS}
     for one in read:
         theirs = published[one.name]
@@ -97,7 +97,7 @@ def _capacities(read: Sequence[ReadCapacity]) -> Iterator[Comparison]:
             ("p50", theirs.p50, one.cycles.quantile(0.5)),
             ("p95", theirs.p95, one.cycles.quantile(0.95)),
         ):
-            yield Comparison(
+            yield PublishedComparison(
                 figure="Table VI",
                 what=f"{one.name}: {name}",
                 unit="MB/s",
@@ -105,7 +105,7 @@ def _capacities(read: Sequence[ReadCapacity]) -> Iterator[Comparison]:
                 ours=ours / MB,
             )
     if len(read) > 1:
-        yield Comparison(
+        yield PublishedComparison(
             figure="Table VI",
             what="difference of the lowest mean from the highest",
             unit="%",
@@ -114,7 +114,7 @@ def _capacities(read: Sequence[ReadCapacity]) -> Iterator[Comparison]:
         )
 
 
-def events(timings: Timings) -> ReportTable:
+def events(timings: TimedParts) -> ReportTable:
     """Return every event."""
     rows: list[tuple[Cell, ...]] = []
     for step in timings.steps:

@@ -15,8 +15,8 @@ from binwright.cli.runner import run
 from binwright.cli.terminal import Console
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.stable_ends import stable_ends
-from binwright.look.explain.answers import Explanation, Freshness, clock
-from binwright.look.explain.answers import Group as SeenGroup
+from binwright.look.explain.answers import Explanation, FreshnessFacts, clock
+from binwright.look.explain.answers import GroupFacts as SeenGroup
 from binwright.look.explain.questions import answer
 from binwright.look.follower import RECENT, read_group
 from binwright.look.status import status
@@ -120,7 +120,7 @@ async def _seen(settings: Settings, name: str, at_ms: int | None) -> SeenGroup:
         if part.lag and at_ms is None and committed_only
     }
     stable = await stable_ends(settings.kafka, behind)
-    freshness = Freshness.of(settings) if own else Freshness()
+    freshness = FreshnessFacts.of(settings) if own else FreshnessFacts()
     return SeenGroup(view, shown, now_ms, freshness, stable)
 
 

@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from binwright.cli.terminal import MEDIUM, Column, Console, count, data_size, fitting_table
+from binwright.cli.terminal import MEDIUM, Console, TerminalColumn, count, data_size, fitting_table
 from binwright.look.commands.status_page import TABLE_COLOURS, faults, lag, rates
 from binwright.look.group_view import GroupView
 from binwright.look.status import Status, status
@@ -99,10 +99,10 @@ def line(current: Status) -> str:
 def _consumers(current: Status, view: GroupView, width: int) -> Table:
     bar = 24 if width + BORDER >= MEDIUM else 12
     columns = (
-        Column("consumer"),
-        Column("load of its limit", "left"),
-        Column("staging", shown_from=MEDIUM - BORDER, min_width=8),
-        Column("partitions, and tables it writes", "left", fold=True),
+        TerminalColumn("consumer"),
+        TerminalColumn("load of its limit", "left"),
+        TerminalColumn("staging", shown_from=MEDIUM - BORDER, min_width=8),
+        TerminalColumn("partitions, and tables it writes", "left", fold=True),
     )
     rows = []
     for each in current.consumers:
@@ -127,16 +127,18 @@ def _consumers(current: Status, view: GroupView, width: int) -> Table:
 
 def _tables(current: Status, width: int) -> Table:
     columns = (
-        Column("table", "left", fold=True),
-        Column("topic", "left", fold=True, shown=any(t.name != t.topic for t in current.tables)),
-        Column("state", "left", min_width=8),
-        Column("writer"),
-        Column("oldest row", min_width=8),
-        Column("waiting", shown_from=MEDIUM - BORDER, min_width=6),
-        Column("rows", min_width=9),
-        Column("bad", shown=any(each.bad for each in current.tables), min_width=3),
-        Column("skipped", shown=any(each.skipped for each in current.tables), min_width=3),
-        Column("commits", min_width=7),
+        TerminalColumn("table", "left", fold=True),
+        TerminalColumn(
+            "topic", "left", fold=True, shown=any(t.name != t.topic for t in current.tables)
+        ),
+        TerminalColumn("state", "left", min_width=8),
+        TerminalColumn("writer"),
+        TerminalColumn("oldest row", min_width=8),
+        TerminalColumn("waiting", shown_from=MEDIUM - BORDER, min_width=6),
+        TerminalColumn("rows", min_width=9),
+        TerminalColumn("bad", shown=any(each.bad for each in current.tables), min_width=3),
+        TerminalColumn("skipped", shown=any(each.skipped for each in current.tables), min_width=3),
+        TerminalColumn("commits", min_width=7),
     )
     rows = (
         (

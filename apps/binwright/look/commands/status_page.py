@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from binwright.cli.terminal import LARGE, MEDIUM, Column, count, data_size, fitting_table
+from binwright.cli.terminal import LARGE, MEDIUM, TerminalColumn, count, data_size, fitting_table
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.look.follower import GroupFollower, group_topic
@@ -232,17 +232,17 @@ def _proposal(group: str, proposal: ProposalStatus) -> list[RenderableType]:
 
 def _consumers(status: Status, width: int) -> Table:
     columns = (
-        Column("consumer"),
-        Column("state", "left"),
-        Column("load", min_width=8),
-        Column("staging", shown_from=MEDIUM, min_width=8),
-        Column("staged", shown_from=LARGE, min_width=6),
-        Column(
+        TerminalColumn("consumer"),
+        TerminalColumn("state", "left"),
+        TerminalColumn("load", min_width=8),
+        TerminalColumn("staging", shown_from=MEDIUM, min_width=8),
+        TerminalColumn("staged", shown_from=LARGE, min_width=6),
+        TerminalColumn(
             "could read", shown_from=LARGE, shown=any(each.capacity for each in status.consumers)
         ),
-        Column("lag", min_width=5),
-        Column("writes", "left", shown_from=MEDIUM, fold=True),
-        Column("partitions", "left", fold=True),
+        TerminalColumn("lag", min_width=5),
+        TerminalColumn("writes", "left", shown_from=MEDIUM, fold=True),
+        TerminalColumn("partitions", "left", fold=True),
     )
     rows = (
         (
@@ -269,17 +269,19 @@ def _capacity(measured: MeasuredCapacity | None) -> str:
 
 def _tables(status: Status, width: int) -> Table:
     columns = (
-        Column("table", "left", fold=True),
-        Column("topic", "left", fold=True, shown=any(t.name != t.topic for t in status.tables)),
-        Column("state", "left"),
-        Column("writer", shown_from=MEDIUM),
-        Column("oldest row", min_width=8),
-        Column("waiting", shown_from=MEDIUM, min_width=6),
-        Column("lag", min_width=5),
-        Column("rows", min_width=7),
-        Column("bad", shown=any(each.bad for each in status.tables), min_width=3),
-        Column("skipped", shown=any(each.skipped for each in status.tables), min_width=3),
-        Column("commits", shown_from=MEDIUM),
+        TerminalColumn("table", "left", fold=True),
+        TerminalColumn(
+            "topic", "left", fold=True, shown=any(t.name != t.topic for t in status.tables)
+        ),
+        TerminalColumn("state", "left"),
+        TerminalColumn("writer", shown_from=MEDIUM),
+        TerminalColumn("oldest row", min_width=8),
+        TerminalColumn("waiting", shown_from=MEDIUM, min_width=6),
+        TerminalColumn("lag", min_width=5),
+        TerminalColumn("rows", min_width=7),
+        TerminalColumn("bad", shown=any(each.bad for each in status.tables), min_width=3),
+        TerminalColumn("skipped", shown=any(each.skipped for each in status.tables), min_width=3),
+        TerminalColumn("commits", shown_from=MEDIUM),
     )
     rows = (
         (

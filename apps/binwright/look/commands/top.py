@@ -17,8 +17,8 @@ from binwright.cli.runner import run
 from binwright.cli.terminal import (
     LARGE,
     MEDIUM,
-    Column,
     Console,
+    TerminalColumn,
     data_size,
     fitting_table,
     page_console,
@@ -67,15 +67,15 @@ def draw(
     """
     rows = view.rows(options.sort, options.pattern, topics=options.topics)
     columns = (
-        Column("topic" if options.topics else "partition", "left", fold=True, min_width=16),
-        Column("rate", min_width=8),
-        Column("records/s", min_width=9),
-        Column("bytes/record", shown_from=MEDIUM),
-        Column("size", shown_from=MEDIUM, min_width=6),
-        Column("age", min_width=6),
-        Column("leader", shown_from=LARGE),
-        Column("quality", "left", min_width=9),
-        Column(f"last {SPARK_WIDTH} passes", "left", shown_from=LARGE),
+        TerminalColumn("topic" if options.topics else "partition", "left", fold=True, min_width=16),
+        TerminalColumn("rate", min_width=8),
+        TerminalColumn("records/s", min_width=9),
+        TerminalColumn("bytes/record", shown_from=MEDIUM),
+        TerminalColumn("size", shown_from=MEDIUM, min_width=6),
+        TerminalColumn("age", min_width=6),
+        TerminalColumn("leader", shown_from=LARGE),
+        TerminalColumn("quality", "left", min_width=9),
+        TerminalColumn(f"last {SPARK_WIDTH} passes", "left", shown_from=LARGE),
     )
     table = fitting_table(columns, map(_cells, rows[:height]), width)
     shown = min(height, len(rows))

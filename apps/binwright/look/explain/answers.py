@@ -54,7 +54,7 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class Freshness:
+class FreshnessFacts:
     """When the rows of a group's tables are late.
 
     Attributes:
@@ -66,12 +66,12 @@ class Freshness:
     late_s: float = LATE_S
 
     @classmethod
-    def of(cls, settings: Settings) -> "Freshness":
+    def of(cls, settings: Settings) -> "FreshnessFacts":
         """Return what the settings of the group itself say."""
         return cls(settings.lake.freshness_s, settings.late_s)
 
 
-class Group:
+class GroupFacts:
     """A group at one moment, as explanations need it.
 
     Loads, limits, needs and plans are those of `binwright.group`: what its controller decides by.
@@ -82,7 +82,7 @@ class Group:
         view: GroupView,
         status: Status,
         now_ms: int,
-        freshness: Freshness = Freshness(),
+        freshness: FreshnessFacts = FreshnessFacts(),
         stable: Mapping[TopicPartition, int] = MappingProxyType({}),
     ) -> None:
         """Take the view and its status, of the same moment (wall clock).
@@ -157,12 +157,12 @@ def clock(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def plan_name(group: Group, past: PastPlan) -> str:
+def plan_name(group: GroupFacts, past: PastPlan) -> str:
     """Return a plan's number and age."""
     return f"plan {past.number}, {group.since(past.at_ms)}"
 
 
-def pause(group: Group) -> str:
+def pause(group: GroupFacts) -> str:
     """Return for how long a move leaves a partition unread, by the moves that were seen."""
     pauses = [move.pause_s for move in group.view.moves]
     if not pauses:
@@ -170,7 +170,7 @@ def pause(group: Group) -> str:
     return f"about {median(pauses):.1f} s (median of {count(len(pauses), 'move')})"
 
 
-def held(group: Group) -> list[Line]:
+def held(group: GroupFacts) -> list[Line]:
     """Return what holds plans back."""
     status, config = group.status, group.config
     found = [*status.held]
@@ -201,7 +201,7 @@ def held(group: Group) -> list[Line]:
     return [Line("held", text) for text in found] or [Line("held", "nothing holds a plan back")]
 
 
-def pins_of(group: Group, partition: TopicPartition) -> list[Line]:
+def pins_of(group: GroupFacts, partition: TopicPartition) -> list[Line]:
     """Return the order that pins a partition, if there is one: its own before its topic's."""
     orders = group.view.orders.in_force(group.now_ms)
     found = [
@@ -215,7 +215,7 @@ def pins_of(group: Group, partition: TopicPartition) -> list[Line]:
     return [Line("held", signed(order)) for order in found[:1]]
 
 
-def cordon_of(group: Group, slot: Slot) -> list[Line]:
+def cordon_of(group: GroupFacts, slot: Slot) -> list[Line]:
     """Return the order that closes a consumer, if there is one."""
     orders = group.view.orders.in_force(group.now_ms)
     found = (order for order in orders if isinstance(order, CordonOrder) and order.slot == slot)

@@ -4,7 +4,7 @@ from binwright.cli.terminal import count, data_size
 from binwright.group.plans import Rejected, backlog, packing_request, plan, triggers
 from binwright.look.explain.answers import (
     Explanation,
-    Group,
+    GroupFacts,
     Line,
     cordon_of,
     duration,
@@ -22,7 +22,7 @@ from binwright.protocol.model import Slot
 from binwright.protocol.orders import signed
 
 
-def explain_group(group: Group) -> Explanation:
+def explain_group(group: GroupFacts) -> Explanation:
     """Say why the group has as many consumers as it has."""
     status = group.status
     lines = [Line("is", _size(group))]
@@ -41,7 +41,7 @@ def explain_group(group: Group) -> Explanation:
     return Explanation(f"group {status.group}", tuple(lines))
 
 
-def _size(group: Group) -> str:
+def _size(group: GroupFacts) -> str:
     status = group.status
     text = (
         f"{data_size(status.load)}/s in {count(status.partitions, 'partition')}, read by "
@@ -58,14 +58,14 @@ def _size(group: Group) -> str:
     )
 
 
-def _last_plan(group: Group) -> list[str]:
+def _last_plan(group: GroupFacts) -> list[str]:
     past = group.view.history.plan()
     if past is None:
         return ["its topic has no plan: none was needed yet, or no controller has led"]
     return [f"{plan_name(group, past)}: {'; '.join(past.reasons)}"]
 
 
-def _other_sizes(group: Group) -> list[str]:
+def _other_sizes(group: GroupFacts) -> list[str]:
     needed = group.fewest()
     if needed < group.reading:
         found = [f"the load alone would fit {count(needed, 'consumer')} at best"]
@@ -74,7 +74,7 @@ def _other_sizes(group: Group) -> list[str]:
     return [*found, _packed_now(group)]
 
 
-def _packed_now(group: Group) -> str:
+def _packed_now(group: GroupFacts) -> str:
     """Say what the controller would make of a packing now: the planner is asked."""
     request = packing_request(group.state)
     name = request.packing or group.config.settings.packing
@@ -94,7 +94,7 @@ def _packed_now(group: Group) -> str:
     )
 
 
-def _next_change(group: Group) -> list[str]:
+def _next_change(group: GroupFacts) -> list[str]:
     if group.limits is None:
         return []
     found = [f"a plan is due: {reason}" for reason in triggers(group.state)]
@@ -116,7 +116,7 @@ def _next_change(group: Group) -> list[str]:
     return found
 
 
-def explain_consumer(group: Group, slot: Slot) -> Explanation:
+def explain_consumer(group: GroupFacts, slot: Slot) -> Explanation:
     """Say why there is a consumer, and whether it could be spared."""
     found = next((each for each in group.status.consumers if each.slot == slot), None)
     about = f"consumer {slot}"
@@ -148,7 +148,7 @@ def explain_consumer(group: Group, slot: Slot) -> Explanation:
     return Explanation(about, tuple(lines))
 
 
-def _without(group: Group, consumer: ConsumerStatus) -> list[str]:
+def _without(group: GroupFacts, consumer: ConsumerStatus) -> list[str]:
     if group.limits is None or not consumer.partitions:
         return []
     room = sum(group.room(each) for each in group.live if each.slot != consumer.slot)

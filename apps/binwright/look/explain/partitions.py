@@ -3,7 +3,7 @@
 from binwright.cli.terminal import count, data_size
 from binwright.look.explain.answers import (
     Explanation,
-    Group,
+    GroupFacts,
     Line,
     held,
     pause,
@@ -17,7 +17,7 @@ from binwright.look.status import ConsumerStatus
 from binwright.protocol.model import TopicPartition
 
 
-def explain_partition(group: Group, partition: TopicPartition) -> Explanation:
+def explain_partition(group: GroupFacts, partition: TopicPartition) -> Explanation:
     """Say why a partition is where it is."""
     view, rate = group.view, group.view.rates.get(partition, 0.0)
     reader = group.readers.get(partition)
@@ -50,7 +50,9 @@ def explain_partition(group: Group, partition: TopicPartition) -> Explanation:
     return Explanation(str(partition), tuple(lines))
 
 
-def _above_limit(group: Group, partition: TopicPartition, rate: float, limit: float) -> list[str]:
+def _above_limit(
+    group: GroupFacts, partition: TopicPartition, rate: float, limit: float
+) -> list[str]:
     """Say how a partition is staged that gets more than one consumer sustains."""
     if split := next((s for s in group.status.splits if s.partition == partition), None):
         staged = some(f"{share.slot} ({count(share.rows, 'row')})" for share in split.shares)
@@ -69,7 +71,7 @@ def _above_limit(group: Group, partition: TopicPartition, rate: float, limit: fl
     return []
 
 
-def _next_move(group: Group, reader: ConsumerStatus) -> str:
+def _next_move(group: GroupFacts, reader: ConsumerStatus) -> str:
     left = group.limit(reader.slot) - reader.need
     if left < 0:
         return f"it may move with the next plan: consumer {reader.slot} gets more than it sustains"
@@ -79,14 +81,14 @@ def _next_move(group: Group, reader: ConsumerStatus) -> str:
     )
 
 
-def _why_unread(group: Group, partition: TopicPartition) -> list[str]:
+def _why_unread(group: GroupFacts, partition: TopicPartition) -> list[str]:
     for move in group.status.moves:
         if move.partition == partition:
             return [f"consumer {move.new} is to read it, by the last plan; now {move.phase}"]
     return ["no plan gives it to a consumer that lives"]
 
 
-def _where_from(group: Group, past: PastPlan | None, partition: TopicPartition) -> str:
+def _where_from(group: GroupFacts, past: PastPlan | None, partition: TopicPartition) -> str:
     if past is None:
         first = group.view.history.first_ms
         if first is None:
@@ -98,7 +100,7 @@ def _where_from(group: Group, past: PastPlan | None, partition: TopicPartition) 
     return f"{plan_name(group, past)}, gave it to consumer {new}, {origin}: {reasons}"
 
 
-def _elsewhere(group: Group, partition: TopicPartition, reader: ConsumerStatus) -> list[str]:
+def _elsewhere(group: GroupFacts, partition: TopicPartition, reader: ConsumerStatus) -> list[str]:
     need = group.needs[partition]
     others = [each for each in group.live if each.slot != reader.slot and each.state == "ready"]
     fitting = [each for each in others if group.room(each) >= need]

@@ -1,9 +1,9 @@
 """What a plan was made for."""
 
-from binwright.look.explain.answers import MOST_NAMED, Explanation, Group, Line, clock, some
+from binwright.look.explain.answers import MOST_NAMED, Explanation, GroupFacts, Line, clock, some
 
 
-def explain_plan(group: Group, number: int | None) -> Explanation:
+def explain_plan(group: GroupFacts, number: int | None) -> Explanation:
     """Say what the last plan, or the one of this number, was made for."""
     past = group.view.history.plan(number)
     if past is None:

@@ -3,7 +3,7 @@
 import re
 from contextlib import suppress
 
-from binwright.look.explain.answers import Explanation, Group
+from binwright.look.explain.answers import Explanation, GroupFacts
 from binwright.look.explain.consumers import explain_consumer, explain_group
 from binwright.look.explain.partitions import explain_partition
 from binwright.look.explain.plans import explain_plan
@@ -12,7 +12,7 @@ from binwright.protocol.errors import UserError
 from binwright.protocol.model import Slot, TopicPartition
 
 
-def answer(group: Group, what: str) -> Explanation:
+def answer(group: GroupFacts, what: str) -> Explanation:
     """Return the answer about what a person names.
 
     Raises:
@@ -27,7 +27,7 @@ def answer(group: Group, what: str) -> Explanation:
     return _about_topic(group, what)
 
 
-def _about_topic(group: Group, what: str) -> Explanation:
+def _about_topic(group: GroupFacts, what: str) -> Explanation:
     tables = group.status.tables
     names, topics = {t.name for t in tables}, {topic for t in tables for topic in t.topics}
     with suppress(ValueError):

@@ -3,7 +3,7 @@
 import math
 
 from binwright.cli.terminal import data_size
-from binwright.look.explain.answers import Explanation, Group, Line, duration
+from binwright.look.explain.answers import Explanation, GroupFacts, Line, duration
 from binwright.look.table_status import TableStatus
 from binwright.protocol.model import TopicPartition
 
@@ -11,7 +11,7 @@ BUSY = 0.5
 """Share of its time that a consumer waits for staging, from which that is the limit."""
 
 
-def explain_table(group: Group, name: str) -> Explanation:
+def explain_table(group: GroupFacts, name: str) -> Explanation:
     """Say why a table is late, or that it is not."""
     about = f"table {name}"
     table = next((each for each in group.status.tables if each.name == name), None)
@@ -55,7 +55,7 @@ def _topics(table: TableStatus) -> str:
     return f"{'topic' if len(table.topics) == 1 else 'topics'} {table.topic}"
 
 
-def _is_in_time(group: Group, table: TableStatus) -> bool:
+def _is_in_time(group: GroupFacts, table: TableStatus) -> bool:
     if table.fault:
         return False
     if not table.lag:
@@ -64,7 +64,7 @@ def _is_in_time(group: Group, table: TableStatus) -> bool:
     return target_s is not None and (table.freshness_s or 0.0) <= 2 * target_s
 
 
-def _held_by_transactions(group: Group, table: TableStatus) -> list[str]:
+def _held_by_transactions(group: GroupFacts, table: TableStatus) -> list[str]:
     """Return which partitions an open transaction holds back: consumers read committed records."""
     return [
         f"an open transaction holds back {each.topic}-{each.partition}: it began at offset "
@@ -76,7 +76,7 @@ def _held_by_transactions(group: Group, table: TableStatus) -> list[str]:
     ]
 
 
-def _all_else_landed(group: Group, table: TableStatus) -> bool:
+def _all_else_landed(group: GroupFacts, table: TableStatus) -> bool:
     return all(
         not each.lag
         or (each.committed or 0)
@@ -85,7 +85,7 @@ def _all_else_landed(group: Group, table: TableStatus) -> bool:
     )
 
 
-def _causes(group: Group, table: TableStatus) -> list[str]:
+def _causes(group: GroupFacts, table: TableStatus) -> list[str]:
     match table.state:
         case "refused":
             return [f"it takes no rows: {table.fault}"]
@@ -109,7 +109,7 @@ def _causes(group: Group, table: TableStatus) -> list[str]:
     return _slow_part(group, table)
 
 
-def _slow_part(group: Group, table: TableStatus) -> list[str]:
+def _slow_part(group: GroupFacts, table: TableStatus) -> list[str]:
     """Return where its records wait: in the log, or staged."""
     unread = sum(
         max(0, each.end - (each.staged if each.staged is not None else each.committed or 0))

@@ -1,12 +1,12 @@
 """Which bytes cross zones, and what it would cost that they do not."""
 
 from binwright.cli.terminal import data_size
-from binwright.look.explain.answers import Group, some
+from binwright.look.explain.answers import GroupFacts, some
 from binwright.look.status import ConsumerStatus
 from binwright.protocol.model import Assignment, TopicPartition
 
 
-def group_crossing(group: Group) -> list[str]:
+def group_crossing(group: GroupFacts) -> list[str]:
     """Return how much of what the group reads crosses zones; nothing where no zone is known."""
     if not group.zones.of_slot or not any(group.zones.of_partition.values()):
         return []
@@ -15,7 +15,7 @@ def group_crossing(group: Group) -> list[str]:
     return [f"{data_size(crossing)}/s of that ({share:.0%}) cross zones; {_price(group)}"]
 
 
-def packed_crossing(group: Group, target: Assignment) -> str:
+def packed_crossing(group: GroupFacts, target: Assignment) -> str:
     """Return how much would cross zones after another packing, as the end of a sentence."""
     if not group.config.settings.zone_price:
         return ""
@@ -31,7 +31,7 @@ def consumer_zone(consumer: ConsumerStatus) -> list[str]:
 
 
 def partition_zones(
-    group: Group, partition: TopicPartition, reader: ConsumerStatus | None
+    group: GroupFacts, partition: TopicPartition, reader: ConsumerStatus | None
 ) -> list[str]:
     """Return where a partition can be read, if that is known, and whether its bytes cross zones."""
     if not (near := group.zones.of_partition.get(partition)):
@@ -44,7 +44,7 @@ def partition_zones(
     return [f"{found}; consumer {reader.slot} runs in zone {reader.zone}: its bytes {do}"]
 
 
-def nearer(group: Group, partition: TopicPartition, reader: ConsumerStatus) -> list[str]:
+def nearer(group: GroupFacts, partition: TopicPartition, reader: ConsumerStatus) -> list[str]:
     """Return which consumers could read a partition without crossing zones, and at what price."""
     if not group.zones.crosses(partition, reader.slot):
         return []
@@ -61,7 +61,7 @@ def nearer(group: Group, partition: TopicPartition, reader: ConsumerStatus) -> l
     return [f"{where}; {_price(group)}"]
 
 
-def _price(group: Group) -> str:
+def _price(group: GroupFacts) -> str:
     price = group.config.settings.zone_price
     if not price:
         return "plans do not regard that: controller.zone_price is 0"

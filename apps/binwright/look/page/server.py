@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import orjson
 from prometheus_client import CollectorRegistry, generate_latest
 
-from binwright.look.explain.answers import Freshness, Group
+from binwright.look.explain.answers import FreshnessFacts, GroupFacts
 from binwright.look.explain.questions import answer
 from binwright.look.follower import Connect
 from binwright.look.page.live_group import LiveGroup, ignore
@@ -135,7 +135,7 @@ class Page:
     _history: Shared[bytes] = field(init=False)
     _status_body: Shared[bytes] = field(init=False)
     _metrics: Shared[bytes] = field(init=False)
-    _asked: Shared[tuple[Group, dict[str, Response]]] = field(init=False)
+    _asked: Shared[tuple[GroupFacts, dict[str, Response]]] = field(init=False)
 
     def __post_init__(self) -> None:
         registry = CollectorRegistry()
@@ -225,9 +225,11 @@ class Page:
         self._asked.charge(self.stopwatch() - began)
         return answers[what]
 
-    def _make_group(self) -> tuple[Group, dict[str, Response]]:
+    def _make_group(self) -> tuple[GroupFacts, dict[str, Response]]:
         now_ms = self.now_ms()
-        return Group(self.live.view, self._status(now_ms), now_ms, Freshness.of(self.settings)), {}
+        return GroupFacts(
+            self.live.view, self._status(now_ms), now_ms, FreshnessFacts.of(self.settings)
+        ), {}
 
     def metrics(self) -> Response:
         """Return the group's numbers, for Prometheus."""

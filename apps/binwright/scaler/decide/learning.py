@@ -66,7 +66,7 @@ class _Waiting(NamedTuple):
     since_s: float  # monotonic
 
 
-class Growth(NamedTuple):
+class ReplicaOrder(NamedTuple):
     """An order of more replicas that do not all read yet."""
 
     replicas: int
@@ -88,7 +88,7 @@ class Learnt:
     rebalance_s: Estimate = Estimate()
     commit_interval_s: Estimate = Estimate()
     burst_s: Estimate = Estimate()
-    growth: Growth | None = None
+    growth: ReplicaOrder | None = None
     waiting: Mapping[TopicPartition, _Waiting] = field(default_factory=dict)
 
     def with_commits(self, now_s: float, work: Work) -> "Learnt":
@@ -115,7 +115,7 @@ class Learnt:
 
     def with_order(self, now_s: float, before: int, replicas: int) -> "Learnt":
         """Return this after an order of so many replicas."""
-        return replace(self, growth=Growth(replicas, now_s) if replicas > before else None)
+        return replace(self, growth=ReplicaOrder(replicas, now_s) if replicas > before else None)
 
     def with_readers(self, now_s: float, reading: int) -> "Learnt":
         """Return this with the replicas that read now; all that were ordered give a sample."""

@@ -18,7 +18,7 @@ from binwright.scaler.decide.members import Members
 from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.keda.messages import ScaledObjectRef
 from binwright.scaler.objects.spec import config_from
-from binwright.scaler.passes import Target, Targets
+from binwright.scaler.passes import ScaledTarget, Targets
 from binwright.scaler.settings import ScaledGroupSettings, ScalerSettings
 
 TRIGGER_FORGOTTEN = LogEvent.info(
@@ -83,14 +83,14 @@ class KedaTrigger:
         whole: Whether all rates were known once, for these metadata.
     """
 
-    target: Target
+    target: ScaledTarget
     metadata: dict[str, str]
     recommendation: Recommendation
     asked_s: float = 0.0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     whole: bool = False
 
-    def notify(self, _target: Target, _ordered: int | None) -> None:
+    def notify(self, _target: ScaledTarget, _ordered: int | None) -> None:
         """Wake who waits for the next decision."""
         if self.target.verdict is not None and not self.target.verdict.work.missing:
             self.whole = True
@@ -152,7 +152,7 @@ class KedaTriggers:
             if trigger is None:
                 self._check_room(ref.namespace, config.group)
                 recommendation = Recommendation()
-                target = Target(key, config, recommendation, counts_members=True)
+                target = ScaledTarget(key, config, recommendation, counts_members=True)
                 trigger = self._known[key] = KedaTrigger(target, metadata, recommendation)
                 target.on_change = trigger.notify
                 log(TRIGGER_STARTED, target=key, group=config.group)

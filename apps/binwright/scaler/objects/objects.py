@@ -26,7 +26,7 @@ from binwright.scaler.objects.admission import NO_SIZE, Admission, Size
 from binwright.scaler.objects.cluster import ObjectWorkload, ScaledCluster, open_scaled_cluster
 from binwright.scaler.objects.spec import API_VERSION, KIND, WorkloadRef, config_from, workload_of
 from binwright.scaler.objects.status import conditions_of, numbers_of, proposal_of, state_from
-from binwright.scaler.passes import Target
+from binwright.scaler.passes import ScaledTarget
 from binwright.scaler.settings import ScalerProgramSettings
 
 SCALEDGROUP_RELEASED = LogEvent.info(
@@ -55,7 +55,7 @@ class _Entry:
     obj: Obj
     owner: Owner
     writer: StatusWriter
-    target: Target | None = None
+    target: ScaledTarget | None = None
     wanted: tuple[WorkloadRef, ScaledGroup] | None = None  # None: the spec does not hold
     fault: str = ""  # of the spec
     size: Size = NO_SIZE  # as last seen; a refused group is not looked at again
@@ -85,7 +85,7 @@ class ScaledObjects:
             assigned_groups: Namespace -> patterns of the groups that may be assigned; empty: any.
             assigned: Groups of the settings that are assigned; they are not, by an object.
         """
-        self.targets: dict[str, Target] = {}
+        self.targets: dict[str, ScaledTarget] = {}
         self.request_pass = request_pass
         self._cluster, self._limits = cluster, limits
         self._assigned_groups, self._assigned = assigned_groups, assigned
@@ -198,7 +198,7 @@ class ScaledObjects:
         entry.refused = None
         workload = ObjectWorkload(self._cluster, ref)
         if entry.target is None:
-            target = Target("/".join(key), config, workload)
+            target = ScaledTarget("/".join(key), config, workload)
             target.state = state_from(obj.get("status", {}), loop_s(), wall_ms() / 1000)
             target.on_change = lambda _, ordered: self._report(key, ordered)
             entry.target = self.targets[target.key] = target
@@ -278,7 +278,7 @@ class ScaledObjects:
         await entry.writer.write_or_log(numbers, accepted, *conditions_of(target))
 
 
-def _notable(target: Target) -> Mapping[str, str]:
+def _notable(target: ScaledTarget) -> Mapping[str, str]:
     """Return the texts of Events about a target, by their reasons; empty: nothing to note."""
     verdict = target.verdict
     if verdict is None:

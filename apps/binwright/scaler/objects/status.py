@@ -8,13 +8,13 @@ from binwright.kubernetes.status import Condition
 from binwright.scaler.decide.learning import ESTIMATES, Estimate, Learnt
 from binwright.scaler.decide.sizing import ReplicaChange, ScalingState, Verdict, rounded
 from binwright.scaler.decide.throughput import Throughput
-from binwright.scaler.passes import Target
+from binwright.scaler.passes import ScaledTarget
 
 MAX_SHOWN = 200  # partitions in a packing, replicas too; an object must not exceed a megabyte
 TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
 
-def numbers_of(target: Target) -> Obj:
+def numbers_of(target: ScaledTarget) -> Obj:
     """Return the status fields of a target; those that are not known yet are left out."""
     if (verdict := target.verdict) is None:
         return {}
@@ -52,7 +52,7 @@ def proposal_of(verdict: Verdict, known: Obj | None) -> Obj | None:
     }
 
 
-def conditions_of(target: Target) -> list[Condition]:
+def conditions_of(target: ScaledTarget) -> list[Condition]:
     """Return the conditions Measured and Scaling."""
     verdict = target.verdict
     if target.fault or verdict is None:
@@ -65,7 +65,7 @@ def conditions_of(target: Target) -> list[Condition]:
     return [measured, _scaling(target, verdict)]
 
 
-def _scaling(target: Target, verdict: Verdict) -> Condition:
+def _scaling(target: ScaledTarget, verdict: Verdict) -> Condition:
     def held(reason: str, message: str) -> Condition:
         return Condition("Scaling", holds=False, reason=reason, message=message)
 

@@ -10,7 +10,7 @@ from binwright.protocol.errors import SettingsError, StreamError
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.settings.group import Settings
-from binwright.streams.load import LoadResult, Progress, kafka_options, run_load
+from binwright.streams.load import LoadProgress, LoadResult, kafka_options, run_load
 from binwright.streams.load_pacing import Pacing
 from binwright.streams.location import DEFAULT_ROW_S, StreamLocation
 from binwright.streams.streams import CompactStream, Stream
@@ -67,7 +67,7 @@ UNLIMITED_S = 1e9  # until Ctrl-C
 LINE_S = 5  # between lines, without a terminal
 
 
-def words_of(progress: Progress) -> str:
+def words_of(progress: LoadProgress) -> str:
     """Return how far a load is, in words."""
     of = "" if progress.ends_s >= UNLIMITED_S else f" of {progress.ends_s:.0f} s"
     rate = data_size(progress.bytes / progress.elapsed_s)
@@ -110,7 +110,7 @@ class Loader:
         stop = asyncio.Event()
         with self.console.status("writing; Ctrl-C ends it") as status:
 
-            def show(progress: Progress) -> None:
+            def show(progress: LoadProgress) -> None:
                 status.update(f"{words_of(progress)}; Ctrl-C ends it")
                 if not self.console.is_terminal and not round(progress.elapsed_s) % LINE_S:
                     self.console.log(words_of(progress))

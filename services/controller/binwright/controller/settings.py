@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import model_validator
 
-from binwright.kubernetes.settings import KubernetesSettings, ScaledObjects, check_namespaces
+from binwright.kubernetes.settings import KubernetesSettings, ScaledObjectSettings, check_namespaces
 from binwright.runtime.settings.group import Settings
 
 
@@ -13,7 +13,7 @@ class ControllerProgramSettings(Settings):
 
     kubernetes: KubernetesSettings = KubernetesSettings()
     """Where consumers run, with the fleet `kubernetes`."""
-    scaler: ScaledObjects = ScaledObjects()
+    scaler: ScaledObjectSettings = ScaledObjectSettings()
 
     @model_validator(mode="after")
     def _namespaces_are_of_objects(self) -> Self:

@@ -39,7 +39,7 @@ _SOURCE_FIELD = re.compile(r'field "(\w+)"')
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class SettingSources:
     """Where values come from: arguments first, then the environment, then the file."""
 
     given: Mapping[str, Any]
@@ -60,7 +60,7 @@ class Sources:
 
 
 def validation_faults(
-    error: ValidationError, program: type[ProgramSettings], sources: Sources
+    error: ValidationError, program: type[ProgramSettings], sources: SettingSources
 ) -> list[str]:
     """Return each fault as a line: where, which setting, and what is wrong."""
     faults: dict[str, str] = {}  # a value of a union has one for each of its kinds

@@ -12,7 +12,7 @@ from pydantic import SecretStr, ValidationError
 
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.section import Section
-from binwright.runtime.settings.faults import Sources, source_fault, validation_faults
+from binwright.runtime.settings.faults import SettingSources, source_fault, validation_faults
 from binwright.runtime.settings.programs import (
     EVERY_NAME,
     FILE_VARIABLE,
@@ -62,7 +62,7 @@ def load(program: type[Program], **given: Any) -> Program:
     try:
         return program(**given)
     except ValidationError as exc:
-        faults = validation_faults(exc, program, Sources(given, file))
+        faults = validation_faults(exc, program, SettingSources(given, file))
         raise SettingsError("\n".join(["invalid settings:", *faults])) from exc
     except ValueError as exc:  # TOML or JSON that cannot be parsed
         raise SettingsError(f"settings cannot be read: {source_fault(exc, file)}") from exc

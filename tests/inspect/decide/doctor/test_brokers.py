@@ -5,8 +5,8 @@ import pytest
 from binwright.inspect.decide.doctor.brokers import (
     RENEWED_S,
     SIZES,
-    Api,
-    Server,
+    BrokerReply,
+    RequestKind,
     advertised,
     apis,
     certificate,
@@ -17,33 +17,33 @@ from binwright.inspect.decide.doctor.brokers import (
 from binwright.inspect.decide.doctor.findings import Finding, has_fault, listed
 
 GENERAL = "that a broker listens"
-AWAY = Server("b:9092", "connection refused")
+AWAY = BrokerReply("b:9092", "connection refused")
 
 
 def test_a_server_that_cannot_be_used_is_a_fault_with_what_to_check() -> None:
-    password = Server("c:9092", "wrong password", "the password")
+    password = BrokerReply("c:9092", "wrong password", "the password")
     (away, refused) = servers([AWAY, password], GENERAL)
     assert away == Finding("kafka b:9092", "fault", "connection refused", f"check {GENERAL}")
     assert refused.do == "check the password"
 
 
 def test_beside_a_server_that_works_it_is_a_warning() -> None:
-    found = [*servers([Server("a:9092"), AWAY], GENERAL)]
+    found = [*servers([BrokerReply("a:9092"), AWAY], GENERAL)]
     assert [each.status for each in found] == ["ok", "warning"]
     assert not has_fault(found)
 
 
 def test_a_broker_that_cannot_be_reached_where_it_advertises_itself_is_a_fault() -> None:
-    (found,) = advertised({1: Server("a:9092"), 2: AWAY})
+    (found,) = advertised({1: BrokerReply("a:9092"), 2: AWAY})
     assert (found.check, found.status) == ("broker 2", "fault")
     assert "advertises b:9092" in found.what
     assert "advertised.listeners" in found.do
-    (named,) = advertised({1: Server("a:9092", "refused", "the certificate")})
+    (named,) = advertised({1: BrokerReply("a:9092", "refused", "the certificate")})
     assert named.do == "check the certificate"
 
 
 def test_brokers_that_are_all_reached_are_one_line() -> None:
-    (found,) = advertised({1: Server("a:9092"), 2: Server("b:9092")})
+    (found,) = advertised({1: BrokerReply("a:9092"), 2: BrokerReply("b:9092")})
     assert (found.status, found.what) == ("ok", "2 of 2 reached as they advertise themselves")
     assert list(advertised({})) == []
 
@@ -65,7 +65,7 @@ def test_a_certificate_is_to_be_renewed_three_days_before_it_expires(
     assert ("renew" in found.do) == (status != "ok")
 
 
-FETCH, LOG_DIRS = Api("Fetch", 1, (4, 11)), Api(SIZES, 35, (1, 2))
+FETCH, LOG_DIRS = RequestKind("Fetch", 1, (4, 11)), RequestKind(SIZES, 35, (1, 2))
 
 
 def test_a_broker_without_a_version_of_a_request_is_too_old_or_too_new() -> None:

@@ -8,7 +8,7 @@ from binwright.inspect.decide.doctor.findings import Finding
 from binwright.inspect.decide.doctor.lake import (
     Delta,
     Spark,
-    Staging,
+    StagingProbe,
     probe_seen,
     spark,
     staging,
@@ -23,20 +23,22 @@ def statuses(findings: Iterable[Finding]) -> list[str]:
 
 
 def test_a_location_that_cannot_be_written_is_a_fault() -> None:
-    (found,) = staging(Staging("/lake", "cannot be written"), 2)
+    (found,) = staging(StagingProbe("/lake", "cannot be written"), 2)
     assert (found.status, found.what) == ("fault", "cannot be written")
 
 
 def test_a_location_that_can_be_written_is_fine_and_may_have_to_be_made() -> None:
-    (there,) = staging(Staging("s3://lake"), 2)
-    (made, room) = staging(Staging("/lake", created=True, free_bytes=2_000_000_000), 2_000_000_000)
+    (there,) = staging(StagingProbe("s3://lake"), 2)
+    (made, room) = staging(
+        StagingProbe("/lake", created=True, free_bytes=2_000_000_000), 2_000_000_000
+    )
     assert there.what == "s3://lake can be written"
     assert made.what.endswith("(it does not exist yet, and can be made)")
     assert (room.status, room.what[:16]) == ("ok", "2.0 GB are free ")
 
 
 def test_less_room_than_one_consumer_may_stage_is_a_warning() -> None:
-    found = [*staging(Staging("/lake", free_bytes=1_999_999_999), 2_000_000_000)]
+    found = [*staging(StagingProbe("/lake", free_bytes=1_999_999_999), 2_000_000_000)]
     assert statuses(found) == ["ok", "warning"]
     assert "staging.max_bytes" in found[1].what
 

@@ -7,7 +7,7 @@ from tests.integration.authorization import OPERATIONS
 
 from binwright.inspect.decide.doctor.findings import Finding
 from binwright.inspect.decide.doctor.rights import SERVICES, Permitted, missing_rights
-from binwright.inspect.decide.doctor.topics import Topic
+from binwright.inspect.decide.doctor.topics import VisibleTopic
 from binwright.protocol.rights import Names, Service, rights
 
 NAMES = Names(
@@ -24,9 +24,9 @@ WANTED = [*rights(NAMES)]
 ALL = frozenset(OPERATIONS)
 
 
-def topics(**changed: Any) -> dict[str, Topic]:
+def topics(**changed: Any) -> dict[str, VisibleTopic]:
     names = {right.name for right in WANTED if right.kind == "topic"}
-    return {name: Topic(name, 8, permitted=ALL, **changed) for name in names}
+    return {name: VisibleTopic(name, 8, permitted=ALL, **changed) for name in names}
 
 
 EVERYTHING = Permitted(
@@ -41,7 +41,7 @@ def lacking(service: Service, **changed: Any) -> list[Finding]:
     return [*missing_rights(WANTED, replace(EVERYTHING, **changed), [service])]
 
 
-def with_topic(name: str, **changed: Any) -> dict[str, dict[str, Topic]]:
+def with_topic(name: str, **changed: Any) -> dict[str, dict[str, VisibleTopic]]:
     return {"topics": {**EVERYTHING.topics, name: replace(EVERYTHING.topics[name], **changed)}}
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from binwright.inspect.decide.doctor.findings import Finding
 from binwright.inspect.decide.doctor.topics import (
-    Topic,
+    VisibleTopic,
     commands_topic,
     compacted_topic,
     creations,
@@ -22,12 +22,12 @@ INFLATED = 128_000_000
 ALL = frozenset({"Read", "Write", "Alter"})
 
 
-def topic(name: str = "orders", partitions: int = 2, **changed: Any) -> Topic:
+def topic(name: str = "orders", partitions: int = 2, **changed: Any) -> VisibleTopic:
     facts: dict[str, Any] = {"replicas": 3, "permitted": ALL, "config": FINE} | changed
-    return Topic(name, partitions, **facts)
+    return VisibleTopic(name, partitions, **facts)
 
 
-def of_data(*topics: Topic, patterns: Iterable[str] = ()) -> list[Finding]:
+def of_data(*topics: VisibleTopic, patterns: Iterable[str] = ()) -> list[Finding]:
     return [*data_topics(topics, [*patterns], INFLATED)]
 
 
@@ -109,7 +109,7 @@ def test_settings_that_may_not_be_read_are_one_line() -> None:
 # --- the group's own ------------------------------------------------------------------------------
 
 
-def own(partitions: int = 10, **changed: Any) -> Topic:
+def own(partitions: int = 10, **changed: Any) -> VisibleTopic:
     return topic("g.metadata", partitions, **({"config": {"cleanup.policy": "compact"}} | changed))
 
 

@@ -11,7 +11,7 @@ RENEWED_S = 3 * 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class BrokerReply:
     """A broker's address, and how it answered."""
 
     address: str
@@ -19,7 +19,7 @@ class Server:
     check: str = ""  # what to check then; "" if the reason leaves it open
 
 
-def servers(found: Sequence[Server], general: str) -> Iterator[Finding]:
+def servers(found: Sequence[BrokerReply], general: str) -> Iterator[Finding]:
     """Judge the bootstrap servers; one that answers is enough to begin with.
 
     Args:
@@ -37,7 +37,7 @@ def servers(found: Sequence[Server], general: str) -> Iterator[Finding]:
             yield fault(check, server.reason, f"check {server.check or general}")
 
 
-def advertised(found: Mapping[int, Server]) -> Iterator[Finding]:
+def advertised(found: Mapping[int, BrokerReply]) -> Iterator[Finding]:
     """Judge whether each broker of the cluster can be reached at the address it advertises."""
     for number, server in sorted(found.items()):
         if server.reason:
@@ -79,7 +79,7 @@ def certificate(file: str, valid_s: float) -> Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Api:
+class RequestKind:
     """A kind of request that binwright sends."""
 
     name: str
@@ -87,7 +87,9 @@ class Api:
     versions: Collection[int]  # of those, one has to be the broker's
 
 
-def apis(supported: Mapping[int, tuple[int, int]], wanted: Sequence[Api]) -> Iterator[Finding]:
+def apis(
+    supported: Mapping[int, tuple[int, int]], wanted: Sequence[RequestKind]
+) -> Iterator[Finding]:
     """Judge whether brokers have a version of each request that binwright has.
 
     Args:

@@ -13,7 +13,7 @@ Delta = Literal["ready", "not set up", "missing"]
 
 
 @dataclass(frozen=True, slots=True)
-class Staging:
+class StagingProbe:
     """Where rows are staged, after a probe was written there.
 
     Attributes:
@@ -29,7 +29,7 @@ class Staging:
     free_bytes: int | None = None
 
 
-def staging(found: Staging, max_bytes: int) -> Iterator[Finding]:
+def staging(found: StagingProbe, max_bytes: int) -> Iterator[Finding]:
     """Judge where rows are staged.
 
     Args:

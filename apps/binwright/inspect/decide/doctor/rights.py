@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from binwright.inspect.decide.doctor.findings import Finding, fault, listed, ok, skipped, warning
-from binwright.inspect.decide.doctor.topics import Topic
+from binwright.inspect.decide.doctor.topics import VisibleTopic
 from binwright.protocol.rights import Right, Service
 
 SERVICES: tuple[Service, ...] = ("monitor", "controller", "consumer")
@@ -17,7 +17,7 @@ class Permitted:
     """What is permitted; None: the broker does not say."""
 
     cluster: frozenset[str] | None
-    topics: Mapping[str, Topic]
+    topics: Mapping[str, VisibleTopic]
     groups: Mapping[str, frozenset[str] | None]
     uncreatable: Collection[str]  # missing topics that this user may not create
 

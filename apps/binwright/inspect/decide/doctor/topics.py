@@ -18,7 +18,7 @@ LEAST_MESSAGE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class VisibleTopic:
     """A topic as this user may see it."""
 
     name: str
@@ -37,7 +37,7 @@ class Topic:
 
 
 def data_topics(
-    topics: Sequence[Topic], patterns: Collection[str], inflated_bytes: int
+    topics: Sequence[VisibleTopic], patterns: Collection[str], inflated_bytes: int
 ) -> Iterator[Finding]:
     """Judge the topics that are landed.
 
@@ -72,7 +72,7 @@ def data_topics(
         )
 
 
-def _data_topic(topic: Topic, inflated_bytes: int) -> Iterator[Finding]:
+def _data_topic(topic: VisibleTopic, inflated_bytes: int) -> Iterator[Finding]:
     check = _name(topic)
     if unseen := _unseen(topic):
         yield unseen
@@ -105,7 +105,7 @@ def _data_topic(topic: Topic, inflated_bytes: int) -> Iterator[Finding]:
         )
 
 
-def compacted_topic(topic: Topic, brokers: int) -> Iterator[Finding]:
+def compacted_topic(topic: VisibleTopic, brokers: int) -> Iterator[Finding]:
     """Judge the group's topic of metadata, or of orders, if it is there; `brokers`: how many."""
     yield from _control_topic(topic)
     if topic.exists and topic.config is not None:
@@ -116,7 +116,7 @@ def compacted_topic(topic: Topic, brokers: int) -> Iterator[Finding]:
             yield warning(_name(topic), reason, "reassign replicas, forbid unclean elections")
 
 
-def commands_topic(topic: Topic, slots: int, brokers: int) -> Iterator[Finding]:
+def commands_topic(topic: VisibleTopic, slots: int, brokers: int) -> Iterator[Finding]:
     """Judge the group's topic of commands, if there is one.
 
     Args:
@@ -134,7 +134,7 @@ def commands_topic(topic: Topic, slots: int, brokers: int) -> Iterator[Finding]:
         )
 
 
-def landing_topic(topic: Topic, partitions: int, retention_s: float) -> Iterator[Finding]:
+def landing_topic(topic: VisibleTopic, partitions: int, retention_s: float) -> Iterator[Finding]:
     """Judge the group's landing topic, if there is one.
 
     Args:
@@ -168,7 +168,7 @@ def landing_topic(topic: Topic, partitions: int, retention_s: float) -> Iterator
         )
 
 
-def other_topic(topic: Topic) -> Iterator[Finding]:
+def other_topic(topic: VisibleTopic) -> Iterator[Finding]:
     """Judge a topic that all groups share, if there is one."""
     yield from _control_topic(topic)
 
@@ -179,7 +179,7 @@ def creations(refused: Mapping[str, str]) -> Iterator[Finding]:
         yield fault(f"topic {topic}", f"cannot be created: {why}", "check kafka.replication_factor")
 
 
-def _control_topic(topic: Topic) -> Iterator[Finding]:
+def _control_topic(topic: VisibleTopic) -> Iterator[Finding]:
     check = _name(topic)
     if unseen := _unseen(topic):
         yield unseen
@@ -194,7 +194,7 @@ def _control_topic(topic: Topic) -> Iterator[Finding]:
         )
 
 
-def _unseen(topic: Topic) -> Finding | None:
+def _unseen(topic: VisibleTopic) -> Finding | None:
     """Return why nothing can be seen of a topic; None: it can, or there is none."""
     if topic.hidden:
         return skipped(_name(topic), "this user may not know whether it exists: see the rights")
@@ -203,7 +203,7 @@ def _unseen(topic: Topic) -> Finding | None:
     return None
 
 
-def _leaderless(topic: Topic) -> Finding:
+def _leaderless(topic: VisibleTopic) -> Finding:
     return fault(
         _name(topic),
         f"no leader of partitions {listed([str(number) for number in topic.leaderless])}",
@@ -211,16 +211,16 @@ def _leaderless(topic: Topic) -> Finding:
     )
 
 
-def _may(topic: Topic, operation: str) -> bool:
+def _may(topic: VisibleTopic, operation: str) -> bool:
     """Whether this is permitted, or unknown."""
     return topic.permitted is None or operation in topic.permitted
 
 
-def _name(topic: Topic) -> str:
+def _name(topic: VisibleTopic) -> str:
     return f"topic {topic.name}"
 
 
-def _kept_s(topic: Topic) -> float | None:
+def _kept_s(topic: VisibleTopic) -> float | None:
     """Return how long records are kept; None: for ever, or unknown."""
     config = topic.config or {}
     if "delete" not in config.get(POLICY, "delete") or RETENTION not in config:
@@ -229,7 +229,7 @@ def _kept_s(topic: Topic) -> float | None:
     return None if kept_ms < 0 else kept_ms / 1000
 
 
-def _kept(topic: Topic) -> str:
+def _kept(topic: VisibleTopic) -> str:
     kept_s = _kept_s(topic)
     return "" if kept_s is None else f", records are kept for {_duration(kept_s)}"
 

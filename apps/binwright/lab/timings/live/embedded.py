@@ -19,7 +19,7 @@ from binwright.lab.timings.live.backlog import BacklogTest
 from binwright.lab.timings.live.changes import ChangeTest
 from binwright.lab.timings.live.history import HistoryRange
 from binwright.lab.timings.live.steps import StepTest
-from binwright.lab.timings.outcome import Timings
+from binwright.lab.timings.outcome import TimedParts
 from binwright.lab.timings.published import CONDITIONS
 from binwright.lab.timings.steps import RateStep
 from binwright.local.stack import Servers, servers, services
@@ -48,7 +48,7 @@ class Embedded:
     progress: Progress  # shows how far each part is
     parts: Parts
 
-    async def run(self) -> Timings:
+    async def run(self) -> TimedParts:
         """Run all parts; every process is ended, also when cancelled.
 
         Raises:
@@ -56,14 +56,16 @@ class Embedded:
         """
         async with servers(self.directory, self.progress.console.log) as stack:
             timings = (
-                await self._reactions(stack) if self.parts.events or self.parts.steps else Timings()
+                await self._reactions(stack)
+                if self.parts.events or self.parts.steps
+                else TimedParts()
             )
             capacities = await self._capacities(stack) if self.parts.scale else []
         return replace(timings, capacities=capacities)
 
     # --- Δt1 to Δt4 ------------------------------------------------------------------------------
 
-    async def _reactions(self, stack_servers: Servers) -> Timings:
+    async def _reactions(self, stack_servers: Servers) -> TimedParts:
         """Run the step test beside a group that changes: they share the broker, not the topics."""
         group, monitor = self._group(stack_servers), self._monitor(stack_servers)
         async with KafkaControlTopics(group.kafka) as bus:
@@ -91,9 +93,9 @@ class Embedded:
             bus, monitor, self.parts.steps, lambda done: self.progress.update(task, completed=done)
         ).run()
 
-    async def _changes(self, bus: KafkaControlTopics, group: Settings) -> Timings:
+    async def _changes(self, bus: KafkaControlTopics, group: Settings) -> TimedParts:
         if not self.parts.events:
-            return Timings()
+            return TimedParts()
         task = self.progress.add_task("changes of a group", total=self.parts.events)
         changes = ChangeTest(
             bus,

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from binwright.kafka.control_records import CONTROLLER_PARTITION, METRICS_PARTITION, Decoder
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.lab.timings.events import GroupRecord, timings_since
-from binwright.lab.timings.outcome import Timings
+from binwright.lab.timings.outcome import TimedParts
 from binwright.lab.timings.steps import Pass
 from binwright.look.follower import group_topic
 from binwright.protocol.errors import ExternalError
@@ -83,7 +83,7 @@ class HistoryRange:
     until_s: float
     progress: Callable[[float], None] = lambda _: None
 
-    async def timings(self, bus: KafkaControlTopics) -> Timings:
+    async def timings(self, bus: KafkaControlTopics) -> TimedParts:
         """Read the range, and return what was timed in it.
 
         Raises:
@@ -111,7 +111,7 @@ class HistoryRange:
         records = [record for record in group.collected if record.at_s < self.until_s]
         passes = [one for one in metrics.collected if one.at_s < self.until_s]
         timed = timings_since(records, passes, limits, self.since_s)
-        return Timings(
+        return TimedParts(
             triggers=timed.triggers,
             starts=timed.starts,
             changes=timed.changes,
@@ -159,7 +159,7 @@ class RunningGroup:
     until_s: float
     progress: Callable[[float], None]
 
-    async def run(self) -> Timings:
+    async def run(self) -> TimedParts:
         """Read the range, up to its end if that is still to come.
 
         Raises:

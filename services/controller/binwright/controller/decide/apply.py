@@ -20,8 +20,8 @@ from binwright.group.fold import (
     ConsumerReady,
     Measured,
     RecordRead,
+    RecordSuperseded,
     StateRecord,
-    Superseded,
     fold_measurement,
     fold_record,
 )
@@ -143,7 +143,7 @@ def _follows(term: int, event: RecordRead, change: Change) -> Iterator[Action]:
             yield Log(CONSUMER_READY, {"slot": slot})
         case ConsumerLeaving(slot=slot):
             yield Log(CONSUMER_LEAVING, {"slot": slot})
-        case Superseded(slot=slot, epoch=epoch):
+        case RecordSuperseded(slot=slot, epoch=epoch):
             if event.offset >= term and isinstance(event.message, Report):
                 yield Send(slot, Leave(term=term, epoch=epoch))
         case PlanApproved(plan=number, by=by):

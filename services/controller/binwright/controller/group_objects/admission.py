@@ -32,14 +32,14 @@ class Admitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedObject:
     """An object whose group is not led."""
 
     reason: str
     text: str
 
 
-Admission = Admitted | Refused
+Admission = Admitted | RefusedObject
 
 
 @dataclass(slots=True)
@@ -75,7 +75,7 @@ class NamespaceLimits:
             key, group = key_of(obj), group_name(obj)
             wanted: int = obj["spec"].get("maxConsumers", self._max_slots)
             if text := namespace_refusal(key[0]):
-                found[key] = Refused("NamespaceRefused", text)
+                found[key] = RefusedObject("NamespaceRefused", text)
             elif not may_name(group, self._kubernetes, key[0]):
                 found[key] = Admitted(wanted, wanted)  # its settings are read, and refused
             elif (owner := owners.setdefault(group, key)) != key:
@@ -86,10 +86,10 @@ class NamespaceLimits:
 
     def _admitted(self, used: _Used, wanted: int, namespace: str) -> Admission:
         if used.groups >= self._limits.groups:
-            return Refused(OVER_LIMIT, over_limit(namespace, "groups", self._limits))
+            return RefusedObject(OVER_LIMIT, over_limit(namespace, "groups", self._limits))
         consumers = min(wanted, self._limits.consumers - used.consumers)
         if consumers <= 0:
-            return Refused(OVER_LIMIT, self._of_consumers(namespace))
+            return RefusedObject(OVER_LIMIT, self._of_consumers(namespace))
         used.groups += 1
         used.consumers += consumers
         return Admitted(consumers, wanted)
@@ -144,7 +144,7 @@ class NamespaceLimits:
         """Yield how much namespaces would have beyond their limits; 0 where they have a group."""
         over: Counter[tuple[str, Limited]] = Counter()
         for (namespace, name), admission in self._admissions.items():
-            if isinstance(admission, Refused):
+            if isinstance(admission, RefusedObject):
                 over[namespace, "groups"] += admission.reason == OVER_LIMIT
                 continue
             refused = self._topics[namespace].refused(name)
@@ -157,13 +157,13 @@ class NamespaceLimits:
             yield Sample(BEYOND_LIMIT, number, labels)
 
 
-def _taken(group: str, owner: Key) -> Refused:
+def _taken(group: str, owner: Key) -> RefusedObject:
     # Topics, offsets and tables belong to Kafka and the lake, which have no namespaces.
     text = (
         f"group {group} belongs to the ConsumerGroup {'/'.join(owner)}; for another group, create "
         "this object again with another name in spec.group"
     )
-    return Refused("GroupTaken", text)
+    return RefusedObject("GroupTaken", text)
 
 
 def capped(context: GroupContext, consumers: int) -> GroupContext:

@@ -17,7 +17,7 @@ from binwright.controller.group_objects.admission import (
     Admitted,
     Key,
     NamespaceLimits,
-    Refused,
+    RefusedObject,
     capped,
 )
 from binwright.controller.group_objects.allowed import check_allowed
@@ -218,7 +218,7 @@ class Groups:
                 log(GROUP_STARTED, namespace=key[0], name=key[1], group=group)
                 work = (
                     self._refuse(obj, admission.reason, admission.text)
-                    if isinstance(admission, Refused)
+                    if isinstance(admission, RefusedObject)
                     else self._run_group(cluster, obj, admission)
                 )
                 task = tasks.create_task(work)
