@@ -38,7 +38,7 @@ from binwright.runtime.logs import configure_logging
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.serve import serve
 from binwright.runtime.settings.kafka import KafkaSettings
-from binwright.scaler.decide.config import Bounds, ScaledGroup
+from binwright.scaler.decide.config import ScaledGroupSettings
 from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.ends import MeasuredEnds, TopicEnds
 from binwright.scaler.groups import ConsumerGroups
@@ -73,15 +73,18 @@ def connection(servers: str) -> KafkaSettings:
     return KafkaSettings(bootstrap_servers=servers, request_timeout_s=60.0)
 
 
-def configs(groups: int) -> Iterator[ScaledGroup]:
+def configs(groups: int) -> Iterator[ScaledGroupSettings]:
     """Yield what is scaled: the sleepers are at zero."""
     for number in range(groups):
-        yield ScaledGroup(
-            group=f"group-{number:04}", bounds=Bounds(1, PARTITIONS), records_per_s=CAPACITY
+        yield ScaledGroupSettings(
+            group=f"group-{number:04}",
+            min_replicas=1,
+            max_replicas=PARTITIONS,
+            records_per_s=CAPACITY,
         )
     for name in SLEEPERS:
-        yield ScaledGroup(
-            group=name, topics=frozenset({name}), bounds=Bounds(0, 5), records_per_s=CAPACITY
+        yield ScaledGroupSettings(
+            group=name, topics=(name,), min_replicas=0, max_replicas=5, records_per_s=CAPACITY
         )
 
 

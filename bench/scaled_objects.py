@@ -20,7 +20,7 @@ from tests.deploy.kubernetes.sandbox import ROOT, token
 from binwright.kubernetes.api import Api
 from binwright.kubernetes.connection import load_configuration
 from binwright.kubernetes.objects import Obj
-from binwright.scaler.decide.config import ScaledGroup
+from binwright.scaler.decide.config import ScaledGroupSettings
 
 NAMESPACE, ACCOUNT = "bench", "binwright-scaler"
 DEPLOY = ROOT / "deploy" / "scaler"
@@ -76,7 +76,7 @@ def deployment(name: str, replicas: int) -> Obj:
     return {"metadata": {"name": name}, "spec": {**spec, "template": pod}}
 
 
-def scaled_group(config: ScaledGroup) -> Obj:
+def scaled_group(config: ScaledGroupSettings) -> Obj:
     return {
         "apiVersion": "binwright.dev/v1alpha1",
         "kind": "ScaledGroup",
@@ -93,7 +93,9 @@ def scaled_group(config: ScaledGroup) -> Obj:
 
 
 @contextlib.asynccontextmanager
-async def run_api_server(home: Path, configs: Iterable[ScaledGroup]) -> AsyncIterator[ApiServer]:
+async def run_api_server(
+    home: Path, configs: Iterable[ScaledGroupSettings]
+) -> AsyncIterator[ApiServer]:
     """Run a control plane in `home` with an object and a Deployment for each of these groups."""
     async with run_control_plane(programs(), home) as plane:
         await plane.kubectl("apply", "-f", str(DEPLOY / "scaledgroups.yaml"))

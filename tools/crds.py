@@ -21,7 +21,7 @@ from binwright.protocol.section import Section
 from binwright.runtime.settings.consumer import ConsumerSettings, LakeSettings, StagingSettings
 from binwright.runtime.settings.group import Settings
 from binwright.runtime.settings.tables import KeySettings, TableSettings
-from binwright.scaler.settings import ScaledGroupSettings, ScheduleSettings
+from binwright.scaler.decide.config import ScaledGroupSettings, ScheduleSettings
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 WIDTH = 118

@@ -14,7 +14,7 @@ from binwright.lab.simulation.policies.rules import LagRule, Stabilised
 from binwright.lab.slo.policies import ScaledGroupPolicy
 from binwright.protocol.model import TopicPartition
 from binwright.scaler.decide.bins import least_loaded
-from binwright.scaler.decide.config import Bounds, ScaledGroup
+from binwright.scaler.decide.config import ScaledGroupSettings
 from binwright.scaler.decide.lags import EndHistory
 from binwright.scaler.decide.policy import Bin, Fixed, PartitionLoad, Policy, ReplicaCapacity
 
@@ -57,9 +57,10 @@ def ours(share: float, partitions: int, speed: float) -> LivePolicy:
         speed: How many times as fast as the workload is it is played.
     """
     name = f"binwright-{100 * share:g}"
-    config = ScaledGroup(
+    config = ScaledGroupSettings(
         group=name,
-        bounds=Bounds(1, partitions),
+        min_replicas=1,
+        max_replicas=partitions,
         records_per_s=CAPACITY.rate,
         sla_s=SLA_S,
         sla_share=share,
@@ -100,6 +101,6 @@ def assigned(share: float, partitions: int, speed: float) -> LivePolicy:
     one = ours(share, partitions, speed)
     assert isinstance(one.policy, ScaledGroupPolicy)
     name = f"assigned-{100 * share:g}"
-    config = replace(one.policy.config, group=name, assigns=True)
+    config = one.policy.config.model_copy(update={"group": name, "assigns": True})
     policy = replace(one.policy, config=config)
     return replace(one, name=name, policy=policy, assignor=ASSIGNOR)

@@ -11,14 +11,19 @@ from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.model import TopicPartition
 from binwright.scaler.assigning import Assigner
-from binwright.scaler.decide.config import Bounds, ScaledGroup
+from binwright.scaler.decide.config import ScaledGroupSettings
 from binwright.scaler.decide.members import GroupDescription, GroupMember
 from binwright.scaler.passes import ScaledTarget, Scaler
 
 pytestmark = pytest.mark.looptime
 GROUP = "orders"
-CONFIG = ScaledGroup(
-    group=GROUP, bounds=Bounds(1, 10), records_per_s=100.0, assigns=True, cooldown_down_s=0.0
+CONFIG = ScaledGroupSettings(
+    group=GROUP,
+    min_replicas=1,
+    max_replicas=10,
+    records_per_s=100.0,
+    assigns=True,
+    cooldown_down_s=0.0,
 )
 
 

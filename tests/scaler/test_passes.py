@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import Collection
-from dataclasses import replace
 
 import pytest
 from structlog.testing import capture_logs
+from tests.scaler.decide.scaled_groups import changed
 from tests.scaler.fakes import FakeKafka, FakeWorkload
 
 from binwright.protocol.errors import BrokerUnavailable
-from binwright.scaler.decide.config import Bounds, ScaledGroup
+from binwright.scaler.decide.config import ScaledGroupSettings
 from binwright.scaler.decide.sizing import ReplicaChange
 from binwright.scaler.passes import FIRST_LOOK_S, ORDER_S, ScaledTarget, Scaler
 
@@ -20,7 +20,9 @@ PERIOD_S, ZERO_POLL_S = 10.0, 2.0
 def target(
     group: str = "orders", least: int = 1, workload: FakeWorkload | None = None
 ) -> ScaledTarget:
-    config = ScaledGroup(group=group, bounds=Bounds(least, 10), records_per_s=100.0)
+    config = ScaledGroupSettings(
+        group=group, min_replicas=least, max_replicas=10, records_per_s=100.0
+    )
     return ScaledTarget(group, config, workload or FakeWorkload())
 
 
@@ -108,8 +110,8 @@ async def test_a_group_that_has_never_committed_gets_a_replica_for_the_records_t
     kafka = FakeKafka(rates={"orders": [0.0] * 4}, lags={"orders": [250] * 4}, expired={"orders"})
     workload, skips = FakeWorkload(0), FakeWorkload(0)
     new, latest = target(least=0, workload=workload), target(least=0, workload=skips)
-    new.config = replace(new.config, topics=frozenset({"orders"}))
-    latest.key, latest.config = "latest", replace(new.config, starts_at="latest")
+    new.config = changed(new.config, topics=("orders",))
+    latest.key, latest.config = "latest", changed(new.config, starts_at="latest")
     await run_for(scaler(kafka, new, latest), 1)
 
     assert (workload.orders, skips.orders) == ([1], [])
@@ -134,7 +136,13 @@ def metrics(made: Scaler) -> dict[tuple[str, str | None], float]:
 async def test_a_named_topic_that_does_not_exist_is_a_fault_and_the_others_count() -> None:
     kafka, workload = FakeKafka(rates={"orders": [40.0] * 6}), FakeWorkload()
     typo = target(workload=workload)
-    typo.config = replace(typo.config, topics=frozenset({"orders", "nosuch"}))
+    typo.config = changed(
+        typo.config,
+        topics=(
+            "orders",
+            "nosuch",
+        ),
+    )
     with capture_logs() as logs:
         await run_for(scaler(kafka, typo), 2.5 * PERIOD_S)
 
@@ -147,7 +155,7 @@ async def test_deleted_records_are_a_metric_and_keep_no_replica() -> None:
     kafka.starts["orders"] = 500
     workload = FakeWorkload()
     late = target(least=0, workload=workload)
-    late.config = replace(late.config, idle_s=5.0)
+    late.config = changed(late.config, idle_s=5.0)
     made = scaler(kafka, late)
     await run_for(made, PERIOD_S + 1)
 
@@ -236,7 +244,7 @@ async def test_an_unexpected_error_in_one_group_ends_no_other() -> None:
 async def test_only_named_topics_count() -> None:
     kafka = FakeKafka(rates={"orders": [40.0] * 6, "other": [1.0]})
     named = target()
-    named.config = replace(named.config, topics=frozenset({"other"}))
+    named.config = changed(named.config, topics=("other",))
     await run_for(scaler(kafka, named), 1)
 
     assert named.verdict is not None
@@ -255,7 +263,7 @@ async def test_changes_are_reported_after_a_pass_and_after_an_order() -> None:
 async def test_metrics_show_each_group() -> None:
     kafka = FakeKafka(rates={"orders": [40.0] * 6})
     shown = target()
-    shown.config = replace(shown.config, mode="approve")
+    shown.config = changed(shown.config, mode="approve")
     made = scaler(kafka, shown, ScaledTarget("new", shown.config, FakeWorkload(missing=True)))
     await run_for(made, 1)
     found = metrics(made)
@@ -280,7 +288,7 @@ async def test_liveness_follows_the_loop() -> None:
 async def test_a_group_with_a_short_sla_has_passes_of_its_own() -> None:
     kafka = FakeKafka(rates={"orders": [1.0], "clicks": [1.0]})
     quick = target("orders")
-    quick.config = replace(quick.config, sla_s=3.0)
+    quick.config = changed(quick.config, sla_s=3.0)
     await run_for(scaler(kafka, quick, target("clicks")), PERIOD_S - 0.5)
 
     assert kafka.asked == [{"orders", "clicks"}, {"orders"}, {"orders"}, {"orders"}]
@@ -290,7 +298,7 @@ async def test_a_group_with_a_short_sla_has_passes_of_its_own() -> None:
 async def test_how_records_arrive_is_learnt_by_close_looks() -> None:
     kafka, looked = FakeKafka(rates={"orders": [1.0], "clicks": [1.0]}), list[set[str]]()
     learns, other = target("orders"), target("clicks")
-    learns.config = replace(learns.config, sla_s=20.0, learns=frozenset({"burst_s"}))
+    learns.config = changed(learns.config, sla_s=20.0, start_s=0.0, commit_interval_s=5.0)
 
     async def look(topics: Collection[str]) -> list[tuple[float, int]]:
         looked.append(set(topics))
@@ -306,7 +314,7 @@ async def test_how_records_arrive_is_learnt_by_close_looks() -> None:
 
 async def test_topics_that_cannot_be_looked_at_are_looked_at_again() -> None:
     kafka, learns = FakeKafka(rates={"orders": [1.0]}), target("orders")
-    learns.config = replace(learns.config, sla_s=20.0, learns=frozenset({"burst_s"}))
+    learns.config = changed(learns.config, sla_s=20.0, start_s=0.0, commit_interval_s=5.0)
     looks = 0
 
     async def look(_: Collection[str]) -> list[tuple[float, int]]:

@@ -11,7 +11,7 @@ from binwright.protocol.log_events import LogEvent
 from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import log
 from binwright.scaler.decide.assigning import Planner, choose_leaving, departed
-from binwright.scaler.decide.config import ScaledGroup
+from binwright.scaler.decide.config import ScaledGroupSettings
 from binwright.scaler.decide.members import GroupDescription
 from binwright.scaler.decide.sizing import Emptying, GroupSnapshot, ScalingState, Verdict
 from binwright.scaler.ports import GroupLookup, ScaledWorkload
@@ -72,7 +72,7 @@ class Assigner:
 
     async def assign(  # noqa: PLR0917 - what was decided, and what it rests on
         self,
-        config: ScaledGroup,
+        config: ScaledGroupSettings,
         state: ScalingState,
         verdict: Verdict,
         snapshot: GroupSnapshot,

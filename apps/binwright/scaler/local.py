@@ -92,7 +92,7 @@ class LocalTargets:
     def add(self, group: LocalGroupSettings, workload: FleetWorkload | None) -> None:
         """Add a group; without a workload, somebody else runs its members."""
         key = f"local/{group.group}"
-        self.targets[key] = ScaledTarget(key, group.config(), workload)
+        self.targets[key] = ScaledTarget(key, group, workload)
         if workload is not None:
             self.workloads.append(workload)
 

@@ -16,7 +16,7 @@ from binwright.runtime.run import background_tasks, must_not_end
 from binwright.scaler import metrics
 from binwright.scaler.assigning import Assigner, WorkloadOrder
 from binwright.scaler.decide.assigning import with_assignment
-from binwright.scaler.decide.config import ScaledGroup
+from binwright.scaler.decide.config import ScaledGroupSettings
 from binwright.scaler.decide.lags import Committed, LogEnds, work_of
 from binwright.scaler.decide.learning import ENOUGH
 from binwright.scaler.decide.members import GroupDescription
@@ -76,7 +76,7 @@ class ScaledTarget:
     """
 
     key: str
-    config: ScaledGroup
+    config: ScaledGroupSettings
     workload: ScaledWorkload | None
     state: ScalingState = field(default_factory=ScalingState)
     verdict: Verdict | None = None
@@ -303,7 +303,7 @@ class Scaler:
 
     def _topics(self, target: ScaledTarget) -> frozenset[str]:
         committed = self._committed.get(target.config.group, {})
-        return target.config.topics or target.state.baseline.topics_of(committed)
+        return frozenset(target.config.topics) or target.state.baseline.topics_of(committed)
 
     def _decide_one(
         self,

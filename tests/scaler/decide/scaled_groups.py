@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from binwright.protocol.model import TopicPartition
-from binwright.scaler.decide.config import Bounds, ScaledGroup
+from binwright.scaler.decide.config import ScaledGroupSettings
 from binwright.scaler.decide.lags import Work
 from binwright.scaler.decide.policy import PartitionLoad
 from binwright.scaler.decide.sizing import (
@@ -15,10 +15,17 @@ from binwright.scaler.decide.sizing import (
     decide,
 )
 
-CONFIG = ScaledGroup(
-    group="orders", bounds=Bounds(1, 10), records_per_s=100.0, commit_interval_s=0.0
+CONFIG = ScaledGroupSettings(
+    group="orders", min_replicas=1, max_replicas=10, records_per_s=100.0, commit_interval_s=0.0
 )
-ZERO = ScaledGroup(group="orders", bounds=Bounds(0, 10), records_per_s=100.0, commit_interval_s=0.0)
+ZERO = ScaledGroupSettings(
+    group="orders", min_replicas=0, max_replicas=10, records_per_s=100.0, commit_interval_s=0.0
+)
+
+
+def changed(config: ScaledGroupSettings, **more: Any) -> ScaledGroupSettings:
+    """Return the settings with some of them changed, and checked."""
+    return ScaledGroupSettings.model_validate(config.model_dump(exclude_unset=True) | more)
 
 
 def work(rates: Sequence[float], lags: Sequence[float] | None = None, missing: int = 0) -> Work:
@@ -33,7 +40,7 @@ def work(rates: Sequence[float], lags: Sequence[float] | None = None, missing: i
 
 
 def step(
-    config: ScaledGroup,
+    config: ScaledGroupSettings,
     seen: Work,
     replicas: int,
     *,
@@ -50,5 +57,5 @@ def step(
     )
 
 
-def verdict(config: ScaledGroup, seen: Work, replicas: int, **others: Any) -> Verdict:
+def verdict(config: ScaledGroupSettings, seen: Work, replicas: int, **others: Any) -> Verdict:
     return step(config, seen, replicas, **others)[1]

@@ -1,11 +1,10 @@
 """Plans come before members, and replicas go empty."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.scaler.decide.scaled_groups import CONFIG, work
+from tests.scaler.decide.scaled_groups import CONFIG, changed, work
 
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.scaler.decide.assigning import (
@@ -21,6 +20,7 @@ from binwright.scaler.decide.assigning import (
 )
 from binwright.scaler.decide.config import Bounds
 from binwright.scaler.decide.lags import Work
+from binwright.scaler.decide.learning import Learnt
 from binwright.scaler.decide.members import (
     COOPERATIVE,
     EAGER,
@@ -38,7 +38,7 @@ from binwright.scaler.decide.sizing import (
     decide,
 )
 
-ASSIGNED = replace(CONFIG, assigns=True, cooldown_up_s=0.0, cooldown_down_s=0.0)
+ASSIGNED = changed(CONFIG, assigns=True, cooldown_up_s=0.0, cooldown_down_s=0.0)
 NOW_S = 1_000.0
 
 
@@ -78,7 +78,7 @@ def step(
     **config: Any,
 ) -> tuple[ScalingState, Verdict]:
     """Decide on a group of partitions with these rates, whose members serve 100/s each."""
-    wanted = replace(ASSIGNED, **config)
+    wanted = changed(ASSIGNED, **config)
     at = snapshot(work(rates, missing=missing), replicas, now_s)
     after, verdict = decide(wanted, state or ScalingState(), at)
     return with_assignment(wanted, after, at, verdict, seen)
@@ -117,7 +117,7 @@ def test_replicas_are_emptied_before_they_end() -> None:
 
 def test_a_group_that_goes_to_zero_has_nothing_to_give_away() -> None:
     state = ScalingState(idle_since_s=0.0)
-    _, verdict = step([0.0] * 4, 2, TWO, state=state, bounds=Bounds(0, 10))
+    _, verdict = step([0.0] * 4, 2, TWO, state=state, min_replicas=0, max_replicas=10)
     assert (verdict.order, verdict.step) == (0, None)
 
 
@@ -201,7 +201,7 @@ def test_a_load_that_is_back_takes_the_emptying_back(replicas: int) -> None:
 
 
 def test_bounds_that_rise_take_the_emptying_back() -> None:
-    state, _ = step(CALM, 2, TWO, state=EMPTYING, bounds=Bounds(2, 10))
+    state, _ = step(CALM, 2, TWO, state=EMPTYING, min_replicas=2, max_replicas=10)
     assert state.emptying is None
 
 
@@ -224,7 +224,7 @@ def test_the_highest_numbers_leave_where_the_workload_ends_them() -> None:
 
 
 def test_bins_stay_even_and_close_to_who_reads_what() -> None:
-    policy = ASSIGNED.packing_policy(100.0, Bounds(1, 4), 4)
+    policy = ASSIGNED.packing_policy(100.0, Bounds(1, 4), 4, ASSIGNED.times(Learnt()))
     current = {p(0): Slot(0), p(1): Slot(0), p(2): Slot(0), p(3): Slot(0)}
     bins = planned(policy, work(BUSY).loads, current, 2)
     assert sorted(map(len, bins)) == [2, 2]
@@ -232,7 +232,7 @@ def test_bins_stay_even_and_close_to_who_reads_what() -> None:
 
 def test_the_packing_counts_where_few_moves_leave_too_much_for_one() -> None:
     """No single move or exchange helps two large partitions that are together."""
-    policy = ASSIGNED.packing_policy(100.0, Bounds(1, 6), 6)
+    policy = ASSIGNED.packing_policy(100.0, Bounds(1, 6), 6, ASSIGNED.times(Learnt()))
     loads = work([46.8, 46.8, *[17.0] * 4]).loads
     current = {p(0): Slot(0), p(1): Slot(0), **{p(n): Slot(1) for n in range(2, 6)}}
     bins = planned(policy, loads, current, 3)

@@ -9,7 +9,7 @@ from binwright.lab.simulation.records.group import GroupSettings
 from binwright.protocol.model import TopicPartition
 from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
 from binwright.scaler.decide.bins import least_loaded
-from binwright.scaler.decide.config import Bounds, ScaledGroup
+from binwright.scaler.decide.config import ScaledGroupSettings
 from binwright.scaler.decide.lags import EndHistory, work_of
 from binwright.scaler.decide.policy import (
     Bin,
@@ -110,9 +110,10 @@ class PolicySetups:
             share: Of the records that are to be in time at any moment.
         """
         settings, partitions = self.settings, len(self.workload.shares)
-        config = ScaledGroup(
+        config = ScaledGroupSettings(
             group="simulated",
-            bounds=Bounds(1, partitions),
+            min_replicas=1,
+            max_replicas=partitions,
             records_per_s=self.rate,
             sla_s=settings.sla_s,
             sla_share=share,
@@ -225,7 +226,7 @@ class ScaledGroupPolicy:
     orders are carried out at once.
     """
 
-    config: ScaledGroup
+    config: ScaledGroupSettings
     state: ScalingState = field(default_factory=ScalingState)
     history: EndHistory = field(default_factory=EndHistory)  # has the window of rates
     ends: Mapping[TopicPartition, float] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.model import Assignment, Slot, TopicPartition
 from binwright.scaler.decide.bins import Bins, assign, owned
-from binwright.scaler.decide.config import ScaledGroup
+from binwright.scaler.decide.config import ScaledGroupSettings
 from binwright.scaler.decide.even_bins import BinsProposal, even_out, imbalance
 from binwright.scaler.decide.members import (
     COOPERATIVE,
@@ -56,7 +56,7 @@ class Replica(NamedTuple):
 
 
 def with_assignment(
-    config: ScaledGroup,
+    config: ScaledGroupSettings,
     state: ScalingState,
     snapshot: GroupSnapshot,
     verdict: Verdict,
@@ -110,7 +110,7 @@ def with_assignment(
 
 
 def _emptied(  # noqa: PLR0917 - what was decided, and what it rests on
-    config: ScaledGroup,
+    config: ScaledGroupSettings,
     state: ScalingState,
     snapshot: GroupSnapshot,
     verdict: Verdict,
@@ -217,7 +217,7 @@ def planned(policy: SlaPacking, loads: Loads, current: Assignment, members: int)
 class Planner:
     """Decides which plan of a group is published, in one step of its assignment."""
 
-    config: ScaledGroup
+    config: ScaledGroupSettings
     records_per_s: float  # that one replica serves, > 0
     valid_s: float  # how long assignors follow a plan without hearing more
 
@@ -245,8 +245,9 @@ class Planner:
         reads = owners(seen.members)
         current = {p: slots[name] for p, name in reads.items() if name in slots and p in loads}
         number = max(step.members, len(stay))
-        config = self.config.with_learnt(state.learnt)
-        policy = config.packing_policy(self.records_per_s, config.bounds, len(loads))
+        policy = self.config.packing_policy(
+            self.records_per_s, self.config.bounds, len(loads), self.config.times(state.learnt)
+        )
         bins = planned(policy, loads, current, number)
         publisher = PlanPublisher(
             capacity=policy.capacity,

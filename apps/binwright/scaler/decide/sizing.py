@@ -11,7 +11,7 @@ from math import ceil
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.model import TopicPartition
 from binwright.scaler.decide.bins import Bins
-from binwright.scaler.decide.config import Bounds, ScaledGroup
+from binwright.scaler.decide.config import UP, Bounds, ScaledGroupSettings, Times
 from binwright.scaler.decide.lags import Baseline, Work, to_be_sized
 from binwright.scaler.decide.learning import Learnt
 from binwright.scaler.decide.policy import Observation
@@ -124,11 +124,10 @@ class Verdict:
 
 
 def decide(
-    config: ScaledGroup, state: ScalingState, snapshot: GroupSnapshot
+    config: ScaledGroupSettings, state: ScalingState, snapshot: GroupSnapshot
 ) -> tuple[ScalingState, Verdict]:
     """Return the next state, and what is to be done."""
     state = _observed(config, state, snapshot)
-    config = config.with_learnt(state.learnt)
     capacity = config.records_per_s or state.throughput.per_replica
     sizing = _sized(config, state, snapshot, capacity)
     if not snapshot.workload.of_others:
@@ -166,7 +165,9 @@ def ordered(state: ScalingState, replicas: int, now_s: float, *, before: int = 0
     )
 
 
-def approve(config: ScaledGroup, state: ScalingState, number: int) -> tuple[ScalingState, str]:
+def approve(
+    config: ScaledGroupSettings, state: ScalingState, number: int
+) -> tuple[ScalingState, str]:
     """Return the state with a proposal approved, or why that cannot be."""
     if config.mode != "approve":
         return state, f"proposal {number} does not wait: mode {config.mode} takes no approvals"
@@ -176,7 +177,9 @@ def approve(config: ScaledGroup, state: ScalingState, number: int) -> tuple[Scal
     return state, f"proposal {number} does not wait; {current}"
 
 
-def _observed(config: ScaledGroup, state: ScalingState, snapshot: GroupSnapshot) -> ScalingState:
+def _observed(
+    config: ScaledGroupSettings, state: ScalingState, snapshot: GroupSnapshot
+) -> ScalingState:
     """Return the state with what was seen: idleness, speed, and other managers."""
     work, workload, now_s = snapshot.work, snapshot.workload, snapshot.now_s
     known = bool(work.loads or work.absent) and not work.missing
@@ -184,7 +187,7 @@ def _observed(config: ScaledGroup, state: ScalingState, snapshot: GroupSnapshot)
     since_s = (state.idle_since_s if state.idle_since_s is not None else now_s) if idle else None
     throughput, learnt = state.throughput, state.learnt.with_commits(now_s, work)
     if not work.missing:
-        interval_s = config.with_learnt(learnt).commit_interval_s
+        interval_s = config.times(learnt).commit_interval_s
         throughput = throughput.observe(now_s, work, workload.ready, interval_s)
     if not config.assigns:  # else members are known, which say when they read
         learnt = learnt.with_readers(now_s, workload.ready)
@@ -201,7 +204,10 @@ def _observed(config: ScaledGroup, state: ScalingState, snapshot: GroupSnapshot)
 
 
 def _sized(
-    config: ScaledGroup, state: ScalingState, snapshot: GroupSnapshot, capacity: float | None
+    config: ScaledGroupSettings,
+    state: ScalingState,
+    snapshot: GroupSnapshot,
+    capacity: float | None,
 ) -> Sizing:
     """Return how many replicas there are to be, zero too."""
     work, current = snapshot.work, snapshot.workload.replicas
@@ -211,7 +217,13 @@ def _sized(
         return _without_loads(config, work, current, bounds, idle_s)
     if bounds.most == 0:
         return Sizing(0, ("the bounds allow no replica",))
-    sizer = Sizer(config=config, bounds=bounds, now_s=snapshot.now_s, scaled_s=state.scaled_s)
+    sizer = Sizer(
+        config=config,
+        times=config.times(state.learnt),
+        bounds=bounds,
+        now_s=snapshot.now_s,
+        scaled_s=state.scaled_s,
+    )
     if current == 0:
         may_wait = _may_wait(config, snapshot)
         if bounds.least == 0 and not (work.waits(config.idle_lag) or may_wait):
@@ -234,7 +246,7 @@ def _sized(
 
 
 def _without_loads(
-    config: ScaledGroup, work: Work, current: int, bounds: Bounds, idle_s: float
+    config: ScaledGroupSettings, work: Work, current: int, bounds: Bounds, idle_s: float
 ) -> Sizing:
     """Return the size of a group of which no partition is known."""
     if work.missing:
@@ -250,7 +262,7 @@ def _without_loads(
     return Sizing(bounds.clamp(current), (f"only the bounds count: {why}",))
 
 
-def _may_wait(config: ScaledGroup, snapshot: GroupSnapshot) -> str:
+def _may_wait(config: ScaledGroupSettings, snapshot: GroupSnapshot) -> str:
     """Return why records may wait that are no lag, as the group has not committed; empty: no."""
     work, runs = snapshot.work, snapshot.workload.replicas or snapshot.members
     if not work.uncommitted:
@@ -262,7 +274,7 @@ def _may_wait(config: ScaledGroup, snapshot: GroupSnapshot) -> str:
     return ""
 
 
-def _fault(config: ScaledGroup, snapshot: GroupSnapshot) -> str:
+def _fault(config: ScaledGroupSettings, snapshot: GroupSnapshot) -> str:
     """Return what a person has to set right, such as a name; empty: nothing."""
     work, named = snapshot.work, config.topics
     faults = [f"topic {topic} does not exist" for topic in work.absent if topic in named]
@@ -284,7 +296,7 @@ def _proposed(state: ScalingState, wanted: int, current: int) -> ScalingState:
     return replace(state, proposal=ReplicaChange(number, wanted), proposals=number)
 
 
-def _blocked(config: ScaledGroup, state: ScalingState, snapshot: GroupSnapshot) -> str:
+def _blocked(config: ScaledGroupSettings, state: ScalingState, snapshot: GroupSnapshot) -> str:
     if config.paused:
         return "paused"
     if snapshot.workload.scaled_by:
@@ -301,7 +313,8 @@ def _blocked(config: ScaledGroup, state: ScalingState, snapshot: GroupSnapshot) 
 class Sizer:
     """Sizes groups that have replicas or are to have some."""
 
-    config: ScaledGroup
+    config: ScaledGroupSettings
+    times: Times  # of the group
     bounds: Bounds
     now_s: float  # monotonic
     scaled_s: float | None  # when the number last changed
@@ -316,14 +329,16 @@ class Sizer:
         """
         if capacity is None:
             return self._bounded(Sizing(current, (UNMEASURED,)), work)
-        expected = work.expected(self.config.start_s)
-        loads = to_be_sized(expected, self.config.commit_interval_s)
-        policy = self.config.sizing_policy(capacity, self.bounds, len(loads))
+        expected = work.expected(self.times.start_s)
+        loads = to_be_sized(expected, self.times.commit_interval_s)
+        policy = self.config.sizing_policy(capacity, self.bounds, len(loads), self.times)
         decision, _ = policy.decide(
             Observation(time_s=self.now_s, loads=loads, replicas=current, scaled_s=self.scaled_s)
         )
-        unbounded = self.config.packing_policy(capacity, Bounds(1, len(loads)), len(loads))
-        packing = unbounded.bins(loads, self.config.up)
+        unbounded = self.config.packing_policy(
+            capacity, Bounds(1, len(loads)), len(loads), self.times
+        )
+        packing = unbounded.bins(loads, UP)
         words = [_load(work, capacity, len(packing)), decision.reason.partition("; faster")[0]]
         if (coming := rounded(sum(one.rate for one in expected.values()))) != rounded(work.rate):
             words.append(f"sized for {coming} records/s, as the rate is changing")

@@ -14,12 +14,13 @@ from binwright.protocol.patterns import compile_patterns
 from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import log
 from binwright.scaler.decide.assigning import Replica
+from binwright.scaler.decide.config import ScaledGroupSettings
 from binwright.scaler.decide.members import Members
 from binwright.scaler.decide.sizing import WorkloadStatus
 from binwright.scaler.keda.messages import ScaledObjectRef
 from binwright.scaler.objects.spec import config_from
 from binwright.scaler.passes import ScaledTarget, Targets
-from binwright.scaler.settings import ScaledGroupSettings, ScalerSettings
+from binwright.scaler.settings import ScalerSettings
 
 TRIGGER_FORGOTTEN = LogEvent.info(
     "trigger.forgotten",

@@ -20,7 +20,7 @@ from binwright.protocol.patterns import compile_patterns
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.logs import log
 from binwright.runtime.metrics import Sample
-from binwright.scaler.decide.config import ScaledGroup
+from binwright.scaler.decide.config import ScaledGroupSettings
 from binwright.scaler.decide.sizing import approve
 from binwright.scaler.objects.admission import NO_SIZE, Admission, Size
 from binwright.scaler.objects.cluster import ObjectWorkload, ScaledCluster, open_scaled_cluster
@@ -56,7 +56,7 @@ class _Entry:
     owner: Owner
     writer: StatusWriter
     target: ScaledTarget | None = None
-    wanted: tuple[WorkloadRef, ScaledGroup] | None = None  # None: the spec does not hold
+    wanted: tuple[WorkloadRef, ScaledGroupSettings] | None = None  # None: the spec does not hold
     fault: str = ""  # of the spec
     size: Size = NO_SIZE  # as last seen; a refused group is not looked at again
     refused: tuple[str, str] | None = None  # reason and text
@@ -144,7 +144,7 @@ class ScaledObjects:
         return _Entry({}, owner, writer, last_scaled=status.get("lastScaled"))
 
     def _assignment_refusal(
-        self, key: Key, config: ScaledGroup, readers: dict[str, Key]
+        self, key: Key, config: ScaledGroupSettings, readers: dict[str, Key]
     ) -> tuple[str, str] | None:
         """Return why an object's group is not assigned, as a reason and a text; None: it may be."""
         if not config.assigns:

@@ -7,8 +7,7 @@ from pydantic import ConfigDict, ValidationError
 
 from binwright.kubernetes.objects import DOMAIN, Obj, field_name
 from binwright.protocol.errors import SettingsError
-from binwright.scaler.decide.config import ScaledGroup
-from binwright.scaler.settings import ScaledGroupSettings, ScheduleSettings
+from binwright.scaler.decide.config import ScaledGroupSettings, ScheduleSettings
 
 API_VERSION, KIND = f"{DOMAIN}/v1alpha1", "ScaledGroup"
 PLURAL = "scaledgroups"
@@ -52,10 +51,10 @@ def workload_of(obj: Obj) -> WorkloadRef:
     return WorkloadRef(kind, obj["metadata"]["namespace"], name)
 
 
-def config_from(spec: Mapping[str, Any], origin: str) -> ScaledGroup:
+def config_from(spec: Mapping[str, Any], origin: str) -> ScaledGroupSettings:
     """Return what a spec wants; raise `SettingsError`, which names `origin` and every fault."""
     try:
-        return ScaledGroupSpec.model_validate(spec).config()
+        return ScaledGroupSpec.model_validate(spec)
     except ValidationError as exc:
         faults = [f"{'.'.join(map(str, e['loc'])) or 'values'}: {e['msg']}" for e in exc.errors()]
         raise SettingsError(f"{origin} does not hold: {'; '.join(faults)}") from exc

@@ -29,9 +29,10 @@ from binwright.packing.inputs import Load
 from binwright.protocol.errors import PackingError
 from binwright.protocol.model import Assignment, BytesPerSecond, Slot, TopicPartition
 from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
+from binwright.scaler.decide.config import ScaledGroupSettings
 from binwright.scaler.decide.policy import Decision, Observation, ReplicaCapacity
 from binwright.scaler.decide.sla_packing import SlaPacking
-from binwright.scaler.settings import ScaledGroupSettings, ScalerSettings
+from binwright.scaler.settings import ScalerSettings
 
 SENTINEL_S = 10.0
 """The longest that the state Sentinel of the paper's controller lasts."""
@@ -117,13 +118,14 @@ def assigned_group(scenario: Scenario, sla_s: float) -> FluidPolicy:
 
 def _scaled_group(scenario: Scenario, sla_s: float, *, assigns: bool) -> FluidPolicy:
     partitions = len(scenario.load.partitions)
-    config = ScaledGroupSettings(group="simulated", sla_s=sla_s, max_replicas=partitions).config()
-    config = replace(
-        config,
+    config = ScaledGroupSettings(
+        group="simulated",
+        sla_s=sla_s,
+        max_replicas=partitions,
         records_per_s=scenario.config.limits.default,
         start_s=scenario.timing.start_up_s,
         commit_interval_s=0.0,
-        learns=frozenset(),  # it is known here
+        burst_s=0.0,
         assigns=assigns,
     )
     interval_s = config.period_s(ScalerSettings().period_s)

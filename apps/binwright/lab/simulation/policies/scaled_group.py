@@ -14,7 +14,7 @@ from binwright.scaler.decide.assigning import (
     choose_leaving,
     with_assignment,
 )
-from binwright.scaler.decide.config import ScaledGroup
+from binwright.scaler.decide.config import ScaledGroupSettings
 from binwright.scaler.decide.lags import Work
 from binwright.scaler.decide.mapping import target
 from binwright.scaler.decide.members import COOPERATIVE, STABLE, GroupDescription, GroupMember
@@ -35,7 +35,7 @@ VALID_S = 600.0
 class FluidScaledGroup:
     """Scales a group of this configuration, and assigns its partitions if that says so."""
 
-    config: ScaledGroup
+    config: ScaledGroupSettings
     state: ScalingState = field(default_factory=ScalingState)
 
     def decide(self, observation: Observation) -> "tuple[Decision, FluidScaledGroup]":
