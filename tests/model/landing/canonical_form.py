@@ -19,7 +19,7 @@ from binwright.protocol.model import TopicPartition
 from binwright.tables.columns import columns_text
 from binwright.tables.ports import Batch, CutFiles, PartitionOffsets
 
-from .delta import parse_stamp
+from .delta import metadata_commits, parse_stamp
 from .world import Call, DeltaTable, File, ReaderProcess, Row, World, WriterProcess
 from .writers import TICK_S
 
@@ -116,12 +116,16 @@ class _Names:
     def call(self, name: int, call: Call, world: World) -> Plain:
         awaited = tuple(w is not None and w.call == name for w in world.writers)
         snapshot = call.snapshot
-        table = world.tables[call.target]
-        began = -1 if snapshot is None else int(snapshot == table.metadata_commits)
+        began = -1 if snapshot is None else int(snapshot == metadata_commits(world, call))
         batch = self.batch(call.batch) if call.batch else ()
         rows = () if call.rows is None else (_rows(call.rows),)
-        kind = call.part if call.batch else "claim"
-        what = (call.target, kind, self.lease(call.lease), self.stamp(call.stamp))
+        what = (
+            call.target,
+            call.batch is None,
+            call.part,
+            self.lease(call.lease),
+            self.stamp(call.stamp),
+        )
         return awaited, what, batch, began, rows
 
     def staged(self, staged: Staged, world: World) -> Plain:

@@ -36,9 +36,16 @@ def parse_stamp(text: str) -> Stamp:
 
 def can_commit(world: World, call: Call) -> bool:
     """Whether a call may still be committed."""
-    if call.snapshot not in {None, world.tables[call.target].metadata_commits}:
+    if call.snapshot not in {None, metadata_commits(world, call)}:
         return False
     return call.batch is None or call.rows is not None or _has_lease(world, call)
+
+
+def metadata_commits(world: World, call: Call) -> int:
+    """Return how many commits of metadata the table has to which the call commits."""
+    table = world.tables[call.target]
+    of_bad = call.part == "bad records"
+    return table.bad_metadata_commits if of_bad else table.metadata_commits
 
 
 def _has_lease(world: World, call: Call) -> bool:
@@ -48,7 +55,7 @@ def _has_lease(world: World, call: Call) -> bool:
 
 def begin(world: World, call: Call) -> Call:
     """Take the snapshot of a call."""
-    return replace(call, snapshot=world.tables[call.target].metadata_commits)
+    return replace(call, snapshot=metadata_commits(world, call))
 
 
 def read(world: World, call: Call) -> tuple[Call, Outcome | None]:
@@ -73,21 +80,20 @@ def _check_columns(world: World, call: Call) -> None:
             raise InvariantViolation(f"{file} has {footer.columns}, the table has {there}")
 
 
-def end(world: World, call: Call) -> tuple[World, Outcome]:
-    """End a call that has read all that it reads."""
+def end(world: World, call: Call) -> tuple[World, Outcome | Call]:
+    """End a call that has read all that it reads; return its outcome, or how it goes on."""
     table = world.tables[call.target]
-    if call.snapshot != table.metadata_commits:
+    if call.snapshot != metadata_commits(world, call):
         return world, Conflict("metadata were committed")
+    if call.batch is None and call.part == "bad records":
+        return claim_bad(world, call), replace(call, snapshot=None, part="all")
     if call.batch is None:
         return world.table(call.target, with_metadata(table, call.stamp)), Committed()
     rows = frozenset(call.rows or ())
     if (twice := rows & table.landed) or len(rows) < len(call.rows or ()):
         raise InvariantViolation(f"rows land twice: {sorted(twice or rows)}")
     if call.part == "bad records":
-        if rows and world.bounds.bad_share == 0:
-            raise InvariantViolation(f"more are bad than may be: {sorted(rows)}")
-        bad = replace(table, landed=table.landed | rows, bad=table.bad | rows)
-        return world.table(call.target, bad), Committed()
+        return _land_bad(world, call, rows), Committed()
     if call.part == "rows" and not rows:
         return world, Committed()  # Delta makes no commit of none
     stamp = parse_stamp(call.stamp)
@@ -111,6 +117,21 @@ def end(world: World, call: Call) -> tuple[World, Outcome]:
                 f"a stamp has {partition} up to {offset}, without {sorted(lost)}"
             )
     return world, Committed()
+
+
+def _land_bad(world: World, call: Call, rows: frozenset[Row]) -> World:
+    if rows and world.bounds.bad_share == 0:
+        raise InvariantViolation(f"more are bad than may be: {sorted(rows)}")
+    table = world.tables[call.target]
+    after = replace(table, landed=table.landed | rows, bad=table.bad | rows)
+    return world.table(call.target, after)
+
+
+def claim_bad(world: World, call: Call) -> World:
+    """Commit a claim to the metadata of the table of bad records."""
+    table = world.tables[call.target]
+    after = replace(table, bad_metadata_commits=table.bad_metadata_commits + 1)
+    return world.table(call.target, after)
 
 
 def with_metadata(table: DeltaTable, stamp: str | None) -> DeltaTable:

@@ -1,4 +1,7 @@
-"""Mutations of landing: each disables one rule by replacing a function of the product."""
+"""Mutations of landing: each disables one rule by replacing a function of the product.
+
+What claims do on Spark is the model's own: `delta`.
+"""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -41,8 +44,9 @@ from binwright.protocol.ports.kafka import GroupOffset
 from binwright.tables.ports import Batch, Commit, PartitionOffsets, Ranges
 from binwright.tables.stamp import Stamp, read_stamp
 
+from . import delta
 from . import reading_mutations as reading
-from .world import TOPIC
+from .world import TOPIC, Call, World
 
 Patch = tuple[object, str, Any]
 """Module or class, name of the function, and its replacement."""
@@ -348,6 +352,10 @@ def _rows_first(self: BatchCommit, batch: Batch) -> Steps[None]:
     yield from self._write(AppendBad(batch, lease, stamp))
 
 
+def _claims_no_bad(world: World, _call: Call) -> World:
+    return world
+
+
 def _keeps_bad_ends(self: BatchCommit) -> BadEnds | None:
     return self.known.bad_ends
 
@@ -479,6 +487,7 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     "a record is left out": ((Buffer, "add", reading.loses_record),),
     # decoded values
     "rows land before their bad records": ((BatchCommit, "_land", _rows_first),),
+    "a claim leaves the table of bad records": ((delta, "claim_bad", _claims_no_bad),),
     "bad offsets are not found again after a conflict": (
         (BatchCommit, "_forget_bad_ends", _keeps_bad_ends),
     ),

@@ -69,7 +69,16 @@ BOTH_ANNOUNCED = (
 LANDED = ("writer 0 appends", "Spark begins", "Spark reads", "Spark ends")
 
 
-TYPED_FILE = (*STAMPED, *STARTED, *ANNOUNCED)
+TYPED_STAMPED = (
+    *CLAIMED[:4],
+    "Spark begins 0.0 bad records",
+    "Spark ends 0.0 bad records",
+    "Spark begins 0.0",
+    "Spark ends 0.0",
+    *STAMPED[len(CLAIMED) :],
+)
+"""As `STAMPED`, of a table of decoded values."""
+TYPED_FILE = (*TYPED_STAMPED, *STARTED, *ANNOUNCED)
 TYPED_FILES = (*TYPED_FILE, *ANNOUNCED)
 TWO_DECODINGS = ("id BIGINT", "id BIGINT")
 REFUSED_THEN_FIT = ("id STRING", "id BIGINT")
@@ -329,7 +338,7 @@ CORRECT_SCENARIOS: Mapping[str, Scenario] = {
     "a schema changes in mid-log": scenario(
         "crash,twice,unclear,altered,file lost,settings,reader crash",
         10_000,
-        after=STAMPED,
+        after=TYPED_STAMPED,
         faults=3,
         logs=("rr",),
         typed=True,
@@ -371,7 +380,7 @@ CORRECT_SCENARIOS: Mapping[str, Scenario] = {
     "announced as what it is not": scenario(
         "forged,crash,unclear,announcement lost",
         10_000,
-        after=STAMPED,
+        after=TYPED_STAMPED,
         faults=2,
         logs=("rr",),
         typed=True,
@@ -561,6 +570,9 @@ DETECTED_MUTATIONS: Mapping[str, Scenario] = {
     "rows land before their bad records": broken(
         "", TYPED_FILE, 0, faults=0, logs=("rx",), typed=True
     ),
+    "a claim leaves the table of bad records": broken(
+        "twice", TYPED_FILE, 0, logs=("rx",), typed=True
+    ),
     "bad offsets are not found again after a conflict": broken(
         "altered", BAD_RECORDS_LANDED, 0, logs=("rx",), typed=True
     ),
@@ -571,7 +583,7 @@ DETECTED_MUTATIONS: Mapping[str, Scenario] = {
         "altered", STAMP_BEHIND_ROWS, 0, faults=2, logs=("rx",), typed=True
     ),
     "files are taken for what is announced": broken(
-        "forged", STAMPED, 0, logs=("rr",), typed=True, fetch_singly=True
+        "forged", TYPED_STAMPED, 0, logs=("rr",), typed=True, fetch_singly=True
     ),
     "files that do not fit land": broken(
         "", TYPED_FILE, 0, faults=0, typed=True, settings=REFUSED_THEN_FIT

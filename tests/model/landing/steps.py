@@ -11,7 +11,7 @@ from binwright.protocol.landing import OffsetRange, Staged
 from binwright.tables.ports import Commit
 
 from . import delta, readers, writers
-from .world import Log, World, append_entry
+from .world import Call, Log, World, append_entry
 
 PROCESSES = 2  # that may have the role of the writer
 KINDS = frozenset(
@@ -104,7 +104,12 @@ def _read(world: World, name: int) -> World:
 
 def _end(world: World, name: int) -> World:
     world, outcome = delta.end(world, world.calls[name])
-    return _ended(world, name, outcome)
+    if not isinstance(outcome, Call):
+        return _ended(world, name, outcome)
+    # Its writer sends what follows, if it is there and waits.
+    waits = any(process is not None and process.call == name for process in world.writers)
+    calls = {n: c for n, c in world.calls.items() if n != name}
+    return replace(world, calls={**calls, name: outcome} if waits else calls)
 
 
 def _ended(world: World, name: int, outcome: Outcome) -> World:

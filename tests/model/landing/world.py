@@ -86,7 +86,8 @@ class File:
 
 
 Part = Literal["all", "bad records", "rows", "stamp"]
-"""What of its batch a call commits; of a table of raw records all."""
+"""What of its batch a call commits; of a table of raw records all. A claim of a table of decoded
+values is of its bad records first, then of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,7 @@ class DeltaTable:
     commits: tuple[Commit, ...] = (Commit(0, None),)  # oldest first, without cleaned-up ones
     next_version: int = 1
     metadata_commits: int = 0
+    bad_metadata_commits: int = 0  # to the table of bad records
     landed: frozenset[Row] = frozenset()  # in it, and in the table of its bad records
     bad: frozenset[Row] = frozenset()  # those that are in the table of bad records
     columns: Columns = ()

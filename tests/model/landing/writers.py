@@ -183,18 +183,11 @@ def act(world: World, index: int, now: float) -> World:
 
 
 def _send(world: World, index: int, wanted: ClaimTable | Append) -> World:
-    target = world.target_of(index)
+    call = Call(index, 0, wanted.stamp, target=world.target_of(index))
     if isinstance(wanted, Append):
-        call = Call(
-            index,
-            wanted.number,
-            wanted.stamp,
-            target=target,
-            lease=wanted.lease,
-            batch=wanted.batch,
-        )
-    else:
-        call = Call(index, 0, wanted.stamp, target=target)
+        call = replace(call, number=wanted.number, lease=wanted.lease, batch=wanted.batch)
+    elif world.bounds.typed:
+        call = replace(call, part="bad records")  # they are claimed first
     return _call(world, index, call)
 
 
