@@ -47,8 +47,8 @@ class Controls:
 
     def of_slot(self, slot: Slot) -> str:
         """Return the order that closes a slot, as text; empty: none does."""
-        found = (o for o in self.orders if isinstance(o, CordonOrder) and o.slot == slot)
-        return next(map(signed, found), "")
+        cordons = (o for o in self.orders if isinstance(o, CordonOrder) and o.slot == slot)
+        return next(map(signed, cordons), "")
 
     @property
     def scale(self) -> str:
@@ -99,16 +99,16 @@ def controls(
     return Controls(rules, frozen, orders, (*ignored, *unfollowed))
 
 
-def with_adopted(found: Controls, given: Mapping[SettingName, str | None]) -> Controls:
+def with_adopted(in_force: Controls, given: Mapping[SettingName, str | None]) -> Controls:
     """Return the controls with the values of settings that people have adopted.
 
     Args:
-        found: With the orders in force.
+        in_force: The orders in force.
         given: The values that the settings give; None: an object gives it, and no order changes it.
     """
     values: dict[SettingName, str] = {}
     ignored: list[str] = []
-    for order in found.orders:
+    for order in in_force.orders:
         if not isinstance(order, AdoptOrder) or order.value is None:
             continue
         if fault := _unadoptable(order, order.value, given[order.setting]):
@@ -116,11 +116,11 @@ def with_adopted(found: Controls, given: Mapping[SettingName, str | None]) -> Co
         else:
             values[order.setting] = order.value
     if not values and not ignored:
-        return found
+        return in_force
     interval = values.get("replan_interval_s")
     return replace(
-        found,
-        ignored=(*found.ignored, *ignored),
+        in_force,
+        ignored=(*in_force.ignored, *ignored),
         packing=values.get("packing"),
         replan_interval_s=None if interval is None else float(interval),
     )

@@ -41,19 +41,19 @@ def _measured(group: Group, start: PerSlot, present: PerSlot) -> PerSlot | None:
         for slot, member in group.members.by_slot.items()
         if member.epoch is not None and member.capacity is not None
     }
-    found = {s: _limit(c, start.default) for s, c in capacities.items() if s not in start.named}
-    if not found:
+    measured = {s: _limit(c, start.default) for s, c in capacities.items() if s not in start.named}
+    if not measured:
         return None
     # The more of its time a consumer used, the better it knows what it could read.
-    weighted = ((limit, capacities[slot].used) for slot, limit in found.items())
+    weighted = ((limit, capacities[slot].used) for slot, limit in measured.items())
     default = BytesPerSecond(weighted_quantile(weighted, 0.5))
     own = {
         slot: limit
-        for slot, limit in found.items()
+        for slot, limit in measured.items()
         if _is_odd(limit / default, capacities[slot].used, named=slot in present.named)
     }
     limits = PerSlot(default, {**own, **start.named})
-    slots = found.keys() | present.named.keys()
+    slots = measured.keys() | present.named.keys()
     same = all(_same(limits.for_slot(slot), present.for_slot(slot)) for slot in slots)
     return None if same and _same(default, present.default) else limits
 

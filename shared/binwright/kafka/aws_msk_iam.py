@@ -26,6 +26,6 @@ def _region(bootstrap_servers: str) -> str:
     named = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     if named:
         return named
-    if found := REGION.search(bootstrap_servers):
-        return found[1]
+    if match := REGION.search(bootstrap_servers):
+        return match[1]
     raise ValueError("set AWS_REGION: kafka.bootstrap_servers names no region of MSK")

@@ -146,11 +146,11 @@ def _headers(data: NDArray[np.uint8], at: _Ints, counts: _Ints, ends: _Ints) -> 
     for number in range(most):
         rows = np.flatnonzero(counts > number)
         headers = begins[rows] + number
-        found = np.empty((len(rows), 4), np.int32)
-        no_key, behind = _skip(data, at[rows], found[:, :2])
+        positions = np.empty((len(rows), 4), np.int32)
+        no_key, behind = _skip(data, at[rows], positions[:, :2])
         _require(not no_key.any())
-        no_value[headers], at[rows] = _skip(data, behind, found[:, 2:])
-        bounds[headers] = found
+        no_value[headers], at[rows] = _skip(data, behind, positions[:, 2:])
+        bounds[headers] = positions
     _require((at == ends).all())
     items = _NO_HEADERS
     if total:

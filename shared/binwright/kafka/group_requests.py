@@ -107,8 +107,8 @@ async def find_coordinator(
 
     Raises what `ask` raises.
     """
-    (found,) = coordinators([group], await ask(FindCoordinators([group])))
-    return found
+    (coordinator,) = coordinators([group], await ask(FindCoordinators([group])))
+    return coordinator
 
 
 _ROW_3 = (

@@ -106,9 +106,9 @@ def _by_guess(
                     raise InflatedTooLarge(limit) from exc
                 room = min(NEXT_GUESS * room, limit)
             else:
-                found = out[: len(head) + used]
+                decompressed = out[: len(head) + used]
                 # The rest of a large room takes no memory, that of a small one does.
-                return found if len(out) > PIECE_BYTES else memoryview(bytes(found))
+                return decompressed if len(out) > PIECE_BYTES else memoryview(bytes(decompressed))
 
     return inflate
 

@@ -130,9 +130,9 @@ async def newest_values(
     """
     loop = asyncio.get_running_loop()
     of_one_s, of_all_s = limits_s
-    end, found = loop.time() + of_all_s, dict[str, TopicSample]()
+    end, samples = loop.time() + of_all_s, dict[str, TopicSample]()
     async with open_newest_values(kafka) as newest:
         for topic, bounds in wanted:
             until = min(loop.time() + of_one_s, end)
-            found[topic] = await newest.read(topic, bounds, most, until)
-    return found
+            samples[topic] = await newest.read(topic, bounds, most, until)
+    return samples

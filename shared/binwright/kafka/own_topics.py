@@ -34,8 +34,8 @@ async def ensure_own(
     present = await bus.partitions(topic)
     known = await _is_known(bus, topic, min(present, LOOKED_AT))
     if 0 < present < partitions and not known:
-        found = await bus.describe(topic, list(config))
-        if found.config != config:
+        description = await bus.describe(topic, list(config))
+        if description.config != config:
             raise ForeignTopic(
                 f"topic {topic} has {present} partitions and no record of binwright's, so "
                 f"binwright adds none; it needs {partitions}. {_remedy(topic)}"

@@ -22,14 +22,14 @@ def provider(name: str) -> TokenProvider:
     Raises:
         SettingsError: None of the name is installed, or it cannot be loaded.
     """
-    found = {each.name: each for each in entry_points(group=ENTRY_POINTS)}
-    if name not in found:
-        there = ", ".join(sorted(found)) or "none"
+    installed = {each.name: each for each in entry_points(group=ENTRY_POINTS)}
+    if name not in installed:
+        there = ", ".join(sorted(installed)) or "none"
         raise SettingsError(
             f"kafka.sasl_token_provider: no installed package has {name!r}; there are: {there}"
         )
     try:
-        loaded: TokenProvider = found[name].load()
+        loaded: TokenProvider = installed[name].load()
     except (ImportError, AttributeError) as exc:
         raise SettingsError(f"kafka.sasl_token_provider: {name} cannot be loaded: {exc}") from exc
     return loaded

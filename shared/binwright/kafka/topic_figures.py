@@ -92,22 +92,22 @@ async def _look(cluster: ClusterClient, leaders: Leaders) -> _Look:
     replies = await asyncio.gather(
         *(_ask(cluster, broker, led) for broker, led in by_leader(leaders).items())
     )
-    starts, ends, found = dict[Place, int](), dict[Place, int](), dict[Place, int]()
+    starts, ends, log_sizes = dict[Place, int](), dict[Place, int](), dict[Place, int]()
     for reply in replies:
-        for all_of_it, part in zip((starts, ends, found), reply, strict=True):
+        for all_of_it, part in zip((starts, ends, log_sizes), reply, strict=True):
             all_of_it.update(part)
-    return _Look(asyncio.get_running_loop().time(), starts, ends, found)
+    return _Look(asyncio.get_running_loop().time(), starts, ends, log_sizes)
 
 
 async def _ask(
     cluster: ClusterClient, broker: int, led: Mapping[str, Sequence[int]]
 ) -> tuple[dict[Place, int], dict[Place, int], dict[Place, int]]:
-    starts, ends, found = await asyncio.gather(
+    starts, ends, log_sizes = await asyncio.gather(
         cluster.offsets(broker, led, EARLIEST),
         cluster.offsets(broker, led, LATEST),
         _sizes(cluster, broker, led),
     )
-    return starts, ends, found
+    return starts, ends, log_sizes
 
 
 async def _sizes(

@@ -201,13 +201,13 @@ async def topic_configs(
         BrokerUnavailable: No broker answers.
     """
     request = DescribeConfigsRequest([(_TOPIC, topic, sorted(names)) for topic in sorted(topics)])
-    found = {}
+    configs = {}
     for code, _, _, topic, entries in (await cluster.send_to_controller(request)).resources:
         if for_code(code) is NoError:
-            found[topic] = {name: value or "" for name, value, *_ in entries}
+            configs[topic] = {name: value or "" for name, value, *_ in entries}
         else:
             log(TOPIC_DESCRIBE_FAILED, topic=topic, reason=for_code(code).__name__)
-    return found
+    return configs
 
 
 class RefusedCreations(NamedTuple):

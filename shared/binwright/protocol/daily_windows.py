@@ -16,9 +16,9 @@ class DailyWindow(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read `22:00-06:00`; raise `ValueError` for anything else, and for an empty window."""
-        if (found := _WINDOW.fullmatch(text)) is None:
+        if (match := _WINDOW.fullmatch(text)) is None:
             raise ValueError(f"not a window of a day, as 22:00-06:00 (UTC): {text!r}")
-        hour, minute, end_hour, end_minute = map(int, found.groups())
+        hour, minute, end_hour, end_minute = map(int, match.groups())
         start, end = 60 * hour + minute, 60 * end_hour + end_minute
         if start == end:
             raise ValueError(f"a window that begins when it ends: {text!r}")

@@ -68,11 +68,11 @@ class Measurement:
 
     def readable_in(self) -> dict[int, frozenset[str]]:
         """Return the zones in which each of these partitions can be read; empty: not known."""
-        found = defaultdict[int, list[str]](list)
+        zones = defaultdict[int, list[str]](list)
         for zone, numbers in self.zones.items():
             for number in numbers:
-                found[number].append(zone)
-        return {p.partition: frozenset(found[p.partition]) for p in self.partitions}
+                zones[number].append(zone)
+        return {p.partition: frozenset(zones[p.partition]) for p in self.partitions}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

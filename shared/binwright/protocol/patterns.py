@@ -44,8 +44,8 @@ class Pattern:
         if not self.matches(topic):
             return None
         program = _capturing(self.text)
-        found = program.fullmatch(topic)
-        return {name: found.group(at) or "" for name, at in program.groupindex.items()}
+        match = program.fullmatch(topic)
+        return {name: match.group(at) or "" for name, at in program.groupindex.items()}
 
 
 def _options() -> Any:

@@ -105,10 +105,10 @@ def is_message(record_key: bytes | None, value: bytes | None) -> bool:
     Of a tombstone that is not known: it counts as none.
     """
     try:
-        name, found = (record_key or b"").decode(), orjson.loads(value or b"null")
+        name, document = (record_key or b"").decode(), orjson.loads(value or b"null")
     except ValueError:
         return False
-    match found:
+    match document:
         case {"kind": str(kind), **others}:
             kind_name, _, version = kind.partition("/")
             of_kind = name == kind_name or name.startswith(f"{kind_name}/")
@@ -130,8 +130,8 @@ def _decode(adapter: TypeAdapter[Any], retired: Mapping[str, str], payload: byte
         where = ".".join(map(str, first["loc"])) or "message"
         error = UnknownKind if unknown else MalformedMessage
         reported = f"{where}: {first['msg']}"[:REASON_LENGTH]  # it may have parts of the message
-        found = first["input"].get("kind") if isinstance(first["input"], dict) else None
-        raise error(retired.get(str(found), reported), payload) from exc
+        kind = first["input"].get("kind") if isinstance(first["input"], dict) else None
+        raise error(retired.get(str(kind), reported), payload) from exc
 
 
 def _is_unknown_kind(fault: ErrorDetails) -> bool:

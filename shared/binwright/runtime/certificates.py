@@ -44,13 +44,13 @@ class RenewedContext(ssl.SSLContext):
         """Read the files; raise `OSError`."""
         del protocol
         self._files, self._read = files, read
-        self._versions = self._found_versions()
+        self._versions = self._file_versions()
         self._latest = read()
 
     def wrap_bio(self, *args: Any, **options: Any) -> ssl.SSLObject:
         """Begin a connection, for asyncio."""
         try:
-            versions = self._found_versions()
+            versions = self._file_versions()
             if versions != self._versions:
                 self._latest, self._versions = self._read(), versions
                 log(CERTIFICATES_RENEWED, files=[str(file) for file in self._files])
@@ -58,9 +58,9 @@ class RenewedContext(ssl.SSLContext):
             log(CERTIFICATES_UNREADABLE, reason=str(exc))
         return self._latest.wrap_bio(*args, **options)
 
-    def _found_versions(self) -> list[tuple[int, int, int]]:
-        found = [file.stat() for file in self._files]
-        return [(each.st_ino, each.st_mtime_ns, each.st_size) for each in found]
+    def _file_versions(self) -> list[tuple[int, int, int]]:
+        stats = [file.stat() for file in self._files]
+        return [(each.st_ino, each.st_mtime_ns, each.st_size) for each in stats]
 
 
 def certificate_samples(file: Path | None) -> Iterator[Sample]:

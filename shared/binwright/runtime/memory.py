@@ -29,10 +29,10 @@ def memory_limit(root: Path = Path("/")) -> int:
     Args:
         root: Where `proc` and `sys` are.
     """
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     soft = [resource.getrlimit(each)[0] for each in _LIMITS]
-    found += [limit for limit in soft if limit != resource.RLIM_INFINITY]
-    return min([*found, *_of_groups(root)])
+    limits += [limit for limit in soft if limit != resource.RLIM_INFINITY]
+    return min([*limits, *_of_groups(root)])
 
 
 def give_back_freed_memory() -> None:

@@ -120,10 +120,10 @@ def ungrouped(kind: type[Exception]) -> Iterator[None]:
     try:
         yield
     except BaseExceptionGroup as group:
-        found, others = group.split(kind)
-        if found is None:
+        of_kind, others = group.split(kind)
+        if of_kind is None:
             raise
-        raise others or root_cause(found) from None
+        raise others or root_cause(of_kind) from None
 
 
 def exit_code(error: type[BaseException]) -> int:

@@ -17,12 +17,12 @@ def storage_parts(path: str) -> tuple[str, ...] | None:
     That is a relative path, an address without a store, `.` and `..`, empty names, and characters
     that are escaped, or that stand for others. A store's name is compared as it is written.
     """
-    found = _FORM.fullmatch(path)
-    if found is None or not path:
+    match = _FORM.fullmatch(path)
+    if match is None or not path:
         return None
-    scheme, store = (found["scheme"] or "").lower(), found["store"] or ""
+    scheme, store = (match["scheme"] or "").lower(), match["store"] or ""
     scheme = _ALIASES.get(scheme, scheme)
-    names = found["path"].split("/")[1:]
+    names = match["path"].split("/")[1:]
     if bool(scheme) != bool(store) or {".", ".."} & set(names):
         return None
     return scheme, store, *names

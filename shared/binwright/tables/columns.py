@@ -168,19 +168,19 @@ def column_names(names: Iterable[str], taken: Iterable[str] = ()) -> tuple[str, 
     """
     given = [*names]
     used, counts = set(taken), dict[str, int]()
-    found: list[str] = []
+    columns: list[str] = []
     for name in given:
         keeps = _cleaned(name) == name and folded(name) not in used
         used.update([folded(name)] if keeps else [])
-        found.append(name if keeps else "")
+        columns.append(name if keeps else "")
     for place, name in enumerate(given):
-        if not found[place]:
-            found[place] = base = _cleaned(name)
-            while folded(found[place]) in used:
+        if not columns[place]:
+            columns[place] = base = _cleaned(name)
+            while folded(columns[place]) in used:
                 counts[base] = counts.get(base, 1) + 1
-                found[place] = f"{base}_{counts[base]}"
-            used.add(folded(found[place]))
-    return tuple(found)
+                columns[place] = f"{base}_{counts[base]}"
+            used.add(folded(columns[place]))
+    return tuple(columns)
 
 
 def _cleaned(name: str) -> str:
@@ -307,8 +307,8 @@ def parse_row(text: str) -> Columns:
 def known_columns(text: object) -> Columns:
     """Return the columns that a text names; none, where a later version may have written it."""
     try:
-        found = text.decode() if isinstance(text, bytes) else text
-        return parse_row(found) if isinstance(found, str) and found else ()
+        row = text.decode() if isinstance(text, bytes) else text
+        return parse_row(row) if isinstance(row, str) and row else ()
     except ValueError:
         return ()
 
@@ -328,23 +328,23 @@ class _Parser:
 
     def fields(self, end: str) -> Columns:
         """Return the fields up to a token; "": the end of the text."""
-        found: list[Column] = []
+        columns: list[Column] = []
         while self._here != end:
-            if found:
+            if columns:
                 self._take(",")
             token = self._word("a name")
             name = token[1:-1].replace("``", "`") if token.startswith("`") else token
             if self._here == ":":
                 self._next()
-            found.append(Column(name, self._type()))
-        if not found:
+            columns.append(Column(name, self._type()))
+        if not columns:
             raise ValueError("names no column" if not end else "a struct names no field")
-        names = Counter(folded(column.name) for column in found)
+        names = Counter(folded(column.name) for column in columns)
         if doubled := sorted(name for name, count in names.items() if count > 1):
             raise ValueError(f"names {doubled[0]} twice; upper and lower case count as the same")
-        if any(RESERVED.search(column.name) for column in found):
-            return _renamed(found, ())
-        return tuple(found)
+        if any(RESERVED.search(column.name) for column in columns):
+            return _renamed(columns, ())
+        return tuple(columns)
 
     def _type(self) -> ColumnType:
         token = self._word("a type").lower()
@@ -423,8 +423,8 @@ class _Parser:
         else:
             self._here, self._at = "", len(self._text)
 
-    def _fail(self, wanted: str, found: str) -> NoReturn:
-        there = repr(found) if found else "its end"
+    def _fail(self, wanted: str, token: str) -> NoReturn:
+        there = repr(token) if token else "its end"
         raise ValueError(f"needs {wanted} before character {self._at}, and has {there}")
 
 

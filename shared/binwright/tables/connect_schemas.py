@@ -41,12 +41,12 @@ def places(document: Mapping[str, Any]) -> Mapping[str, Node]:
 
     As in `payload.items[].price`: the first ones, if there are very many.
     """
-    found: dict[str, Node] = {}
+    nodes: dict[str, Node] = {}
     for place, node in _places(PAYLOAD, document[SCHEMA], MOST_DEEP):
-        if len(found) == MOST_PARTS:
+        if len(nodes) == MOST_PARTS:
             break
-        found[place] = node
-    return found
+        nodes[place] = node
+    return nodes
 
 
 def _places(path: str, node: Node, deep: int) -> Iterator[tuple[str, Node]]:
@@ -83,10 +83,10 @@ def column_type(node: Node, deep: int = MOST_DEEP) -> ColumnType | None:
             value = column_type(node.get("values"), deep - 1)
             return value and Map(value)
         case "struct":
-            found = {name: column_type(part, deep - 1) for name, part in _fields(node)}
-            names = {name.casefold() for name in found}
-            if not found or len(names) < len(found) or None in found.values():
+            types = {name: column_type(part, deep - 1) for name, part in _fields(node)}
+            names = {name.casefold() for name in types}
+            if not types or len(names) < len(types) or None in types.values():
                 return None
-            return Struct(tuple(Column(name, kind) for name, kind in found.items() if kind))
+            return Struct(tuple(Column(name, kind) for name, kind in types.items() if kind))
         case name:
             return Simple(_SIMPLE[name]) if name in _SIMPLE else None

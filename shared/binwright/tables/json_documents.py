@@ -38,8 +38,8 @@ class Documents:
         self.top = self._add("", _parsed(text))
         base = address_of(self.top.root) or ""
         for name, each in references.items():
-            found = self._add(name, _parsed(each))
-            self._resources.setdefault(_joined(base, name), found)
+            resource = self._add(name, _parsed(each))
+            self._resources.setdefault(_joined(base, name), resource)
 
     def find(self, reference: Node, within: Resource) -> tuple[Node, Resource]:
         """Return what a reference means within a resource; raise `SchemaRefused` for nothing."""
@@ -50,10 +50,10 @@ class Documents:
         if address:
             joined = _joined(within.address, address)
             resource = self._resources.get(address) or self._resources.get(joined)
-        found = None if resource is None else self._part(resource, unquote(fragment))
-        if found is None:
+        part = None if resource is None else self._part(resource, unquote(fragment))
+        if part is None:
             raise SchemaRefused(f"refers to {reference[:_SHOWN]}, which is not there")
-        return found
+        return part
 
     def _part(self, resource: Resource, fragment: str) -> tuple[Node, Resource] | None:
         if not fragment:

@@ -321,26 +321,26 @@ def _may_be_object(node: dict[str, Node]) -> bool:
 
 def _conditional(node: dict[str, Node]) -> list[Node]:
     """Return the schemas that hold for some objects: those of a schema, and of its `allOf`."""
-    found = [node[key] for key in ("then", "else") if key in node and "if" in node]
+    schemas = [node[key] for key in ("then", "else") if key in node and "if" in node]
     for key in ("dependentSchemas", "dependencies"):
-        found += [each for each in _object_of(node, key).values() if not isinstance(each, list)]
+        schemas += [each for each in _object_of(node, key).values() if not isinstance(each, list)]
     for each in _list(node, "allOf"):
-        found += _conditional(each) if isinstance(each, dict) else []
-    return found
+        schemas += _conditional(each) if isinstance(each, dict) else []
+    return schemas
 
 
 def _list(node: dict[str, Node], key: str) -> list[Node]:
-    found = node.get(key, [])
-    if not isinstance(found, list):
+    items = node.get(key, [])
+    if not isinstance(items, list):
         raise SchemaRefused(f"has {key}, which is no array")
-    return found
+    return items
 
 
 def _object_of(node: dict[str, Node], key: str) -> dict[str, Node]:
-    found = node.get(key, {})
-    if not isinstance(found, dict):
+    members = node.get(key, {})
+    if not isinstance(members, dict):
         raise SchemaRefused(f"has {key}, which is no object")
-    return found
+    return members
 
 
 def _work_of(node: dict[str, Node]) -> int:

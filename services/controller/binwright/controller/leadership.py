@@ -240,8 +240,10 @@ class Leadership:
             while True:
                 await asyncio.sleep(TICK_S)
                 self._check_ends.set()
-                if (found := self._fleet.disruptions()) != self._state.group.fleet.disruptions:
-                    self._feed(Disrupted(loop_s(), found))
+                if (
+                    disruptions := self._fleet.disruptions()
+                ) != self._state.group.fleet.disruptions:
+                    self._feed(Disrupted(loop_s(), disruptions))
                 # Without a connection a consumer's silence proves nothing.
                 if connection.is_connected():
                     self._feed(Tick(loop_s(), self._now_ms()))

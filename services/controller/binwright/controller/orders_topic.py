@@ -66,10 +66,10 @@ async def _read_to_end(
     wanted: Callable[[Record], bool] = lambda _: True,
 ) -> list[tuple[Record, OrderRecord]]:
     """Read the only partition of a topic up to what is its end by now."""
-    end, found = await bus.end(topic, ORDERS_PARTITION), list[tuple[Record, OrderRecord]]()
+    end, records = await bus.end(topic, ORDERS_PARTITION), list[tuple[Record, OrderRecord]]()
     while reader.position < end:
-        found += decoder.decode(filter(wanted, await reader.read(READ_S)))
-    return found
+        records += decoder.decode(filter(wanted, await reader.read(READ_S)))
+    return records
 
 
 async def _take_over(bus: ControlTopics, metadata: str, topic: str) -> None:

@@ -194,8 +194,8 @@ def _by_zone(
     zones: Mapping[int, Collection[str]], partitions: Iterable[PartitionRate]
 ) -> dict[str, tuple[int, ...]]:
     """Return the numbers of these partitions by the zones in which they can be read."""
-    found: defaultdict[str, list[int]] = defaultdict(list)
+    readable: defaultdict[str, list[int]] = defaultdict(list)
     for partition in partitions:
         for zone in zones.get(partition.partition, ()):
-            found[zone].append(partition.partition)
-    return {zone: tuple(numbers) for zone, numbers in sorted(found.items())}
+            readable[zone].append(partition.partition)
+    return {zone: tuple(numbers) for zone, numbers in sorted(readable.items())}

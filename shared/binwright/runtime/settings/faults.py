@@ -79,8 +79,8 @@ def validation_faults(
 
 def source_fault(error: ValueError, file: Path | None) -> str:
     """Return why a source cannot be read at all: TOML of the file, or JSON of a variable."""
-    if found := _SOURCE_FIELD.search(str(error)):
-        variable = PREFIX + found[1].upper()
+    if match := _SOURCE_FIELD.search(str(error)):
+        variable = PREFIX + match[1].upper()
         return f'{variable} is not JSON: write a list as \'["a", "b"]\', a table as \'{{"a": 1}}\''
     return f"{file}: {error}" if file else str(error)
 
@@ -108,15 +108,15 @@ def _secret(field: FieldInfo) -> bool:
 
 def _field(model: type[BaseModel], location: Location) -> tuple[FieldInfo | None, list[str]]:
     """Return the field at a location, None if there is none, and the names beside it."""
-    found, siblings = None, list(model.model_fields)
+    field, siblings = None, list(model.model_fields)
     inside: type[BaseModel] | None = model
     for part in location:
         if inside is None or isinstance(part, int):
             continue
         siblings = list(inside.model_fields)
-        found = inside.model_fields.get(part)
-        inside = _model(found.annotation) if found else None
-    return found, siblings
+        field = inside.model_fields.get(part)
+        inside = _model(field.annotation) if field else None
+    return field, siblings
 
 
 def _model(annotation: object) -> type[BaseModel] | None:

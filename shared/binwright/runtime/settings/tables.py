@@ -391,8 +391,8 @@ class TableSettings(DecodingSettings):
         """
         places = {TOPIC: topic}
         if {*_PLACE.findall(self.name)} - {TOPIC}:
-            found = (p.groups(topic) for p in self._patterns)
-            places = {**next(groups for groups in found if groups is not None), **places}
+            matches = (p.groups(topic) for p in self._patterns)
+            places = {**next(groups for groups in matches if groups is not None), **places}
         return _PLACE.sub(lambda place: places[place[1]], self.name)
 
 

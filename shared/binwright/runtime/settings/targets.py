@@ -66,15 +66,15 @@ class Targets:
         """
         named = self._named.get(topic, ())
         matched = [e for e in self._with_patterns if not e.names(topic) and e.matches(topic)]
-        found: dict[str, Target] = {}
+        targets: dict[str, Target] = {}
         for entry in (*named, *matched):
             name = entry.table_name(topic)
             try:
                 name = name if name == topic else table_name(name)
             except ValueError as exc:
                 raise TableRefused(f"topic {topic} has no table: {exc}") from exc
-            found.setdefault(name, Target(topic, name, entry))
-        return tuple(found[name] for name in sorted(found)) or (Target(topic, topic),)
+            targets.setdefault(name, Target(topic, name, entry))
+        return tuple(targets[name] for name in sorted(targets)) or (Target(topic, topic),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +86,13 @@ class TableNames:
 
     def __call__(self, topic: str) -> tuple[str, ...]:
         """Return the names, in order."""
-        if (found := self._known.get(topic)) is None:
+        if (names := self._known.get(topic)) is None:
             try:
-                found = tuple(target.name for target in self.targets(topic))
+                names = tuple(target.name for target in self.targets(topic))
             except TableRefused:
-                found = ()
-            self._known[topic] = found
-        return found
+                names = ()
+            self._known[topic] = names
+        return names
 
 
 def forms_differ(targets: Sequence[Target]) -> str:

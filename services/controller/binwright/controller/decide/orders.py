@@ -40,18 +40,18 @@ def refresh_controls(group: Group, wall_ms: int) -> Update:
 
 def held_reasons(group: Group) -> tuple[str, ...]:
     """Return what orders and settings hold back at present, a sentence each."""
-    found = [*group.people.controls.ignored]
+    reasons = [*group.people.controls.ignored]
     if group.people.controls.frozen:
         waiting = (*reader_triggers(group), *_approved(group))
-        found += [f"{group.people.controls.frozen}; waits: {reason}" for reason in waiting]
+        reasons += [f"{group.people.controls.frozen}; waits: {reason}" for reason in waiting]
     elif group.settings.mode == "observe":
-        found += [f"the group only observes; waits: {reason}" for reason in order_triggers(group)]
+        reasons += [f"the group only observes; waits: {reason}" for reason in order_triggers(group)]
     else:
-        found += group.people.over_budget
-        found += [f"{plan}: its moves exceed controller.moves_per_hour" for plan in _over(group)]
-        found += _overloads(group)
-    found += roll_held(group)
-    return tuple(text[:MAX_TEXT] for text in found[:MAX_SHOWN])
+        reasons += group.people.over_budget
+        reasons += [f"{plan}: its moves exceed controller.moves_per_hour" for plan in _over(group)]
+        reasons += _overloads(group)
+    reasons += roll_held(group)
+    return tuple(text[:MAX_TEXT] for text in reasons[:MAX_SHOWN])
 
 
 def _approved(group: Group) -> list[str]:
@@ -68,16 +68,16 @@ def _over(group: Group) -> list[str]:
 
 def _overloads(group: Group) -> list[str]:
     """Return which consumers a number of consumers, or pins, leave above their limit."""
-    rules, found = group.people.controls.rules, list[str]()
+    rules, overloads = group.people.controls.rules, list[str]()
     if rules.consumers is None and not rules.pins:
-        return found
+        return overloads
     for slot, share in overloaded(group):
         own, text = group.members.partitions.owned_by(slot), overload(slot, share)
         if all(rules.pin(p) == slot for p in own):
-            found.append(f"{text}: all of it is pinned there")
+            overloads.append(f"{text}: all of it is pinned there")
         elif rules.consumers is not None:
-            found.append(f"{text}: {group.people.controls.scale}")
-    return found
+            overloads.append(f"{text}: {group.people.controls.scale}")
+    return overloads
 
 
 def _shapes(reasons: tuple[str, ...]) -> list[str]:

@@ -70,19 +70,19 @@ class NamespaceLimits:
         """Return what becomes of each object of all namespaces, the oldest first."""
         owners: dict[str, Key] = {}
         used: dict[str, _Used] = {}
-        found: dict[Key, Admission] = {}
+        admissions: dict[Key, Admission] = {}
         for obj in sorted(objects, key=age_of):
             key, group = key_of(obj), group_name(obj)
             wanted: int = obj["spec"].get("maxConsumers", self._max_slots)
             if text := namespace_refusal(key[0]):
-                found[key] = RefusedObject("NamespaceRefused", text)
+                admissions[key] = RefusedObject("NamespaceRefused", text)
             elif not may_name(group, self._kubernetes, key[0]):
-                found[key] = Admitted(wanted, wanted)  # its settings are read, and refused
+                admissions[key] = Admitted(wanted, wanted)  # its settings are read, and refused
             elif (owner := owners.setdefault(group, key)) != key:
-                found[key] = _taken(group, owner)
+                admissions[key] = _taken(group, owner)
             else:
-                found[key] = self._admitted(used.setdefault(key[0], _Used()), wanted, key[0])
-        return found
+                admissions[key] = self._admitted(used.setdefault(key[0], _Used()), wanted, key[0])
+        return admissions
 
     def _admitted(self, used: _Used, wanted: int, namespace: str) -> Admission:
         if used.groups >= self._limits.groups:

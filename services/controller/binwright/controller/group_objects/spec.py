@@ -118,20 +118,20 @@ def settings_of(obj: Obj, base: Settings) -> Settings:
     """
     spec = obj["spec"]
     try:
-        found = _Spec.model_validate(spec)
-        if large := _large(found):
+        parsed = _Spec.model_validate(spec)
+        if large := _large(parsed):
             raise SettingsError(f"the spec does not hold: {large}")
-        if not (found.topics or found.topic_patterns):
+        if not (parsed.topics or parsed.topic_patterns):
             raise SettingsError("the spec does not hold: it names neither topics nor topicPatterns")
         settings = base.changed(
-            group=found.group or name_of(obj),
-            topics=found.topics,
-            topic_patterns=found.topic_patterns,
-            exclude_topic_patterns=found.exclude_topic_patterns,
-            controller=_changed(base.controller, _controller(spec, found)),
-            tables=_tables(found.tables) if found.tables is not None else base.tables,
-            lake=_changed(base.lake, renamed(found.sink, LAKE)),
-            staging=_changed(base.staging, renamed(found.sink, STAGING)),
+            group=parsed.group or name_of(obj),
+            topics=parsed.topics,
+            topic_patterns=parsed.topic_patterns,
+            exclude_topic_patterns=parsed.exclude_topic_patterns,
+            controller=_changed(base.controller, _controller(spec, parsed)),
+            tables=_tables(parsed.tables) if parsed.tables is not None else base.tables,
+            lake=_changed(base.lake, renamed(parsed.sink, LAKE)),
+            staging=_changed(base.staging, renamed(parsed.sink, STAGING)),
             consumer=_changed(base.consumer, renamed(spec, CONSUMER)),
         )
     except ValidationError as exc:
@@ -180,11 +180,11 @@ def _tables(given: Iterable[Obj]) -> tuple[TableSettings, ...]:
     return tuple(TableSettings(**renamed(table, TABLE)) for table in given)
 
 
-def _controller(spec: Obj, found: _Spec) -> dict[str, Any]:
-    controller = renamed(spec, CONTROLLER) | renamed(found.budgets, BUDGETS)
-    controller |= renamed(found.control.model_extra or {}, CONTROL)
-    if found.control.pins is not None:
-        controller["pins"] = tuple(renamed(pin, PIN) for pin in found.control.pins)
+def _controller(spec: Obj, parsed: _Spec) -> dict[str, Any]:
+    controller = renamed(spec, CONTROLLER) | renamed(parsed.budgets, BUDGETS)
+    controller |= renamed(parsed.control.model_extra or {}, CONTROL)
+    if parsed.control.pins is not None:
+        controller["pins"] = tuple(renamed(pin, PIN) for pin in parsed.control.pins)
     if spec.get("paused", False):
         controller["mode"] = "observe"
     if "limit_bytes_per_s" in controller:  # these two of the settings go with the settings' limit

@@ -30,7 +30,7 @@ def find_disruptions(
         changes: What has changed in the templates of slots that run by an older one, a clause.
     """
     evicted: dict[Slot, Disruption] = {}
-    found = {slot: Disruption("roll", change) for slot, change in changes.items()}
+    disruptions = {slot: Disruption("roll", change) for slot, change in changes.items()}
     active = set[Slot]()
     for slot, pod in pods:
         if pod["metadata"].get("deletionTimestamp"):
@@ -40,8 +40,8 @@ def find_disruptions(
         active.add(slot)
         node = nodes.get(pod["spec"].get("nodeName", ""))
         if node is not None and (reason := end_reason(node, pod, taints)):
-            found[slot] = Disruption("node", reason)
-    return {**{slot: why for slot, why in evicted.items() if slot not in active}, **found}
+            disruptions[slot] = Disruption("node", reason)
+    return {**{slot: why for slot, why in evicted.items() if slot not in active}, **disruptions}
 
 
 def end_reason(node: Obj, pod: Obj, taints: Collection[str]) -> str:

@@ -285,8 +285,8 @@ class KubernetesFleet:
     ) -> dict[Slot, Disruption]:
         pods = [(slot, pod) for slot, pod in self._of_group(self._cluster.pods) if slot in kept]
         known, names = self._cluster.nodes, {pod["spec"].get("nodeName", "") for _, pod in pods}
-        found = (known.get("", name) for name in names) if known is not None else ()
-        nodes = {name_of(node): node for node in found if node is not None}
+        of_pods = (known.get("", name) for name in names) if known is not None else ()
+        nodes = {name_of(node): node for node in of_pods if node is not None}
         return find_disruptions(pods, nodes, self._cluster.ending_taints, changes)
 
     def _to_renew(self, kept: Mapping[Slot, Obj]) -> Slot | None:

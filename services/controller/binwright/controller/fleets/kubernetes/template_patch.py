@@ -187,8 +187,8 @@ def _part(value: object, name: str) -> Any:
 
 def _listed(value: object, name: str) -> list[Any]:
     """Return a list in a mapping; an empty one if there is none, or something else."""
-    found = _part(value, name)
-    return found if isinstance(found, list) else []
+    items = _part(value, name)
+    return items if isinstance(items, list) else []
 
 
 def _unknown(value: object, at: str, allowed: Container[str]) -> Iterator[str]:
