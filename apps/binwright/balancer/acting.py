@@ -144,12 +144,12 @@ class Acting:
             return None
         try:
             earlier = before_plan(look.cluster, plan.proposed)
-            found = await look.find_plan(earlier)
+            best = await look.find_plan(earlier)
         except PlacementError as exc:
             return f"the planner of this leader finds no plan: {exc}"
         # It takes as long as a look does, in which the loop must answer.
         if not await asyncio.to_thread(
-            is_found_again, plan.proposed, earlier, found, look.thresholds
+            is_found_again, plan.proposed, earlier, best, look.thresholds
         ):
             return "the planner of this leader finds a better one"
         self._found.add(plan.number)

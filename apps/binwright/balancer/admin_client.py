@@ -139,10 +139,10 @@ class AdminClient(ClusterClient):
         # In this order: a move that ends in between is taken for one under way, and not for a
         # partition with more replicas than it is to have.
         under_way = await self._reassignments()
-        found = await self._metadata(None)
+        metadata = await self._metadata(None)
         return ClusterState(
-            racks={broker: rack for broker, _, _, rack in sorted(found.brokers)},
-            partitions=dict(_partitions(found.topics)),
+            racks={broker: rack for broker, _, _, rack in sorted(metadata.brokers)},
+            partitions=dict(_partitions(metadata.topics)),
             reassignments=under_way,
         )
 
@@ -167,8 +167,8 @@ class AdminClient(ClusterClient):
             for broker in each.replicas:
                 held[broker][partition.topic].append(partition.partition)
         brokers = [broker for broker, *_ in sorted(answer.brokers)]
-        found = await asyncio.gather(*(self._disk(broker, held[broker]) for broker in brokers))
-        return {broker: disk for broker, disk in zip(brokers, found, strict=True) if disk}
+        disks = await asyncio.gather(*(self._disk(broker, held[broker]) for broker in brokers))
+        return {broker: disk for broker, disk in zip(brokers, disks, strict=True) if disk}
 
     async def _disk(self, broker: int, wanted: Mapping[str, Collection[int]]) -> Disk | None:
         try:
@@ -275,8 +275,8 @@ def _values(resource: ConfigResource, entries: Iterable[Any]) -> Configs:
         for name, each, of in synonyms or ():  # it is among them itself
             if name == key and of == STATIC and each:
                 static[key] = each
-    found = {resource: own}
-    return {**found, replace(resource, is_static=True): static} if static else found
+    configs = {resource: own}
+    return {**configs, replace(resource, is_static=True): static} if static else configs
 
 
 def _partitions(topics: Iterable[Any]) -> Iterator[tuple[TopicPartition, PartitionState]]:
@@ -301,10 +301,10 @@ def _row(row: Sequence[Any]) -> tuple[int, int, Replicas, Replicas]:
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = defaultdict(list)
+    numbers: dict[str, list[int]] = defaultdict(list)
     for partition in partitions:
-        found[partition.topic].append(partition.partition)
-    return dict(found)
+        numbers[partition.topic].append(partition.partition)
+    return dict(numbers)
 
 
 def _batches(items: Iterable[T]) -> Iterator[list[T]]:

@@ -85,10 +85,10 @@ async def check(brokers: Brokers, targets: Targets, *, replication_may_change: b
     configs = await brokers.configs(topics, [MIN_IN_SYNC])
     least = {each.name: int(values.get(MIN_IN_SYNC, "1")) for each, values in configs.items()}
     throttles = await read_throttles(brokers, cluster)
-    if found := refusals(
+    if reasons := refusals(
         targets, cluster, throttles, least, replication_may_change=replication_may_change
     ):
-        raise PlacementError("nothing is moved: " + "; ".join(found))
+        raise PlacementError("nothing is moved: " + "; ".join(reasons))
     return throttles
 
 
@@ -129,8 +129,8 @@ class _Observer:
             self._read_at = loop_s()
         else:
             listed = {ConfigResource("topic", topic) for topic in before.listed()}
-            found = await self.brokers.configs(listed, LISTS) if listed else {}
-            throttles = before.with_lists(found)
+            configs = await self.brokers.configs(listed, LISTS) if listed else {}
+            throttles = before.with_lists(configs)
         if stripped := tuple(sorted(self._listed - throttles.listed())):
             log(THROTTLES_STRIPPED, topics=stripped)
         self._listed, self._throttles = throttles.listed(), throttles
@@ -317,15 +317,15 @@ async def take_back(
     seen_finished = False
     while True:
         try:
-            found = cancel(await observer.observe(reload=True), targets)
-            if found.finished and seen_finished:
+            step = cancel(await observer.observe(reload=True), targets)
+            if step.finished and seen_finished:
                 return len(cancelled)
-            seen_finished = found.finished  # a broker shows a change later than it confirms it
-            cancelled |= {*found.cancel}
-            if found.cancel:
-                await brokers.reassign(dict.fromkeys(found.cancel))
-            await observer.change(found.throttles)
-            await asyncio.sleep(poll_s if found.cancel or found.finished else 0)
+            seen_finished = step.finished  # a broker shows a change later than it confirms it
+            cancelled |= {*step.cancel}
+            if step.cancel:
+                await brokers.reassign(dict.fromkeys(step.cancel))
+            await observer.change(step.throttles)
+            await asyncio.sleep(poll_s if step.cancel or step.finished else 0)
         except BrokerUnavailable as exc:
             log(REASSIGNMENT_FAILED, reason=str(exc))
             await asyncio.sleep(pause.next())

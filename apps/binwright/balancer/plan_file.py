@@ -33,10 +33,10 @@ def encode(targets: Mapping[TopicPartition, Replicas], notes: Any = None) -> str
 def decode(text: bytes | str) -> dict[TopicPartition, Replicas]:
     """Read a file, in its order; raise `PlacementError` naming what is wrong with it."""
     try:
-        found = orjson.loads(text)
+        document = orjson.loads(text)
     except ValueError as exc:
         raise PlacementError(f"not JSON: {exc}") from exc
-    match found:
+    match document:
         case {"version": 1, "partitions": [*rows]}:
             return _targets(rows)
     raise PlacementError('expected {"version": 1, "partitions": [...]}')

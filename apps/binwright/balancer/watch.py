@@ -160,10 +160,10 @@ class BrokerWatch:
 
         async def find_plan(model: Cluster) -> PlacementPlan:
             check_directories(seen)
-            found = await asyncio.to_thread(self._plan, model, Balance())
-            if isinstance(found, Infeasible):
-                raise PlacementError("; ".join(map(str, found.conflicts)))
-            return found
+            outcome = await asyncio.to_thread(self._plan, model, Balance())
+            if isinstance(outcome, Infeasible):
+                raise PlacementError("; ".join(map(str, outcome.conflicts)))
+            return outcome
 
         return Look(seen.state, cluster, crossed, self._thresholds, find_plan)
 

@@ -65,12 +65,12 @@ class LazyGroup(_PlainFlags, TyperGroup):
         panel = self.PANELS.get(cmd_name)
         if self._only_listed and (about := _docstring(module, name)) is not None:
             return TyperCommand(cmd_name, help=about, rich_help_panel=panel)
-        found = getattr(import_module(module), name)
-        if not isinstance(found, typer.Typer):
+        loaded = getattr(import_module(module), name)
+        if not isinstance(loaded, typer.Typer):
             single = typer.Typer(add_completion=False)
-            single.command(cmd_name, cls=_Command)(found)
-            found = single
-        command: Any = typer.main.get_command(found)
+            single.command(cmd_name, cls=_Command)(loaded)
+            loaded = single
+        command: Any = typer.main.get_command(loaded)
         command.name = cmd_name
         command.rich_help_panel = panel
         return command

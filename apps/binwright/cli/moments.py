@@ -19,8 +19,8 @@ def parse_moment(text: str, now: datetime, span: re.Pattern[str], *, sign: int) 
         ValueError: It is no moment.
         OverflowError: It is too far away.
     """
-    if found := span.fullmatch(text):
-        return now + sign * timedelta(**{_UNITS[found[2]]: int(found[1])})
+    if match := span.fullmatch(text):
+        return now + sign * timedelta(**{_UNITS[match[2]]: int(match[1])})
     if is_of_today(text):
         text = f"{now.date().isoformat()}T{text}"
     moment = datetime.fromisoformat(text)

@@ -49,9 +49,9 @@ class Audited:
     @property
     def clean(self) -> bool:
         """Whether every record has one row, and no value differs."""
-        found = (each for topics in (self.values or {}).values() for each in topics.values())
+        comparisons = (each for topics in (self.values or {}).values() for each in topics.values())
         return (self.offsets is None or self.offsets.clean) and not any(
-            each.differences for each in found
+            each.differences for each in comparisons
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -68,8 +68,10 @@ class Audited:
         """Return tables, remarks and faults in words."""
         pages = [] if self.offsets is None else [table(self.offsets)]
         for name, topics in (self.values or {}).items():
-            for topic, found in topics.items():
-                pages.append(differences(name if len(topics) == 1 else f"{name}: {topic}", found))
+            for topic, comparison in topics.items():
+                pages.append(
+                    differences(name if len(topics) == 1 else f"{name}: {topic}", comparison)
+                )
         return pages
 
 
@@ -166,20 +168,20 @@ def _verdict(table: TableAudit, part: PartitionAudit) -> str:
     return "[yellow]UNCHECKED" if table.unchecked else "[green]clean"
 
 
-def differences(name: str, found: Comparison) -> RenderableType:
+def differences(name: str, comparison: Comparison) -> RenderableType:
     """Return a line for each difference of values, and the counts in words."""
-    lines = [f"{name}: {found.compared} records compared, {found.bad} of them bad ones"]
-    if found.waiting:
-        lines.append(f"{name}: {found.waiting} records have not landed")
-    if found.mended:
-        lines.append(f"{name}: {found.mended} landed as bad records, and would be rows now")
-    if not found.differences:
+    lines = [f"{name}: {comparison.compared} records compared, {comparison.bad} of them bad ones"]
+    if comparison.waiting:
+        lines.append(f"{name}: {comparison.waiting} records have not landed")
+    if comparison.mended:
+        lines.append(f"{name}: {comparison.mended} landed as bad records, and would be rows now")
+    if not comparison.differences:
         return Group(*map(Text, lines))
     rows = Table("partition", "offset", "column", "in Kafka", "in the table")
-    for each in found.differences[:LISTED]:
+    for each in comparison.differences[:LISTED]:
         place = (f"{name}-{each.partition}", str(each.offset))
         rows.add_row(*place, each.column, each.kafka, each.table)
-    lines.append(f"{name}: {len(found.differences)} values differ")
+    lines.append(f"{name}: {len(comparison.differences)} values differ")
     return Group(rows, *map(Text, lines))
 
 
@@ -228,10 +230,10 @@ def command(
             records=records,
             reader=reader,
         )
-        found = run_for_result(options.run)
+        audited = run_for_result(options.run)
     if json_:
-        sys.stdout.write(json.dumps(found.to_json(), indent=2) + "\n")
+        sys.stdout.write(json.dumps(audited.to_json(), indent=2) + "\n")
     else:
-        for page in found.pages():
+        for page in audited.pages():
             print_page(console, page)
-    raise typer.Exit(EXIT_OK if found.clean else EXIT_FAILED)
+    raise typer.Exit(EXIT_OK if audited.clean else EXIT_FAILED)

@@ -76,14 +76,14 @@ def columns_in(file: Path, message: str = "") -> Columns:
 
 def _used(directory: Path, text: str, name_of: re.Pattern[str]) -> dict[str, str]:
     """Return the texts of the files that a schema names, by paths in its directory."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     left = name_of.findall(text)
     while left:
         name = left.pop()
-        if name not in found and (directory / name).is_file():
-            found[name] = (directory / name).read_text(encoding="utf-8")
-            left += name_of.findall(found[name])
-    return found
+        if name not in texts and (directory / name).is_file():
+            texts[name] = (directory / name).read_text(encoding="utf-8")
+            left += name_of.findall(texts[name])
+    return texts
 
 
 def changes(
@@ -164,12 +164,12 @@ _THEN = {
 }
 
 
-def shown(found: tuple[Change, ...]) -> RichTable:
+def shown(column_changes: tuple[Change, ...]) -> RichTable:
     """Return a line for each change."""
     table = RichTable("column", "in the table", "in the file", "then")
-    for each in found:
+    for each in column_changes:
         table.add_row(each.column, each.there or "", each.wanted, _THEN[each.kind])
-    if not found:
+    if not column_changes:
         table.add_row("", "", "", "nothing changes")
     return table
 
@@ -200,9 +200,9 @@ def command(
     with working_directory(None) as directory:
         by_value = schema.suffix in BY_SCHEMA
         check = Check(console, directory, table, columns, by_value, spark, lake)
-        found = run_for_result(check.run)
+        column_changes = run_for_result(check.run)
     if json_:
-        sys.stdout.write(json.dumps([asdict(each) for each in found], indent=2) + "\n")
+        sys.stdout.write(json.dumps([asdict(each) for each in column_changes], indent=2) + "\n")
     else:
-        print_page(console, shown(found))
-    raise typer.Exit(EXIT_OK if all(each.kind in TAKEN for each in found) else EXIT_FAILED)
+        print_page(console, shown(column_changes))
+    raise typer.Exit(EXIT_OK if all(each.kind in TAKEN for each in column_changes) else EXIT_FAILED)

@@ -25,15 +25,15 @@ async def schema_notes(registry: RegistrySettings, targets: Sequence[Target]) ->
     try:
         async with SchemaRegistry(registry) as client:
             subjects = dict.fromkeys(table.subject_of(target.topic) for target in targets)
-            found = [await subject_notes(client, subject, table) for subject in subjects]
+            of_subjects = [await subject_notes(client, subject, table) for subject in subjects]
     except RegistryUnavailable as exc:
         return (f"unknown: {exc}",)
-    return tuple(dict.fromkeys(note for notes in found for note in notes))
+    return tuple(dict.fromkeys(note for notes in of_subjects for note in notes))
 
 
 async def subject_notes(registry: Registry, subject: str, table: DecodingSettings) -> list[str]:
     """Return the notes of all versions of a subject; raise `RegistryUnavailable`."""
-    reading, found = _reading(table), list[str]()
+    reading, notes = _reading(table), list[str]()
     for number in await registry.versions(subject):
         if (version := await registry.version(subject, number)) is None:
             continue
@@ -42,10 +42,10 @@ async def subject_notes(registry: Registry, subject: str, table: DecodingSetting
                 raise version.schema
             schema = reading.of(version.schema)
             columns = await asyncio.to_thread(getattr, schema, "columns")
-            found += [*renamed(columns), *schema.notes]
+            notes += [*renamed(columns), *schema.notes]
         except SchemaRefused as exc:
-            found.append(f"version {number} of {subject} has no columns: it {exc}")
-    return found
+            notes.append(f"version {number} of {subject} has no columns: it {exc}")
+    return notes
 
 
 def _reading(table: DecodingSettings) -> Any:

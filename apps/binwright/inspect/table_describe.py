@@ -290,9 +290,9 @@ def command(
         )
 
     with working_directory(None) as directory:
-        found = run_for_result(work)
+        description = run_for_result(work)
     if json_:
-        sys.stdout.write(json.dumps(found.to_json(), indent=2) + "\n")
+        sys.stdout.write(json.dumps(description.to_json(), indent=2) + "\n")
     else:
         page = page_console()
-        print_page(page, drawn(found, page.width))
+        print_page(page, drawn(description, page.width))

@@ -130,8 +130,8 @@ def read_table_extents(
     bad = read_bad_records(spark, bad_path, topic, topic_id) if is_of_columns(table) else None
     query = _TableQuery(spark, path, topic, commits[0].version, bad, bounds, logs)
     since_ms = kept_since_ms(known, wall_ms())
-    found = _read(query)
-    return replace(found, kept_since_ms=since_ms, skips_tombstones=SKIPPED in known)
+    extents = _read(query)
+    return replace(extents, kept_since_ms=since_ms, skips_tombstones=SKIPPED in known)
 
 
 def _read(query: "_TableQuery") -> TableExtents:

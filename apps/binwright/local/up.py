@@ -101,8 +101,8 @@ class Up:
             bootstrap_servers=named_kafka(wanted),
             spark=named_spark(wanted),
             embedded=self.embedded,
-        ) as found:
-            settings = self._settings(found, directory)
+        ) as running:
+            settings = self._settings(running, directory)
             await check_lake(settings)
             async with KafkaControlTopics(settings.kafka) as bus:
                 if named_kafka(wanted) is None:

@@ -287,15 +287,15 @@ def _hot(view: GroupView, partitions: set[TopicPartition]) -> tuple[HotPartition
     if (limits := view.limits) is None:
         return ()
     readers = {p: slot for slot, report in view.reports.items() for p in report.reading}
-    found, splits = [], view.splits
+    hot, splits = [], view.splits
     for partition in sorted(partitions):
         slot, rate = readers.get(partition), view.rates.get(partition, 0.0)
         limit = limits.largest if slot is None else limits.for_slot(slot)
         if shares := splits.get(partition):
             limit = BytesPerSecond(sum(limits.for_slot(share.slot) for share in shares))
         if rate > limit:
-            found.append(HotPartition(partition, rate, limit))
-    return tuple(found)
+            hot.append(HotPartition(partition, rate, limit))
+    return tuple(hot)
 
 
 def _moves(view: GroupView) -> tuple[MoveStatus, ...]:

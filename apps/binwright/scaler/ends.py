@@ -231,11 +231,11 @@ async def look_closely(
         BrokerUnavailable: A broker does not answer.
     """
     leaders = by_leader((await cluster.topics(sorted(topics))).leaders)
-    found: list[tuple[float, int]] = []
+    samples: list[tuple[float, int]] = []
     for _ in range(looks):
         replies = await asyncio.gather(
             *(cluster.offsets(broker, led, LATEST) for broker, led in leaders.items())
         )
-        found.append((loop_s(), sum(end for reply in replies for end in reply.values())))
+        samples.append((loop_s(), sum(end for reply in replies for end in reply.values())))
         await asyncio.sleep(every_s)
-    return found
+    return samples

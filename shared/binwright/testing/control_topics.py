@@ -267,14 +267,14 @@ class FakeReader:
         """Return the next records, or none after `timeout_s`; see `Reader.read`."""
         if self._closed:
             raise RuntimeError("read from a closed reader")
-        found = await self._bus.fetch(self._topic, self._partition, self._next, timeout_s)
-        if found:
-            self._next = found[-1].offset + 1
+        records = await self._bus.fetch(self._topic, self._partition, self._next, timeout_s)
+        if records:
+            self._next = records[-1].offset + 1
         self._silent_s = self._silent_s + timeout_s if self._bus.is_down else 0.0
         if self._silent_s >= self._bus.patience_s:
             self._silent_s = 0.0
             raise BrokerUnavailable(f"injected outage, for {self._bus.patience_s:g} s now")
-        return found
+        return records
 
     def seek(self, offset: int) -> None:
         """Continue at another offset."""

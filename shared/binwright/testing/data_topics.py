@@ -197,22 +197,24 @@ class FakeDataReader:
         """Fit `DataReader.fetch`."""
         await self._request()
         deadline = loop_s() + timeout_s
-        while not (found := self._take(max_bytes)) and (left := deadline - loop_s()) > 0:
+        while not (records := self._take(max_bytes)) and (left := deadline - loop_s()) > 0:
             try:
                 rest = max(min(left, max(self._due_in(), self.linger_s)), SHORTEST_S)
                 async with asyncio.timeout(rest):
                     await self._topics.changed.wait()
             except TimeoutError:
                 continue
-        return found
+        return records
 
     async def bounds(
         self, partitions: Collection[TopicPartition]
     ) -> Mapping[TopicPartition, tuple[int, int]]:
         """Fit `DataReader.bounds`."""
         await self._request(*partitions)
-        found = {p: self._topics.bounds(p) for p in partitions}
-        return {p: bounds for p, bounds in found.items() if self._topics.log(p).leader is not None}
+        of_logs = {p: self._topics.bounds(p) for p in partitions}
+        return {
+            p: bounds for p, bounds in of_logs.items() if self._topics.log(p).leader is not None
+        }
 
     async def partitions(self, topic: str) -> Collection[TopicPartition]:
         """Fit `DataReader.partitions`."""
@@ -223,10 +225,10 @@ class FakeDataReader:
     async def topic_id(self, topic: str) -> str | None:
         """Fit `DataReader.topic_id`."""
         await self._request(TopicPartition(topic, 0))
-        found = self._topics.topic_id(topic)
+        topic_id = self._topics.topic_id(topic)
         if all(log.leader is None for p, log in self._topics.logs.items() if p.topic == topic):
             raise BrokerUnavailable(f"no partition of topic {topic} has a leader")
-        return found
+        return topic_id
 
     async def topic_states(self, topics: Collection[str]) -> Mapping[str, TopicState | None]:
         """Fit `DataReader.topic_states`."""

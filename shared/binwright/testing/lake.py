@@ -96,16 +96,16 @@ class FakeLake:
     async def open(self, table: Table) -> str:
         """Fit `Lake.open`."""
         await self._read("open", table.name)
-        found = self._storage.create(table.name, table)
-        found.owner = found.owner or table
-        found.dropped = ""  # it gets the column again
-        first = found.owner
+        stored = self._storage.create(table.name, table)
+        stored.owner = stored.owner or table
+        stored.dropped = ""  # it gets the column again
+        first = stored.owner
         if first != replace(
             table, topic=first.topic, named=first.named, more_topics=first.more_topics
         ):
             raise TableRefused(f"the table {table.name} belongs to {first}")
         if table.columns is not None:
-            found.add_columns(table.columns)
+            stored.add_columns(table.columns)
             self._storage.create(table.name + BAD_SUFFIX, table)
         return first.topic
 
@@ -173,14 +173,18 @@ class FakeLake:
         await self._read("history", topic)
         table = self._storage.table(topic)
         kept = table.commits[table.oldest :]
-        found = tuple(reversed(kept[-limit:]))
-        return History(found, complete=len(found) < limit or found[-1].version == 0)
+        newest = tuple(reversed(kept[-limit:]))
+        return History(newest, complete=len(newest) < limit or newest[-1].version == 0)
 
     async def highest_offsets(self, topic: str) -> PartitionOffsets:
         """Fit `Lake.highest_offsets`."""
         await self._read("newest", topic)
         rows = self._storage.table(topic).rows
-        return {p: max(r.offset for r in found) for p, found in rows.items() if found}
+        return {
+            p: max(r.offset for r in partition_rows)
+            for p, partition_rows in rows.items()
+            if partition_rows
+        }
 
     async def files(self, topic: str) -> TableFiles:
         """Fit `Lake.files`."""

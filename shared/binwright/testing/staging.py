@@ -172,8 +172,8 @@ class FakeStaging:
     async def footers(self, topic: str, names: Collection[str]) -> Mapping[str, Footer]:
         """Fit `Staging.footers`."""
         await asyncio.sleep(0)
-        found = self.files.get(topic, {})
-        return {n: found[n].footer for n in names if n in found and not found[n].torn}
+        files = self.files.get(topic, {})
+        return {n: files[n].footer for n in names if n in files and not files[n].torn}
 
     async def topics(self) -> Collection[str]:
         """Fit `Staging.topics`."""
@@ -198,13 +198,13 @@ class FakeStaging:
         """Return the rows of a file or lease; None if it is lost or truncated."""
         if file in self.leases.get(topic, ()):
             return {}
-        found = self.files.get(topic, {}).get(file)
-        return None if found is None or found.torn else found.rows
+        staged = self.files.get(topic, {}).get(file)
+        return None if staged is None or staged.torn else staged.rows
 
     def bad(self, topic: str, file: str) -> Collection[Place]:
         """Return the rows of a file that could not be decoded."""
-        found = self.files.get(topic, {}).get(file)
-        return found.bad if found else ()
+        staged = self.files.get(topic, {}).get(file)
+        return staged.bad if staged else ()
 
     @property
     def bytes(self) -> int:

@@ -95,8 +95,10 @@ def apply(
 
     async def work() -> None:
         async with AdminClient(settings.kafka) as brokers:
-            found = await check(brokers, targets, replication_may_change=allow_replication_change)
-            for text in found.foreign_limits():
+            throttles = await check(
+                brokers, targets, replication_may_change=allow_replication_change
+            )
+            for text in throttles.foreign_limits():
                 console.print(f"a limit that is not ours counts as well: {text}", highlight=False)
             if dry_run:
                 console.print(f"{len(targets)} partitions; the plan is safe, and nothing is moved")

@@ -130,7 +130,7 @@ def _listed(replicas: Sequence[int]) -> str:
     return ",".join(map(str, replicas))
 
 
-def infeasible_text(found: Infeasible) -> str:
+def infeasible_text(infeasible: Infeasible) -> str:
     """Return why there is no plan."""
-    how = "there is no placement" if found.proved else "no placement was found"
-    return f"{how}: {'; '.join(map(str, found.conflicts))}"
+    how = "there is no placement" if infeasible.proved else "no placement was found"
+    return f"{how}: {'; '.join(map(str, infeasible.conflicts))}"

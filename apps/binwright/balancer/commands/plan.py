@@ -102,23 +102,25 @@ def _show(
         console.print(f"\nwritten to {output}: binwright brokers apply {output}")
 
 
-def write(found: PlacementPlan, output: Path) -> None:
+def write(placement: PlacementPlan, output: Path) -> None:
     """Write a plan, with its reasons, and beside it the way back."""
-    targets = {move.partition: tuple(map(int, move.after)) for move in found.moves}
-    back = {move.partition: tuple(map(int, move.before)) for move in found.moves}
+    targets = {move.partition: tuple(map(int, move.after)) for move in placement.moves}
+    back = {move.partition: tuple(map(int, move.before)) for move in placement.moves}
     notes = {
-        "bytes": found.bytes,
-        "reasons": {str(m.partition): [str(reason) for reason in m.reasons] for m in found.moves},
+        "bytes": placement.bytes,
+        "reasons": {
+            str(m.partition): [str(reason) for reason in m.reasons] for m in placement.moves
+        },
     }
     plan_file.write(output, targets, notes)
     plan_file.write(output.with_suffix(f".rollback{output.suffix}"), back)
 
 
-def _json(found: PlacementPlan) -> dict[str, Any]:
+def _json(placement: PlacementPlan) -> dict[str, Any]:
     return {
-        "bytes": found.bytes,
-        "relaxed": None if found.relaxed == inf else found.relaxed,
-        "proved": found.proved,
+        "bytes": placement.bytes,
+        "relaxed": None if placement.relaxed == inf else placement.relaxed,
+        "proved": placement.proved,
         "moves": [
             {
                 "partition": str(move.partition),
@@ -127,14 +129,14 @@ def _json(found: PlacementPlan) -> dict[str, Any]:
                 "bytes": move.bytes,
                 "reasons": [str(reason) for reason in move.reasons],
             }
-            for move in found.moves
+            for move in placement.moves
         ],
         "brokers": {
             str(broker): {
-                "before": found.before[broker].amounts._asdict(),
-                "after": found.after[broker].amounts._asdict(),
+                "before": placement.before[broker].amounts._asdict(),
+                "after": placement.after[broker].amounts._asdict(),
             }
-            for broker in sorted(found.after)
-            if broker in found.before
+            for broker in sorted(placement.after)
+            if broker in placement.before
         },
     }

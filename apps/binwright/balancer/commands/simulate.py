@@ -127,12 +127,12 @@ def _answer(case: str, cluster: Cluster, planning: Planning) -> Answer:
     return Answer(case, len(usable), needed, outcome.bytes / GB, _largest(cluster, outcome))
 
 
-def _needed(found: PlacementPlan, usable: int) -> int:
-    return usable - len(found.closed) + len(found.added)
+def _needed(placement: PlacementPlan, usable: int) -> int:
+    return usable - len(placement.closed) + len(placement.added)
 
 
-def _largest(cluster: Cluster, found: PlacementPlan) -> dict[str, float]:
-    uses = use(cluster, found.after).values()
+def _largest(cluster: Cluster, placement: PlacementPlan) -> dict[str, float]:
+    uses = use(cluster, placement.after).values()
     largest = {name: max(each[n] for each in uses) for n, name in enumerate(RESOURCES)}
     return {name: share for name, share in largest.items() if share}
 

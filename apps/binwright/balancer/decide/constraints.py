@@ -127,12 +127,12 @@ def group_topics(
     cluster: Cluster, placement: Placement
 ) -> Mapping[tuple[str, BrokerId], tuple[str, ...]]:
     """Return, for each anti-colocation group and broker, the topics of the group that are there."""
-    found: dict[tuple[str, BrokerId], set[str]] = defaultdict(set)
+    topics: dict[tuple[str, BrokerId], set[str]] = defaultdict(set)
     for name, replicas in placement.items():
         group = cluster.topics[name.topic].group
         for broker in replicas if group is not None else ():
-            found[str(group), broker].add(name.topic)
-    return {place: tuple(sorted(found[place])) for place in sorted(found)}
+            topics[str(group), broker].add(name.topic)
+    return {place: tuple(sorted(topics[place])) for place in sorted(topics)}
 
 
 def _of_groups(cluster: Cluster, placement: Placement) -> Iterator[Violation]:
@@ -165,9 +165,9 @@ def contradictions(cluster: Cluster) -> tuple[UnmetConstraint, ...]:
     )
 
 
-def _fewer(found: Iterator[UnmetConstraint]) -> Iterator[UnmetConstraint]:
+def _fewer(unmet: Iterator[UnmetConstraint]) -> Iterator[UnmetConstraint]:
     """Yield the first of many alike, then how many more there are."""
-    conflicts = list(found)
+    conflicts = list(unmet)
     yield from conflicts[:SHOWN]
     if (more := len(conflicts) - SHOWN) > 0:
         yield UnmetConstraint(conflicts[0].constraint, f"and {more} more like these")
@@ -248,13 +248,13 @@ def _groups(cluster: Cluster) -> Iterator[UnmetConstraint]:
 
 def _stuck_topics(cluster: Cluster) -> Mapping[str, Mapping[BrokerId, set[str]]]:
     """Return, by group and broker, the topics that exclusion or pins keep there."""
-    found: dict[str, dict[BrokerId, set[str]]] = defaultdict(lambda: defaultdict(set))
+    stuck: dict[str, dict[BrokerId, set[str]]] = defaultdict(lambda: defaultdict(set))
     for each in cluster.partitions:
         topic = cluster.topics[each.id.topic]
         if topic.group is not None:
             for broker in each.replicas if topic.excluded else each.pinned:
-                found[topic.group][broker].add(topic.name)
-    return found
+                stuck[topic.group][broker].add(topic.name)
+    return stuck
 
 
 def _too_large(cluster: Cluster) -> Iterator[UnmetConstraint]:

@@ -164,16 +164,16 @@ class Program:
     ) -> Solved:
         if (self._bounds().lb > self._bounds().ub).any():
             return Solved(None, proved=True)
-        found = milp(
+        result = milp(
             costs,
             integrality=np.ones(self._size),
             bounds=self._bounds(),
             constraints=_matrix([*self._rows, *more], self._size),
             options={"time_limit": limit_s, "mip_rel_gap": 1e-6},
         )
-        if found.x is None:
-            return Solved(None, found.status == NO_SOLUTION)
-        return Solved(self._at(found.x), found.status == OPTIMAL)
+        if result.x is None:
+            return Solved(None, result.status == NO_SOLUTION)
+        return Solved(self._at(result.x), result.status == OPTIMAL)
 
     def _at(self, values: np.ndarray) -> list[list[int]]:
         """Return the brokers of each partition: the leader, those of today, then new ones."""
@@ -251,11 +251,11 @@ class ExactSolver:
         return Solution(self._search.place(problem).at, feasible=False, proved=True)
 
     def _approximated(
-        self, found: Sequence[Solution], problem: PlacementProblem, *, fewest: bool = False
+        self, solutions: Sequence[Solution], problem: PlacementProblem, *, fewest: bool = False
     ) -> Solution:
         """Return the best of several placements, none of which is proved."""
         self.on_fallback(f"no proof within {self.limit_s:g} s")
-        return min(found, key=lambda one: (not one.feasible, _rank(problem, one.at, fewest)))
+        return min(solutions, key=lambda one: (not one.feasible, _rank(problem, one.at, fewest)))
 
 
 def _undone(

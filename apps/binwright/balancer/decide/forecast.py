@@ -129,20 +129,20 @@ def forecast(
         limits: Of each broker; by default the capacity less the headroom.
     """
     within = hard_limits(cluster) if limits is None else limits
-    found: dict[tuple[BrokerId, int], float] = {}
+    shortages: dict[tuple[BrokerId, int], float] = {}
     begin, before = 0.0, _loads(cluster, lines, 0.0)
     for place in _exceeded(before, within):
-        found[place] = 0.0
+        shortages[place] = 0.0
     for end in _ends(within_days):
         after = _loads(cluster, lines, end)
         for place in _exceeded(after, within):
-            if place in found:
+            if place in shortages:
                 continue
             low, high, limit = (table[place[0]][place[1]] for table in (before, after, within))
-            found[place] = begin + (end - begin) * (limit - low) / (high - low)
+            shortages[place] = begin + (end - begin) * (limit - low) / (high - low)
         begin, before = end, after
-    order = sorted(found, key=lambda place: (found[place], place))
-    return tuple(Shortage(b, RESOURCES[place], found[b, place]) for b, place in order)
+    order = sorted(shortages, key=lambda place: (shortages[place], place))
+    return tuple(Shortage(b, RESOURCES[place], shortages[b, place]) for b, place in order)
 
 
 def _ends(within_days: float) -> Iterator[float]:
@@ -187,8 +187,8 @@ def topic_trends(rows: Iterable[Mapping[str, float]], every_s: float) -> dict[st
     lines = {
         topic: trend(
             [
-                RateSample(day * DAY_S, BytesPerSecond(mean(found)))
-                for day, found in sorted(by_day.items())
+                RateSample(day * DAY_S, BytesPerSecond(mean(rates)))
+                for day, rates in sorted(by_day.items())
                 if day < whole
             ]
         )

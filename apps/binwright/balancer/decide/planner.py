@@ -64,8 +64,8 @@ def plan(cluster: Cluster, goal: Goal, solver: Solver = _HEURISTIC) -> PlanOutco
     """
     if isinstance(goal, FewestBrokers):
         return _fewest(cluster, goal, solver)
-    if found := contradictions(cluster):
-        return Infeasible(goal, found, proved=True)
+    if unmet := contradictions(cluster):
+        return Infeasible(goal, unmet, proved=True)
     return _balanced(cluster, goal, solver)
 
 
@@ -140,8 +140,8 @@ def _plan(cluster: Cluster, goal: Goal, placement: Placement, limits: LoadLimits
 def _fewest(cluster: Cluster, goal: FewestBrokers, solver: Solver) -> PlanOutcome:
     """Close brokers; where all of them are not enough, add some."""
     grown = cluster.grown(goal.growth)
-    found = contradictions(grown)
-    if not found:
+    unmet = contradictions(grown)
+    if not unmet:
         problem = compiled(grown, hard_limits(grown))
         solution = solver.fewest(problem)
         if solution.feasible:
@@ -149,8 +149,8 @@ def _fewest(cluster: Cluster, goal: FewestBrokers, solver: Solver) -> PlanOutcom
             return replace(plan, proved=solution.proved)
     if goal.spare is not None and (plan_of_more := _with_spares(grown, goal, goal.spare, solver)):
         return plan_of_more
-    if found:
-        return Infeasible(goal, found, proved=True)
+    if unmet:
+        return Infeasible(goal, unmet, proved=True)
     return _infeasible(grown, goal, problem, solution, solver)
 
 
@@ -164,10 +164,10 @@ def _with_spares(
     low, high = enough // 2, enough  # not enough, enough
     while best is not None and high - low > 1:
         middle = (low + high) // 2
-        if (found := _placed(cluster, goal, spare, middle, solver)) is None:
+        if (smaller := _placed(cluster, goal, spare, middle, solver)) is None:
             low = middle
         else:
-            high, best = middle, found
+            high, best = middle, smaller
     return best
 
 
@@ -214,8 +214,8 @@ def shortfall(
         solver: That found none.
     """
     problem = compiled(cluster, hard_limits(cluster))
-    found = tuple(_culprits(cluster, solver)) if is_small(problem) else ()
-    return found or tuple(_broken(cluster, placement))
+    culprits = tuple(_culprits(cluster, solver)) if is_small(problem) else ()
+    return culprits or tuple(_broken(cluster, placement))
 
 
 def _culprits(cluster: Cluster, solver: Solver) -> Iterator[UnmetConstraint]:

@@ -317,14 +317,14 @@ def _overloads(view: _Comparison, broker: BrokerId, needs: Amounts) -> Iterator[
 def _makes_room(view: _Comparison, broker: BrokerId, needs: Amounts) -> Iterator[Reason]:
     """Yield the resources of a broker that would be above a limit if the replica had stayed."""
     load, capacity = view.after[broker].amounts, view.brokers[broker].capacity
-    found = False
+    exceeded = False
     for place, resource in enumerate(RESOURCES):
         limit, stayed = view.limits[broker][place], load[place] + needs[place]
         if needs[place] > 0 and exceeds(stayed, limit):
-            found = True
+            exceeded = True
             of = capacity[place]
             yield Reason("makes room", broker, resource, stayed / of, limit / of)
-    if not found:
+    if not exceeded:
         yield Reason("makes room", broker)
 
 

@@ -192,7 +192,7 @@ def before_plan(cluster: Cluster, proposed: BrokersProposed) -> Cluster:
 
 
 def is_found_again(
-    proposed: BrokersProposed, cluster: Cluster, found: PlacementPlan, thresholds: Thresholds
+    proposed: BrokersProposed, cluster: Cluster, best: PlacementPlan, thresholds: Thresholds
 ) -> bool:
     """Whether a plan is as good as what a planner finds: it copies as little, and is as even.
 
@@ -201,7 +201,7 @@ def is_found_again(
     Args:
         proposed: The plan.
         cluster: With what the plan moves where it was before.
-        found: By the planner, for that cluster.
+        best: Of the planner, for that cluster.
         thresholds: Of the settings: what carries little is as even as it happens to be.
     """
     size = {each.id: each.size_bytes for each in cluster.partitions}
@@ -209,13 +209,13 @@ def is_found_again(
     if not planned.keys() == proposed.after.keys() <= size.keys():
         return False
     copied = sum(size[p] * len({*after} - {*now[p]}) for p, after in planned.items())
-    if copied > MORE_BYTES * found.bytes:
+    if copied > MORE_BYTES * best.bytes:
         return False
 
     def uses(placement: Placement) -> dict[Resource, float]:
         return _uses(imbalances(cluster, thresholds, placement))
 
-    uneven, wanted = uses(now), uses(found.placement)
+    uneven, wanted = uses(now), uses(best.placement)
     return all(
         use <= MORE_UNEVEN * _bound(uneven.get(resource, 1.0), wanted.get(resource, 1.0))
         for resource, use in uses({**now, **planned}).items()
@@ -239,9 +239,9 @@ def _placed(
     }
 
 
-def _uses(found: Iterable[Imbalance]) -> dict[Resource, float]:
+def _uses(imbalanced: Iterable[Imbalance]) -> dict[Resource, float]:
     """Return the largest use of each resource, in units of its mean."""
-    return {each.resource: each.factor for each in found}
+    return {each.resource: each.factor for each in imbalanced}
 
 
 def _elsewhere(proposed: BrokersProposed, state: ClusterState) -> Iterator[str]:
@@ -257,8 +257,8 @@ def _helps(proposed: BrokersProposed, cluster: Cluster, resources: Collection[Re
     """Whether the largest use of any of these resources, in units of its mean, gets smaller."""
     planned, now = _placed(proposed.after, cluster), current(cluster)
     before, after = (
-        max((use for resource, use in found.items() if resource in resources), default=1.0)
-        for found in (
+        max((use for resource, use in factors.items() if resource in resources), default=1.0)
+        for factors in (
             _uses(imbalance(cluster, placement)) for placement in (now, {**now, **planned})
         )
     )

@@ -43,22 +43,22 @@ def compare(
     Rows with another timestamp are of an earlier log of the topic. Names are compared as Spark
     does, whatever their case; columns that the settings do not name are not looked at.
     """
-    found = Comparison()
+    comparison = Comparison()
     for record in records:
         place, fault = (record["partition"], record["offset"]), record["bad"]
         row, landed_bad = _of(record, rows.get(place, ())), _of(record, bad.get(place, ()))
         if row is None and landed_bad is None:
-            found.waiting += 1
+            comparison.waiting += 1
             continue
-        found.compared += 1
+        comparison.compared += 1
         if row is not None:
-            found.differences += _of_row(place, record, row)
+            comparison.differences += _of_row(place, record, row)
         elif fault is None:
-            found.mended += 1
+            comparison.mended += 1
         else:
-            found.bad += 1
-            found.differences += _pairs(place, {"value": fault["value"]}, landed_bad or {})
-    return found
+            comparison.bad += 1
+            comparison.differences += _pairs(place, {"value": fault["value"]}, landed_bad or {})
+    return comparison
 
 
 def _of(record: Row, landed: Sequence[Row]) -> Row | None:

@@ -43,10 +43,10 @@ def command(
 
     Exit code 1 if something does not work.
     """
-    found: list[Finding] = []
+    all_findings: list[Finding] = []
 
     def report(findings: Sequence[Finding]) -> None:
-        found.extend(findings)
+        all_findings.extend(findings)
         if not json_:
             _print(findings)
 
@@ -59,9 +59,12 @@ def command(
         services = SERVICES if service is None else (service,)
         run_for_result(lambda: _examined(settings, services, report))
     if json_:
-        lines = {"ok": not has_fault(found), "findings": [asdict(each) for each in found]}
+        lines = {
+            "ok": not has_fault(all_findings),
+            "findings": [asdict(each) for each in all_findings],
+        }
         sys.stdout.write(json.dumps(lines, indent=2) + "\n")
-    raise typer.Exit(EXIT_FAILED if has_fault(found) else EXIT_OK)
+    raise typer.Exit(EXIT_FAILED if has_fault(all_findings) else EXIT_OK)
 
 
 async def _examined(

@@ -69,29 +69,29 @@ async def within(check: str, work: Awaitable[T]) -> T | Finding:
 
 
 async def _seen(servers: Awaitable[Reached | Finding], settings: Settings) -> Seen | Finding:
-    found = await servers
-    if isinstance(found, Finding) or all(found.bootstrap.values()):
+    reached = await servers
+    if isinstance(reached, Finding) or all(reached.bootstrap.values()):
         return skipped("topics", "Kafka cannot be used")
-    if found.advertised and all(fault for _, fault in found.advertised.values()):
+    if reached.advertised and all(fault for _, fault in reached.advertised.values()):
         return skipped("topics", "no broker can be reached at the address that it advertises")
     return await within("topics", look_at_topics(settings))
 
 
 async def _brokers(servers: Awaitable[Reached | Finding], settings: Settings) -> Sequence[Finding]:
-    found = await servers
+    reached = await servers
     file = settings.kafka.ssl_certificate_file
     own = [brokers.certificate(str(file), valid_s(file))] if file else []
     if readable := readable_password():
         own.append(brokers.readable_password(str(readable)))
-    if isinstance(found, Finding):
-        return [found, *own]
+    if isinstance(reached, Finding):
+        return [reached, *own]
     general = ", ".join(general_checks(settings.kafka))
-    bootstrap = [_kafka_server(*each) for each in found.bootstrap.items()]
-    advertised = {number: _kafka_server(*each) for number, each in found.advertised.items()}
+    bootstrap = [_kafka_server(*each) for each in reached.bootstrap.items()]
+    advertised = {number: _kafka_server(*each) for number, each in reached.advertised.items()}
     findings = [*brokers.servers(bootstrap, general), *own, *brokers.advertised(advertised)]
-    if found.versions is None:
+    if reached.versions is None:
         return findings
-    supported = {key: (oldest, newest) for key, oldest, newest in found.versions.api_versions}
+    supported = {key: (oldest, newest) for key, oldest, newest in reached.versions.api_versions}
     return [*findings, *brokers.apis(supported, sent_apis())]
 
 
@@ -100,33 +100,33 @@ def _kafka_server(address: str, fault: ConnectionFault | None) -> brokers.Broker
 
 
 async def _topics(seen: Awaitable[Seen | Finding], settings: Settings) -> Sequence[Finding]:
-    found = await seen
-    if isinstance(found, Finding):
-        return [found]
-    names, all_topics = found.names, found.topics
+    looked = await seen
+    if isinstance(looked, Finding):
+        return [looked]
+    names, all_topics = looked.names, looked.topics
     data = [all_topics[name] for name in names.data]
     largest = settings.consumer.batch_inflated_bytes
     slots, staged_s = settings.controller.max_slots, settings.staging.retention_s
     return [
-        *brokers.log_directories(found.dead),
+        *brokers.log_directories(looked.dead),
         *topics.data_topics(data, settings.topic_patterns, largest),
-        *topics.compacted_topic(all_topics[names.metadata], found.brokers),
-        *topics.compacted_topic(all_topics[names.orders], found.brokers),
-        *topics.commands_topic(all_topics[names.commands], slots, found.brokers),
+        *topics.compacted_topic(all_topics[names.metadata], looked.brokers),
+        *topics.compacted_topic(all_topics[names.orders], looked.brokers),
+        *topics.commands_topic(all_topics[names.commands], slots, looked.brokers),
         *topics.landing_topic(all_topics[names.landing], LANDING_PARTITIONS, staged_s),
         *topics.other_topic(all_topics[names.metrics]),
         *topics.other_topic(all_topics[names.needs]),
-        *topics.creations(found.refused),
+        *topics.creations(looked.refused),
     ]
 
 
 async def _rights(
     seen: Awaitable[Seen | Finding], services: Collection[Service]
 ) -> Sequence[Finding]:
-    found = await seen
-    if isinstance(found, Finding):
+    looked = await seen
+    if isinstance(looked, Finding):
         return [skipped("rights", "topics were not described")]
-    return [*missing_rights([*rights(found.names)], found.permitted, services)]
+    return [*missing_rights([*rights(looked.names)], looked.permitted, services)]
 
 
 # --- the lake ------------------------------------------------------------------------------------
@@ -177,8 +177,8 @@ async def _server(url: str, settings: Settings, probe: ProbeFile | None) -> Sequ
 async def _registry(seen: Awaitable[Seen | Finding], settings: Settings) -> Sequence[Finding]:
     if settings.registry.url is None:
         return []
-    found = await seen
-    landed = settings.topics if isinstance(found, Finding) else found.names.data
+    looked = await seen
+    landed = settings.topics if isinstance(looked, Finding) else looked.names.data
     subjects = {
         part.subject_of(topic)
         for topic in landed

@@ -140,8 +140,8 @@ async def _dead_directories(
         except BrokerUnavailable:
             return ()  # how it is reached is judged elsewhere
 
-    found = await asyncio.gather(*map(ask, brokers))
-    return {broker: dead for broker, dead in zip(brokers, found, strict=True) if dead}
+    directories = await asyncio.gather(*map(ask, brokers))
+    return {broker: dead for broker, dead in zip(brokers, directories, strict=True) if dead}
 
 
 async def _data_topics(cluster: ClusterClient, settings: Settings) -> Sequence[str]:

@@ -51,9 +51,9 @@ async def probe_file(staging_path: str) -> AsyncIterator[ProbeFile]:
         except StagingUnavailable as exc:
             yield ProbeFile(StagingProbe(str(staging), str(exc)))
             return
-        found = StagingProbe(str(staging), "", bool(probe.created), probe.free_bytes)
+        outcome = StagingProbe(str(staging), "", bool(probe.created), probe.free_bytes)
         try:
-            yield ProbeFile(found, f"{spark_path(staging_path).rstrip('/')}/{name}", token)
+            yield ProbeFile(outcome, f"{spark_path(staging_path).rstrip('/')}/{name}", token)
         finally:
             await staging.delete_probe(name, probe)
 

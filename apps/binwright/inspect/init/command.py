@@ -110,13 +110,13 @@ def command(
     if not wanted:
         wanted = _chosen(settings, figures)
         figures = {t: f for t, f in figures.items() if selection(settings, wanted).includes(t)}
-    found = run_for_result(lambda: look_into(settings, figures))
+    known = run_for_result(lambda: look_into(settings, figures))
     _write(
         file,
-        settings_text(settings, wanted, found, f"{datetime.now().astimezone():%Y-%m-%d}"),
+        settings_text(settings, wanted, known, f"{datetime.now().astimezone():%Y-%m-%d}"),
         force=force,
     )
-    _report(console, file, found)
+    _report(console, file, known)
 
 
 def _check_file(file: Path, *, force: bool) -> None:
@@ -210,7 +210,7 @@ def _print_topics(figures: Figures) -> None:
     _print_table(columns, rows, len(ranked))
 
 
-def _report(console: ProgressConsole, file: Path, found: Sequence[FoundTopic]) -> None:
+def _report(console: ProgressConsole, file: Path, known: Sequence[FoundTopic]) -> None:
     """Print what was found, and what to run next."""
     columns = (
         TerminalColumn("topic", "left", fold=True),
@@ -229,9 +229,9 @@ def _report(console: ProgressConsole, file: Path, found: Sequence[FoundTopic]) -
             kept(each),
             values_in_words(each),
         )
-        for each in found[:SHOWN]
+        for each in known[:SHOWN]
     ]
-    _print_table(columns, rows, len(found))
+    _print_table(columns, rows, len(known))
     console.copyable(f"written: {file}")
     binwright, name = own_command(), shlex.quote(str(file))
     console.copyable(f"check:   {binwright} doctor --settings {name}")

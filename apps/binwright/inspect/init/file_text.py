@@ -23,24 +23,24 @@ REGISTRY = ["#[registry]", '#url = "https://registry.example.com"']
 
 
 def settings_text(
-    settings: Settings, wanted: Wanted, found: Sequence[FoundTopic], written: str
+    settings: Settings, wanted: Wanted, known: Sequence[FoundTopic], written: str
 ) -> str:
     """Return the file, in TOML.
 
     Args:
         settings: What was named by options and variables.
         wanted: The topics that land.
-        found: What is known of them.
+        known: What is known of them.
         written: When, as a date.
     """
-    looked_at = [each for each in found if each.values is not None]
+    looked_at = [each for each in known if each.values is not None]
     parts = [
         _head(settings, wanted, written),
         "\n".join(["[kafka]", *_kafka(settings.kafka)]),
         "\n".join(["[lake]", *_lake(settings)]),
-        *("\n".join(_topic(each, found)) for each in looked_at),
+        *("\n".join(_topic(each, known)) for each in looked_at),
     ]
-    if others := [each.name for each in found if each.values is None]:
+    if others := [each.name for each in known if each.values is None]:
         names = f"{', '.join(others[:LISTED])}{', …' if len(others) > LISTED else ''}"
         parts.append(f"# {count(len(others), 'topic')} not looked at land as bytes: {names}")
     if any(_names_schemas(each) for each in looked_at):
@@ -108,51 +108,51 @@ def _list(values: Sequence[str]) -> str:
     return f"[{', '.join(map(toml_string, values))}]"
 
 
-def _topic(found: FoundTopic, landed: Sequence[FoundTopic]) -> Iterator[str]:
+def _topic(topic: FoundTopic, landed: Sequence[FoundTopic]) -> Iterator[str]:
     """Yield what is known of a topic, and its entry: as a comment where it is not certain."""
-    yield f"# {found.name}: {figures_in_words(found)}"
-    yield f"# Its newest values: {_printable(_sample(found))}"
-    if found.is_compacted:
+    yield f"# {topic.name}: {figures_in_words(topic)}"
+    yield f"# Its newest values: {_printable(_sample(topic))}"
+    if topic.is_compacted:
         yield "# It is compacted: what is replaced before it lands has no row."
-    values = found.values
+    values = topic.values
     assert values is not None
-    if _names_schemas(found):
+    if _names_schemas(topic):
         yield "# It lands as bytes; to have columns, name the registry below and this:"
         is_json = values.kind == "json by schema"
-        yield from _entry(found, 'format = "json"' if is_json else 'format = "avro"  # "protobuf"?')
+        yield from _entry(topic, 'format = "json"' if is_json else 'format = "avro"  # "protobuf"?')
     elif not values.inferred.columns:
         yield f"# It lands as bytes; other formats: {COLUMNS_GUIDE}"
         yield from _left_out(values.inferred)
-    elif why := _uncertain(found, landed):
+    elif why := _uncertain(topic, landed):
         yield f"# It lands as bytes: {why}. To have columns:"
-        yield from _entry(found, 'format = "json"', values.inferred.columns)
+        yield from _entry(topic, 'format = "json"', values.inferred.columns)
         yield from _left_out(values.inferred)
     else:
-        entry = _entry(found, 'format = "json"', values.inferred.columns)
+        entry = _entry(topic, 'format = "json"', values.inferred.columns)
         yield from (line.removeprefix("#") for line in entry)
         yield from _left_out(values.inferred)
 
 
-def _sample(found: FoundTopic) -> str:
-    number = found.values.values if found.values else 0
-    sample = f"{values_in_words(found)} (sample of {number})" if number else values_in_words(found)
-    return f"{sample}; {found.fault}" if number and found.fault else sample
+def _sample(topic: FoundTopic) -> str:
+    number = topic.values.values if topic.values else 0
+    sample = f"{values_in_words(topic)} (sample of {number})" if number else values_in_words(topic)
+    return f"{sample}; {topic.fault}" if number and topic.fault else sample
 
 
-def _uncertain(found: FoundTopic, landed: Sequence[FoundTopic]) -> str:
+def _uncertain(topic: FoundTopic, landed: Sequence[FoundTopic]) -> str:
     """Return why a topic of JSON does not become a table of columns without a person."""
-    if found.values and found.values.kind == "partly json":
-        return f"the others would be bad records, in {found.name}{BAD_SUFFIX}"
-    bad = found.name + BAD_SUFFIX
+    if topic.values and topic.values.kind == "partly json":
+        return f"the others would be bad records, in {topic.name}{BAD_SUFFIX}"
+    bad = topic.name + BAD_SUFFIX
     if any(each.name == bad for each in landed):
         return f"the topic {bad} has the name of the table of its bad records"
     return ""
 
 
-def _entry(found: FoundTopic, form: str, columns: Columns = ()) -> Iterator[str]:
+def _entry(topic: FoundTopic, form: str, columns: Columns = ()) -> Iterator[str]:
     """Yield an entry of tables, as comments."""
     yield "#[[tables]]"
-    yield f"#topics = {_list([found.name])}"
+    yield f"#topics = {_list([topic.name])}"
     yield f"#{form}"
     if columns:
         rows = [f"{quoted(column.name)} {column.type}" for column in columns]
@@ -169,8 +169,8 @@ def _left_out(inferred: Inferred) -> Iterator[str]:
         yield f"# and {count(more, 'field')} more"
 
 
-def _names_schemas(found: FoundTopic) -> bool:
-    return found.values is not None and found.values.kind in {"by schema", "json by schema"}
+def _names_schemas(topic: FoundTopic) -> bool:
+    return topic.values is not None and topic.values.kind in {"by schema", "json by schema"}
 
 
 def _printable(text: str) -> str:

@@ -25,10 +25,10 @@ def size(figures: TopicFigures) -> str:
     return data_size(figures.size)
 
 
-def kept(found: FoundTopic) -> str:
+def kept(topic: FoundTopic) -> str:
     """Return for how long a topic keeps records; empty if this user may not know."""
-    config = found.config or {}
-    if found.is_compacted:
+    config = topic.config or {}
+    if topic.is_compacted:
         return "compacted"
     retention_ms = int(config.get(RETENTION) or 0)
     if retention_ms < 0:
@@ -39,26 +39,26 @@ def kept(found: FoundTopic) -> str:
     return ""
 
 
-def figures_in_words(found: FoundTopic) -> str:
+def figures_in_words(topic: FoundTopic) -> str:
     """Return partitions, size, rate and retention of a topic."""
-    figures = found.figures
+    figures = topic.figures
     words = [count(figures.partitions, "partition"), size(figures), rate(figures)]
-    if keeps := kept(found):
-        words.append(keeps if found.is_compacted else f"kept {keeps}")
+    if keeps := kept(topic):
+        words.append(keeps if topic.is_compacted else f"kept {keeps}")
     return ", ".join(filter(None, words))
 
 
-def values_in_words(found: FoundTopic) -> str:
+def values_in_words(topic: FoundTopic) -> str:
     """Return what a topic's values are."""
-    if found.values is None:
+    if topic.values is None:
         return "not looked at"
-    if found.values.kind == "none":
-        return f"not read: {found.fault}" if found.fault else _without_values(found)
-    return _values(found.values)
+    if topic.values.kind == "none":
+        return f"not read: {topic.fault}" if topic.fault else _without_values(topic)
+    return _values(topic.values)
 
 
-def _without_values(found: FoundTopic) -> str:
-    return "only records without a value" if found.figures.offsets else "no records"
+def _without_values(topic: FoundTopic) -> str:
+    return "only records without a value" if topic.figures.offsets else "no records"
 
 
 def _values(values: ValueFormat) -> str:

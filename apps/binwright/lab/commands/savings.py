@@ -147,28 +147,28 @@ def command(
                 outcomes = await asyncio.to_thread(
                     run_all, planned, lambda _: progress.advance(task), jobs
                 )
-            found = savings(load, settings, outcomes, sla)
+            costs = savings(load, settings, outcomes, sla)
             if publish:
-                await publish_order(bus, name, found)
-            return found
+                await publish_order(bus, name, costs)
+            return costs
 
-    found = run_for_result(work)
+    costs = run_for_result(work)
     if json_:
-        sys.stdout.write(wire.encode(found).decode() + "\n")
+        sys.stdout.write(wire.encode(costs).decode() + "\n")
     else:
-        _print(name, found)
+        _print(name, costs)
 
 
-def _print(group: str, found: Savings) -> None:
+def _print(group: str, costs: Savings) -> None:
     console = Console(highlight=False)
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title=f"group {group}", title_justify="left")
     table.add_column("rule", no_wrap=True)
-    for head in ("replica-minutes", f"within {found.sla_s:g} s, %", "saved"):
+    for head in ("replica-minutes", f"within {costs.sla_s:g} s, %", "saved"):
         table.add_column(head, justify="right", no_wrap=True)
-    for cost in (found.own, *found.others):
-        table.add_row(RULES.get(cost.rule, cost.rule), *_figures(cost), _saved(found.own, cost))
+    for cost in (costs.own, *costs.others):
+        table.add_row(RULES.get(cost.rule, cost.rule), *_figures(cost), _saved(costs.own, cost))
     console.print(table)
-    for line in savings_text(found, wall_ms()):
+    for line in savings_text(costs, wall_ms()):
         console.print(line)
 
 

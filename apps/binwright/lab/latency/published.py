@@ -133,12 +133,12 @@ def published_values(algorithm: str) -> Mapping[str, float | tuple[float, float]
 
 def comparisons(outcomes: Sequence[LatencyOutcome]) -> list[PublishedComparison]:
     """Return every published value of these packings beside ours, and `headlines`."""
-    found = []
+    compared = []
     for one in outcomes:
         known, ours = published_values(one.algorithm), values(one)
         for name, (figure, what, unit) in FIGURES.items():
             if (theirs := known.get(name)) is not None:
-                found.append(
+                compared.append(
                     PublishedComparison(
                         figure=figure,
                         what=f"{one.algorithm}: {what}",
@@ -147,7 +147,7 @@ def comparisons(outcomes: Sequence[LatencyOutcome]) -> list[PublishedComparison]
                         ours=ours[name],
                     )
                 )
-    return found + headlines(outcomes)
+    return compared + headlines(outcomes)
 
 
 def headlines(outcomes: Sequence[LatencyOutcome]) -> list[PublishedComparison]:

@@ -66,11 +66,11 @@ def command(
 
     async def work() -> None:
         seen = await _seen(settings, group or settings.group, at_ms)
-        found = answer(seen, what)
+        explanation = answer(seen, what)
         if json_:
-            sys.stdout.write(json.dumps(found.to_json(), indent=2) + "\n")
+            sys.stdout.write(json.dumps(explanation.to_json(), indent=2) + "\n")
         else:
-            _print(found)
+            _print(explanation)
 
     raise typer.Exit(run(work))
 
@@ -84,14 +84,14 @@ def moment(text: str, now_ms: int) -> int:
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
     try:
         is_date = is_of_today(text) and text.count("-") == DASHES
-        found = parse_moment(f"{text}T00" if is_date else text, now, AGO, sign=-1)
+        parsed = parse_moment(f"{text}T00" if is_date else text, now, AGO, sign=-1)
     except (ValueError, OverflowError) as exc:
         raise SettingsError(
             f"--at: {text!r} is no time: expected 2026-11-26T14:02, 14:02:30, or 10m"
         ) from exc
-    if found > now:
-        raise SettingsError(f"--at: {clock(int(found.timestamp() * 1000))} is to come")
-    return int(found.timestamp() * 1000)
+    if parsed > now:
+        raise SettingsError(f"--at: {clock(int(parsed.timestamp() * 1000))} is to come")
+    return int(parsed.timestamp() * 1000)
 
 
 async def _seen(settings: Settings, name: str, at_ms: int | None) -> SeenGroup:
@@ -124,11 +124,11 @@ async def _seen(settings: Settings, name: str, at_ms: int | None) -> SeenGroup:
     return SeenGroup(view, shown, now_ms, freshness, stable)
 
 
-def _print(found: Explanation) -> None:
+def _print(explanation: Explanation) -> None:
     console = Console(soft_wrap=True, highlight=False)
-    console.print(Text(found.about, style="bold"))
+    console.print(Text(explanation.about, style="bold"))
     shown = ""
-    for line in found.lines:
+    for line in explanation.lines:
         head = HEADS[line.kind] if line.kind != shown else ""
         shown = line.kind
         console.print(Text(f"  {head:<17}", style="cyan") + Text(line.text))

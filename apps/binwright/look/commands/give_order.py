@@ -136,14 +136,14 @@ def until_ms(text: str, now_ms: int) -> int:
         end = parse_moment(text, now, FOR, sign=1)
         if end <= now and is_of_today(text):
             end += timedelta(days=1)
-        found = round(end.timestamp() * 1000)
+        until = round(end.timestamp() * 1000)
     except (ValueError, OverflowError) as exc:
         raise SettingsError(
             f"--until: {text!r} is no time: expected 30m, 2h, 1d, 18:00 (UTC) or 2026-11-26T18:00"
         ) from exc
-    if not now_ms < found <= LATEST_MS:
+    if not now_ms < until <= LATEST_MS:
         raise SettingsError(f"--until: {text} is over, or too far away")
-    return found
+    return until
 
 
 def parse_pinned(text: str, seen: Status) -> tuple[str, int | None]:

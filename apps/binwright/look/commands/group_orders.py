@@ -215,8 +215,8 @@ def orders(
     settings = settings_at(bootstrap_servers)
     seen = run_for_result(lambda: _seen(settings, group or settings.group))
     if json_:
-        found = {"orders": seen.to_json()["orders"], "held": list(seen.held)}
-        sys.stdout.write(json.dumps(found, indent=2) + "\n")
+        listed = {"orders": seen.to_json()["orders"], "held": list(seen.held)}
+        sys.stdout.write(json.dumps(listed, indent=2) + "\n")
         return
     console = Console(soft_wrap=True, highlight=False)
     for line in [*map(order_text, seen.orders), *(f"held: {reason}" for reason in seen.held)]:

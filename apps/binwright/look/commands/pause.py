@@ -72,8 +72,10 @@ def _check(group: str, order: TableOrder, view: GroupView) -> None:
 async def _consequence(bus: ControlTopics, order: TableOrder, topics: Sequence[str]) -> str:
     if not order.paused:
         return "it lands what has waited"
-    found = [(await bus.describe(topic, [RETENTION])).config.get(RETENTION) for topic in topics]
-    kept = dict.fromkeys(map(_kept, found))
+    retentions = [
+        (await bus.describe(topic, [RETENTION])).config.get(RETENTION) for topic in topics
+    ]
+    kept = dict.fromkeys(map(_kept, retentions))
     return f"its rows wait, staged and in Kafka, which keeps them {', '.join(kept)}"
 
 

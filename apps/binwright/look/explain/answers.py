@@ -173,53 +173,53 @@ def pause(group: GroupFacts) -> str:
 def held(group: GroupFacts) -> list[Line]:
     """Return what holds plans back."""
     status, config = group.status, group.config
-    found = [*status.held]
+    reasons = [*status.held]
     orders = group.view.orders.in_force(group.now_ms)
-    found += [signed(order) for order in orders if isinstance(order, FreezeOrder | ScaleOrder)]
+    reasons += [signed(order) for order in orders if isinstance(order, FreezeOrder | ScaleOrder)]
     if status.state in {"empty", "silent"}:
-        found.append("no consumer reports")
+        reasons.append("no consumer reports")
     if (waiting := status.proposal) is not None:
         number, why = waiting.plan, "; ".join(waiting.reasons)
         if waiting.waits:
-            found.append(f"plan {number} waits for `binwright approve {number}`: {why}")
+            reasons.append(f"plan {number} waits for `binwright approve {number}`: {why}")
         else:
-            found.append(f"the group only observes: plan {number} is shown and not made: {why}")
+            reasons.append(f"the group only observes: plan {number} is shown and not made: {why}")
     if status.moves:
         phases = sorted({move.phase for move in status.moves})
         moves = count(len(status.moves), "move")
-        found.append(f"{moves} of the last plan under way ({', '.join(phases)})")
+        reasons.append(f"{moves} of the last plan under way ({', '.join(phases)})")
     topics = {topic for table in status.tables for topic in table.topics}
     measured = newest(*map(group.view.measured_ms.get, topics))
     if measured is None:
-        found.append("nothing was measured: does a monitor run?")
+        reasons.append("nothing was measured: does a monitor run?")
     elif group.now_ms - measured > 1000 * config.stale_s:
-        found.append(f"the last measurement was {group.since(measured)}: does a monitor run?")
+        reasons.append(f"the last measurement was {group.since(measured)}: does a monitor run?")
     if group.reading >= config.settings.max_slots:
-        found.append(f"controller.max_slots is {config.settings.max_slots}")
+        reasons.append(f"controller.max_slots is {config.settings.max_slots}")
     if 1 < config.settings.min_slots >= group.reading:
-        found.append(f"controller.min_slots is {config.settings.min_slots}")
-    return [Line("held", text) for text in found] or [Line("held", "nothing holds a plan back")]
+        reasons.append(f"controller.min_slots is {config.settings.min_slots}")
+    return [Line("held", text) for text in reasons] or [Line("held", "nothing holds a plan back")]
 
 
 def pins_of(group: GroupFacts, partition: TopicPartition) -> list[Line]:
     """Return the order that pins a partition, if there is one: its own before its topic's."""
     orders = group.view.orders.in_force(group.now_ms)
-    found = [
+    pins = [
         order
         for order in orders
         if isinstance(order, PinOrder)
         and order.topic == partition.topic
         and order.partition in {None, partition.partition}
     ]
-    found.sort(key=lambda order: order.partition is None)
-    return [Line("held", signed(order)) for order in found[:1]]
+    pins.sort(key=lambda order: order.partition is None)
+    return [Line("held", signed(order)) for order in pins[:1]]
 
 
 def cordon_of(group: GroupFacts, slot: Slot) -> list[Line]:
     """Return the order that closes a consumer, if there is one."""
     orders = group.view.orders.in_force(group.now_ms)
-    found = (order for order in orders if isinstance(order, CordonOrder) and order.slot == slot)
-    return [Line("held", signed(order)) for order in found]
+    cordons = (order for order in orders if isinstance(order, CordonOrder) and order.slot == slot)
+    return [Line("held", signed(order)) for order in cordons]
 
 
 def some(names: Iterable[str]) -> str:

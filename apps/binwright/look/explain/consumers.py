@@ -34,8 +34,8 @@ def explain_group(group: GroupFacts) -> Explanation:
     if group.limits is not None and group.needs:
         lines += [Line("otherwise", text) for text in _other_sizes(group)]
     if group.view.savings:
-        found = savings_text(group.view.savings, group.now_ms, status.adoptable)
-        lines += [Line("otherwise", text) for text in found]
+        texts = savings_text(group.view.savings, group.now_ms, status.adoptable)
+        lines += [Line("otherwise", text) for text in texts]
     lines += held(group)
     lines += [Line("change", text) for text in _next_change(group)]
     return Explanation(f"group {status.group}", tuple(lines))
@@ -68,10 +68,10 @@ def _last_plan(group: GroupFacts) -> list[str]:
 def _other_sizes(group: GroupFacts) -> list[str]:
     needed = group.fewest()
     if needed < group.reading:
-        found = [f"the load alone would fit {count(needed, 'consumer')} at best"]
+        sizes = [f"the load alone would fit {count(needed, 'consumer')} at best"]
     else:
-        found = [f"the load needs {count(needed, 'consumer')} at least: one less cannot read it"]
-    return [*found, _packed_now(group)]
+        sizes = [f"the load needs {count(needed, 'consumer')} at least: one less cannot read it"]
+    return [*sizes, _packed_now(group)]
 
 
 def _packed_now(group: GroupFacts) -> str:
@@ -97,44 +97,44 @@ def _packed_now(group: GroupFacts) -> str:
 def _next_change(group: GroupFacts) -> list[str]:
     if group.limits is None:
         return []
-    found = [f"a plan is due: {reason}" for reason in triggers(group.state)]
+    changes = [f"a plan is due: {reason}" for reason in triggers(group.state)]
     loads = group.state.loads()
     loaded = [each for each in group.live if len(each.partitions) > 1 and group.limit(each.slot)]
     if not loaded:
-        return found
+        return changes
     shares = {each.slot: loads.get(each.slot, 0.0) / group.limit(each.slot) for each in loaded}
     slot = max(shares, key=lambda slot: shares[slot])
     load, limit = loads.get(slot, 0.0), group.limit(slot)
-    found.append(
+    changes.append(
         f"more consumers come when one gets more than it sustains: nearest is consumer {slot}, "
         f"{data_size(load)}/s of {data_size(limit)}/s ({load / limit:.0%})"
         f"{backlog(group.state, slot)}"
     )
     if group.reading > max(1, group.config.settings.min_slots):
         room = (group.reading - 1) * group.capacity
-        found.append(f"one goes at the earliest when the load is below {data_size(room)}/s")
-    return found
+        changes.append(f"one goes at the earliest when the load is below {data_size(room)}/s")
+    return changes
 
 
 def explain_consumer(group: GroupFacts, slot: Slot) -> Explanation:
     """Say why there is a consumer, and whether it could be spared."""
-    found = next((each for each in group.status.consumers if each.slot == slot), None)
+    consumer = next((each for each in group.status.consumers if each.slot == slot), None)
     about = f"consumer {slot}"
-    if found is None:
+    if consumer is None:
         return Explanation(about, (Line("is", "no such consumer reports"),))
     limit = group.limit(slot)
-    share = f" ({found.need / limit:.0%} of what it sustains)" if limit else ""
-    tables = f"; it writes the tables {some(found.tables)}" if found.tables else ""
+    share = f" ({consumer.need / limit:.0%} of what it sustains)" if limit else ""
+    tables = f"; it writes the tables {some(consumer.tables)}" if consumer.tables else ""
     lines = [
         Line(
             "is",
-            f"{found.state}; it reads {count(len(found.partitions), 'partition')}, which get "
-            f"{data_size(found.load)}/s{share}{tables}",
+            f"{consumer.state}; it reads {count(len(consumer.partitions), 'partition')}, which get "
+            f"{data_size(consumer.load)}/s{share}{tables}",
         )
     ]
-    lines += [Line("is", text) for text in consumer_zone(found)]
-    if found.state == "silent":
-        text = f"its last report was {duration(found.silent_s)} ago"
+    lines += [Line("is", text) for text in consumer_zone(consumer)]
+    if consumer.state == "silent":
+        text = f"its last report was {duration(consumer.silent_s)} ago"
         lines.append(Line("is", text))
     given = [p for p in group.view.history.plans if slot in {new for _, new in p.moves.values()}]
     if given:
@@ -143,7 +143,7 @@ def explain_consumer(group: GroupFacts, slot: Slot) -> Explanation:
     else:
         text = "no plan that the topic still has gave it partitions"
     lines.append(Line("why", text))
-    lines += [Line("otherwise", text) for text in _without(group, found)]
+    lines += [Line("otherwise", text) for text in _without(group, consumer)]
     lines += cordon_of(group, slot) + held(group)
     return Explanation(about, tuple(lines))
 

@@ -107,10 +107,10 @@ def _elsewhere(group: GroupFacts, partition: TopicPartition, reader: ConsumerSta
     if fitting:
         most = sorted(fitting, key=group.room, reverse=True)
         named = some(f"{each.slot} ({data_size(group.room(each))}/s)" for each in most)
-        found = [f"by a plan's measure these consumers have room for it: {named}"]
+        texts = [f"by a plan's measure these consumers have room for it: {named}"]
     else:
-        found = ["no other consumer has room for it by a plan's measure: one more would start"]
+        texts = ["no other consumer has room for it by a plan's measure: one more would start"]
     total = sum(group.needs.values())
     share = need / total if total else 0.0
     cost = f"a move is {share:.1%} of the group's bytes, with a pause of {pause(group)}"
-    return [*found, cost]
+    return [*texts, cost]

@@ -117,14 +117,14 @@ def _slow_part(group: GroupFacts, table: TableStatus) -> list[str]:
         if each.end is not None
     )
     staged = max(0, table.lag - unread)
-    found = [
+    reasons = [
         (
             f"of {table.lag:,} records {unread:,} are not staged yet, {staged:,} are staged and "
             "have not landed"
         )
     ]
     if table.age_s > group.freshness.late_s:
-        found.append(
+        reasons.append(
             f"the sink is the limit: a staged row has waited for {table.age_s:.0f} s; more "
             "consumers land no more"
         )
@@ -132,15 +132,15 @@ def _slow_part(group: GroupFacts, table: TableStatus) -> list[str]:
     for each in group.live:
         limit = group.limit(each.slot)
         if each.slot in own and limit and each.need > limit:
-            found.append(
+            reasons.append(
                 f"consumer {each.slot} gets more than it sustains: {data_size(each.need)}/s of "
                 f"{data_size(limit)}/s"
             )
         elif each.slot in own and each.busy > BUSY:
-            found.append(f"consumer {each.slot} waits for staging in {each.busy:.0%} of its time")
-    if len(found) == 1:
-        found.append("no consumer is full, and no staged row waits long: it is catching up")
-    return found
+            reasons.append(f"consumer {each.slot} waits for staging in {each.busy:.0%} of its time")
+    if len(reasons) == 1:
+        reasons.append("no consumer is full, and no staged row waits long: it is catching up")
+    return reasons
 
 
 def _remedies(table: TableStatus) -> list[str]:

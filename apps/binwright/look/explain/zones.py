@@ -36,12 +36,12 @@ def partition_zones(
     """Return where a partition can be read, if that is known, and whether its bytes cross zones."""
     if not (near := group.zones.of_partition.get(partition)):
         return []
-    found = f"it can be read in zone {' and '.join(sorted(near))}"
+    readable = f"it can be read in zone {' and '.join(sorted(near))}"
     if reader is None or reader.zone is None:
-        return [found]
+        return [readable]
     crosses = group.zones.crosses(partition, reader.slot)
     do = "cross zones" if crosses else "cross no zone"
-    return [f"{found}; consumer {reader.slot} runs in zone {reader.zone}: its bytes {do}"]
+    return [f"{readable}; consumer {reader.slot} runs in zone {reader.zone}: its bytes {do}"]
 
 
 def nearer(group: GroupFacts, partition: TopicPartition, reader: ConsumerStatus) -> list[str]:

@@ -110,8 +110,8 @@ class Learnt:
             if load.lag > 0:
                 waiting[partition] = before or _Waiting(done, now_s)
         # One sample of each look, or a topic of many partitions would fill them at once.
-        found = self.commit_interval_s.with_samples(median(waited)) if waited else None
-        return replace(self, commit_interval_s=found or self.commit_interval_s, waiting=waiting)
+        learnt = self.commit_interval_s.with_samples(median(waited)) if waited else None
+        return replace(self, commit_interval_s=learnt or self.commit_interval_s, waiting=waiting)
 
     def with_order(self, now_s: float, before: int, replicas: int) -> "Learnt":
         """Return this after an order of so many replicas."""

@@ -48,18 +48,18 @@ def _kept(
         return list(start)
     group, topic = problem.groups[p], problem.topics[p]
     pins = sorted(problem.pins[p])
-    found: list[int] = []
+    kept: list[int] = []
     racks: dict[int, int] = {}
     for b in chain(pins, (b for b in start if b not in pins)):
         rack = problem.racks[b]
         free = problem.allowed[p][b] and owners.get((group, b), topic) == topic
         if b in pins or (
-            free and len(found) < problem.counts[p] and racks.get(rack, 0) < problem.most[p]
+            free and len(kept) < problem.counts[p] and racks.get(rack, 0) < problem.most[p]
         ):
-            found.append(b)
+            kept.append(b)
             racks[rack] = racks.get(rack, 0) + 1
     places = {b: place for place, b in enumerate(start)}
-    return sorted(found, key=lambda b: (places.get(b, len(places)), b))
+    return sorted(kept, key=lambda b: (places.get(b, len(places)), b))
 
 
 def _complete(draft: PlacementDraft, p: int) -> None:
@@ -152,8 +152,8 @@ def fewest(problem: PlacementProblem, place: Solve) -> Solution:
     orders = [_closing(problem, held)]
     if len({each for each in room if each}) > 1:
         orders.append(_closing(problem, list(zip(room, held, strict=True))))
-    found = [_closed(problem, place, order, best) for order in orders]
-    return min(found, key=lambda one: _cost(problem, one))
+    closed = [_closed(problem, place, order, best) for order in orders]
+    return min(closed, key=lambda one: _cost(problem, one))
 
 
 def _closed(
@@ -165,13 +165,13 @@ def _closed(
     low, high = 0, most  # so many are known to be closable; more than that are not
     while low < high:
         count = (low + high + 1) // 2
-        found = place(without(problem, set(order[:count])), problem.homes)
-        low, high, best = (count, high, found) if found.feasible else (low, count - 1, best)
+        solution = place(without(problem, set(order[:count])), problem.homes)
+        low, high, best = (count, high, solution) if solution.feasible else (low, count - 1, best)
     closed = set(order[:low])
     for b in order[low + 1 : low + 1 + SINGLE] if low < most else ():
-        found = place(without(problem, closed | {b}), problem.homes)
-        if found.feasible and len(closed) < most:
-            best, closed = found, closed | {b}
+        solution = place(without(problem, closed | {b}), problem.homes)
+        if solution.feasible and len(closed) < most:
+            best, closed = solution, closed | {b}
     return best
 
 
@@ -202,11 +202,11 @@ def _closing(
     for b in sorted(range(len(rank)), key=lambda b: (rank[b], b), reverse=True):
         if any(problem.limits[b]) and b not in stuck:
             left.setdefault(problem.racks[b], []).append(b)
-    found = []
+    order = []
     while any(left.values()):
         rack = min(left, key=lambda r: (-len(left[r]), [rank[b] for b in left[r][-1:]], r))
-        found.append(left[rack].pop())
-    return found
+        order.append(left[rack].pop())
+    return order
 
 
 def _stuck(problem: PlacementProblem) -> set[int]:

@@ -90,7 +90,7 @@ def _over(draft: PlacementDraft, b: int) -> tuple[int, ...]:
 
 def _candidates(draft: PlacementDraft, b: int, over: Sequence[int]) -> list[int]:
     """Return the partitions whose replica at b lowers its excess, the most per byte first."""
-    problem, found = draft.problem, []
+    problem, candidates = draft.problem, []
     for p in draft.held[b]:
         if draft.may_leave(p, b):
             needs = draft.needed(p, b)
@@ -100,9 +100,9 @@ def _candidates(draft: PlacementDraft, b: int, over: Sequence[int]) -> list[int]
             if gain > 0:
                 # What moved here already moves on for nothing.
                 cost = problem.sizes[p] if b in problem.homes[p] else 0
-                found.append((cost / gain, -gain, p))
-    found.sort()
-    return [p for _, _, p in found]
+                candidates.append((cost / gain, -gain, p))
+    candidates.sort()
+    return [p for _, _, p in candidates]
 
 
 def _roomy(draft: PlacementDraft, b: int) -> list[int]:
@@ -219,12 +219,12 @@ def evened(draft: PlacementDraft, even: Sequence[Vector]) -> PlacementDraft:
         draft: Within its limits.
         even: What each broker should carry, as far as leaders can do it.
     """
-    found = PlacementDraft(draft.problem, draft.at)
-    limits = found.limits
-    found.limits = [(inf, inf, tight[2] + SLACK, tight[3] + SLACK) for tight in even]
-    spread_leaders(found)
-    found.limits = limits
-    return draft if found.overloaded() else found
+    spread = PlacementDraft(draft.problem, draft.at)
+    limits = spread.limits
+    spread.limits = [(inf, inf, tight[2] + SLACK, tight[3] + SLACK) for tight in even]
+    spread_leaders(spread)
+    spread.limits = limits
+    return draft if spread.overloaded() else spread
 
 
 def _led_share(draft: PlacementDraft, b: int) -> float:

@@ -19,15 +19,15 @@ class BrokerReply:
     check: str = ""  # what to check then; "" if the reason leaves it open
 
 
-def servers(found: Sequence[BrokerReply], general: str) -> Iterator[Finding]:
+def servers(replies: Sequence[BrokerReply], general: str) -> Iterator[Finding]:
     """Judge the bootstrap servers; one that answers is enough to begin with.
 
     Args:
-        found: Each of the settings'.
+        replies: Those of the settings'.
         general: What to check where the reason leaves it open.
     """
-    works = any(not server.reason for server in found)
-    for server in found:
+    works = any(not server.reason for server in replies)
+    for server in replies:
         check = f"kafka {server.address}"
         if not server.reason:
             yield ok(check, "answers")
@@ -37,17 +37,19 @@ def servers(found: Sequence[BrokerReply], general: str) -> Iterator[Finding]:
             yield fault(check, server.reason, f"check {server.check or general}")
 
 
-def advertised(found: Mapping[int, BrokerReply]) -> Iterator[Finding]:
+def advertised(replies: Mapping[int, BrokerReply]) -> Iterator[Finding]:
     """Judge whether each broker of the cluster can be reached at the address it advertises."""
-    for number, server in sorted(found.items()):
+    for number, server in sorted(replies.items()):
         if server.reason:
             yield fault(
                 f"broker {number}",
                 f"advertises {server.address}, which cannot be used from here: {server.reason}",
                 f"check {server.check or 'advertised.listeners of the broker, and the network'}",
             )
-    if found and not any(server.reason for server in found.values()):
-        yield ok("brokers", f"{len(found)} of {len(found)} reached as they advertise themselves")
+    if replies and not any(server.reason for server in replies.values()):
+        yield ok(
+            "brokers", f"{len(replies)} of {len(replies)} reached as they advertise themselves"
+        )
 
 
 def log_directories(dead: Mapping[int, Sequence[str]]) -> Iterator[Finding]:

@@ -29,22 +29,22 @@ class StagingProbe:
     free_bytes: int | None = None
 
 
-def staging(found: StagingProbe, max_bytes: int) -> Iterator[Finding]:
+def staging(probe: StagingProbe, max_bytes: int) -> Iterator[Finding]:
     """Judge where rows are staged.
 
     Args:
-        found: What the probe showed.
+        probe: What the probe showed.
         max_bytes: What one consumer may stage (`staging.max_bytes`).
     """
-    if found.error:
-        yield fault("staging", found.error)
+    if probe.error:
+        yield fault("staging", probe.error)
         return
-    note = " (it does not exist yet, and can be made)" if found.created else ""
-    yield ok("staging", f"{found.place} can be written{note}")
-    if found.free_bytes is None:
+    note = " (it does not exist yet, and can be made)" if probe.created else ""
+    yield ok("staging", f"{probe.place} can be written{note}")
+    if probe.free_bytes is None:
         return
-    free = f"{found.free_bytes / 1e9:.1f} GB are free"
-    if found.free_bytes < max_bytes:
+    free = f"{probe.free_bytes / 1e9:.1f} GB are free"
+    if probe.free_bytes < max_bytes:
         yield warning(
             "free space",
             f"{free}, and one consumer may stage {max_bytes / 1e9:.1f} GB (staging.max_bytes)",
@@ -69,45 +69,45 @@ class Spark:
     ahead_s: float
 
 
-def spark(address: str, found: Spark, client: str) -> Iterator[Finding]:
+def spark(address: str, reply: Spark, client: str) -> Iterator[Finding]:
     """Judge a server.
 
     Args:
         address: The server's, without its token.
-        found: What it replied.
+        reply: The server's.
         client: The version of pyspark here.
     """
     check = f"spark {address}"
-    if _release(found.version)[:1] != _release(client)[:1]:
+    if _release(reply.version)[:1] != _release(client)[:1]:
         yield fault(
             check,
-            f"has Spark {found.version}, and pyspark is {client} here",
+            f"has Spark {reply.version}, and pyspark is {client} here",
             f"run Spark {'.'.join(_release(client))}",
         )
-    elif _release(found.version) != _release(client):
+    elif _release(reply.version) != _release(client):
         yield warning(
             check,
-            f"has Spark {found.version}, and pyspark is {client} here: tested are equal ones",
+            f"has Spark {reply.version}, and pyspark is {client} here: tested are equal ones",
             f"run Spark {'.'.join(_release(client))}",
         )
     else:
-        yield ok(check, f"answers, Spark {found.version}")
-    if found.delta == "missing":
+        yield ok(check, f"answers, Spark {reply.version}")
+    if reply.delta == "missing":
         yield fault(
             check, "has no Delta Lake", "start it with --packages io.delta:delta-spark_2.13:VERSION"
         )
-    elif found.delta == "not set up":
+    elif reply.delta == "not set up":
         yield fault(
             check,
             "has Delta Lake, and is not set up for it",
             "set spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension and "
             "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog",
         )
-    if abs(found.ahead_s) > CLOCK_S:
-        way = "ahead of" if found.ahead_s > 0 else "behind"
+    if abs(reply.ahead_s) > CLOCK_S:
+        way = "ahead of" if reply.ahead_s > 0 else "behind"
         yield warning(
             check,
-            f"its clock is {abs(found.ahead_s):.0f} s {way} this machine's",
+            f"its clock is {abs(reply.ahead_s):.0f} s {way} this machine's",
             "set both by NTP",
         )
 
@@ -138,11 +138,11 @@ def probe_seen(address: str, place: str, wanted: str, seen: str, error: str) -> 
     )
 
 
-def subjects(found: Mapping[str, int]) -> Iterator[Finding]:
+def subjects(versions_of: Mapping[str, int]) -> Iterator[Finding]:
     """Judge the subjects of a registry that answers: each with the number of its versions."""
-    if not found:
+    if not versions_of:
         yield ok("registry", "answers")
-    for subject, versions in sorted(found.items()):
+    for subject, versions in sorted(versions_of.items()):
         if versions:
             yield ok(f"registry subject {subject}", f"{versions} versions")
         else:

@@ -192,13 +192,13 @@ class BacklogTest:
 async def _reported(bus: KafkaControlTopics, settings: Settings) -> MeasuredCapacity | None:
     """Return what the group's consumer has measured of itself; None: it was too short for that."""
     reader, end = await read_history(bus, settings.metadata_topic)
-    decoder, found = Decoder(decode_inbound), None
+    decoder, measured = Decoder(decode_inbound), None
     try:
         async with asyncio.timeout(START_S):
             while reader.position < end:
                 for _, message in decoder.decode(await reader.read(READ_S)):
                     if isinstance(message, Report):
-                        found = message.capacity or found
+                        measured = message.capacity or measured
     finally:
         await reader.close()
-    return found
+    return measured
