@@ -11,7 +11,6 @@ from tests.simulation.world import CONFIG, METADATA, ORDERS, P, World, until, wo
 
 from binwright.controller.decide.states import Sentinel
 from binwright.protocol import wire
-from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.metadata import Held, Planned
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.orders import (
@@ -82,7 +81,7 @@ async def test_a_freeze_holds_moves_until_it_ends_and_a_dead_consumers_partition
 
 async def test_frozen_hours_hold_moves_until_they_end() -> None:
     """The virtual clock begins at midnight."""
-    config = CONFIG.with_settings(frozen_hours=(DailyWindow.parse("23:55-00:10"),))
+    config = CONFIG.with_settings(frozen_hours=("23:55-00:10",))
     async with world({"orders": 4}, config) as w:
         w.load(LOW_LOAD)
         await until(lambda: w.steady() and len(w.fleet.running) == 1)  # what has no reader gets one

@@ -19,7 +19,6 @@ from binwright.lab.simulation.product.controller import SimulatedController
 from binwright.lab.simulation.product.idle_skip import next_tick
 from binwright.lab.simulation.scenario import Scenario, Timing
 from binwright.packing.catalogue import algorithm
-from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.metadata import Hello, Inbound
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
 
@@ -75,7 +74,7 @@ def test_fewer_consumers_than_the_minimum_are_looked_at_every_second() -> None:
 
 def test_a_group_with_frozen_hours_is_looked_at_every_second() -> None:
     driver, now = settled()
-    hours = (DailyWindow.parse("08:00-09:00"),)
+    hours = ("08:00-09:00",)
 
     assert next_tick(configured(driver.state, frozen_hours=hours), now, STEADY) == now + 1.0
 
