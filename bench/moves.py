@@ -35,7 +35,7 @@ from binwright.balancer.admin_client import AdminClient
 from binwright.balancer.decide.reassignment import CopyLimits
 from binwright.balancer.executor import Executor, read_throttles
 from binwright.balancer.ports import Replicas, Targets
-from binwright.consumer.reading.data_reader import KafkaDataReader
+from binwright.consumer.read.data_reader import KafkaDataReader
 from binwright.kafka.client import client_options
 from binwright.local.kafka import run_brokers
 from binwright.protocol.errors import BrokerUnavailable

@@ -20,9 +20,9 @@ import orjson
 from deltalake import DeltaTable
 
 from bench.landing.cpu_usage import CpuUsage
-from binwright.consumer.lake.log_trim import trim_log
-from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.land.lake.log_trim import trim_log
+from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.consumer.stage.file_staging import FileStaging
 from binwright.local.spark import run_spark
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from confluent_kafka import KafkaError, Message, Producer
 from tests.chaos.landed_values import Place, bad_records
-from tests.consumer.decoding import avro
-from tests.consumer.decoding.value_bombs import zigzag
+from tests.consumer.decode import avro
+from tests.consumer.decode.value_bombs import zigzag
 from tests.integration.registry.server import run_registry
 
 from binwright.lake.lake_reader import reader_of

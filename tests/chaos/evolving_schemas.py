@@ -8,7 +8,7 @@ from random import Random
 from struct import pack, unpack
 from typing import Any, Literal
 
-from tests.consumer.decoding import avro, json_schema
+from tests.consumer.decode import avro, json_schema
 
 Kind = Literal["AVRO", "JSON"]
 Fields = Mapping[str, Any]

@@ -35,7 +35,7 @@ class Pace:
 
 def pace_patches() -> Mapping[str, ModulePatch]:
     """Return the changes to modules by which a consumer keeps the environment's pace, if any."""
-    changes = {"binwright.consumer.reading.aiokafka_consumer": _bound}
+    changes = {"binwright.consumer.read.aiokafka_consumer": _bound}
     return changes if PACE_VARIABLE in os.environ else {}
 
 

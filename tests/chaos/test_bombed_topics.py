@@ -19,12 +19,12 @@ from tests.chaos.bombed_topics import (
 from tests.chaos.landed_values import Place
 from tests.chaos.pod_memory import POD_BYTES
 from tests.chaos.system_settings import SystemShape, chaos_settings
-from tests.consumer.decoding import avro
+from tests.consumer.decode import avro
 
 from binwright.consumer.decide.memory import memory_shares
-from binwright.consumer.decoding.avro_values import AvroDecoder
-from binwright.consumer.decoding.json_values import JsonDecoder
-from binwright.consumer.decoding.variant_values import VariantDecoder
+from binwright.consumer.decode.avro_values import AvroDecoder
+from binwright.consumer.decode.json_values import JsonDecoder
+from binwright.consumer.decode.variant_values import VariantDecoder
 from binwright.protocol.model import TopicPartition
 from binwright.tables.columns import parse_columns
 from binwright.tables.ports import ValueDecoder

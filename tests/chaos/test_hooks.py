@@ -14,11 +14,11 @@ from tests.chaos.fault_schedule import EVOLUTION_STEPS, STEPS, Fault, Kind
 PROCESS_S = 120.0
 WRAPPED = """
 import sys
-from binwright.consumer.decoding.registry import SchemaRegistry
-from binwright.consumer.lake import delta
-from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.consumer.reading.data_reader import KafkaDataReader
-from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.decode.registry import SchemaRegistry
+from binwright.consumer.land.lake import delta
+from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.consumer.read.data_reader import KafkaDataReader
+from binwright.consumer.stage.file_staging import FileStaging
 owners = {"lake": SparkLake, "registry": SchemaRegistry, "offsets": KafkaDataReader,
           "staging": FileStaging}
 found = [f"{prefix}.{name}" for prefix, owner in owners.items()
@@ -28,7 +28,7 @@ if hasattr(delta.missing_columns, "__wrapped__"):
 print(*found)
 """
 ALTERS = """
-from binwright.consumer.lake import delta
+from binwright.consumer.land.lake import delta
 from binwright.tables.columns import parse_columns
 from pyspark.sql.types import LongType, StructField, StructType
 there = StructType([StructField("id", LongType())])

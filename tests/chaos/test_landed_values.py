@@ -7,10 +7,10 @@ import pytest
 from tests.chaos.evolving_schemas import FAULTS, Kind, Shape, first_shape, spoiled
 from tests.chaos.evolving_topics import Version
 from tests.chaos.landed_values import Bad, decoded, different
-from tests.consumer.decoding import avro, json_schema
+from tests.consumer.decode import avro, json_schema
 
 from binwright.consumer.decide.columns import united
-from binwright.consumer.decoding.avro_schemas import AvroSchema
+from binwright.consumer.decode.avro_schemas import AvroSchema
 from binwright.tables.columns import Columns
 from binwright.tables.json_schemas import JsonSchema
 

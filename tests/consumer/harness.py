@@ -8,7 +8,7 @@ from typing import TypeVar
 from binwright.consumer.decide.buffer import BatchConfig
 from binwright.consumer.ingest import Ingest, IngestConfig
 from binwright.consumer.mailbox import open_mailbox
-from binwright.consumer.timings import Timings
+from binwright.consumer.stage.timings import Timings
 from binwright.kafka.control_records import landing_partition
 from binwright.protocol import wire
 from binwright.protocol.commands import Command, StartReading, StopReading

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 CODE = (
-    "import sys, binwright.consumer.__main__, binwright.consumer.staging.files; print(*sys.modules)"
+    "import sys, binwright.consumer.__main__, binwright.consumer.stage.files; print(*sys.modules)"
 )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from binwright.consumer.decoding.decoders import DecodingTotals
+from binwright.consumer.decode.decoders import DecodingTotals
 from binwright.consumer.report_metrics import consumer_samples
 from binwright.protocol.metadata import MeasuredCapacity, Report, TableReport
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition

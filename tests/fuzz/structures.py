@@ -10,17 +10,17 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
-from tests.consumer.decoding.value_bombs import BOMBS, HEADER, zigzag
+from tests.consumer.decode.value_bombs import BOMBS, HEADER, zigzag
 from tests.fuzz.target import Target
 
-from binwright.consumer.decoding.avro_schemas import AvroSchema
-from binwright.consumer.decoding.avro_values import AvroDecoder
-from binwright.consumer.decoding.csv_values import CsvDecoder
-from binwright.consumer.decoding.json_values import JsonDecoder
-from binwright.consumer.decoding.protobuf_compiler import compiled
-from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
-from binwright.consumer.decoding.protobuf_values import ProtobufDecoder, TableSchema
-from binwright.consumer.decoding.variant_values import VariantDecoder
+from binwright.consumer.decode.avro_schemas import AvroSchema
+from binwright.consumer.decode.avro_values import AvroDecoder
+from binwright.consumer.decode.csv_values import CsvDecoder
+from binwright.consumer.decode.json_values import JsonDecoder
+from binwright.consumer.decode.protobuf_compiler import compiled
+from binwright.consumer.decode.protobuf_schemas import ProtobufSchema
+from binwright.consumer.decode.protobuf_values import ProtobufDecoder, TableSchema
+from binwright.consumer.decode.variant_values import VariantDecoder
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings.group import load_settings
 from binwright.tables.columns import parse_columns

@@ -21,7 +21,7 @@ from tests.kafka.test_frames import HEAD_4, HEAD_10
 
 from binwright.balancer import plan_file
 from binwright.balancer.decide.proposals import decode_record
-from binwright.consumer.staging import parquet
+from binwright.consumer.stage import parquet
 from binwright.controller.fleets.kubernetes.template import check_template, parse_template
 from binwright.controller.fleets.kubernetes.template_patch import check_patch, patched
 from binwright.controller.group_objects.allowed import check_allowed

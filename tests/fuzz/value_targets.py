@@ -4,21 +4,21 @@ from collections.abc import Mapping
 from functools import partial
 
 import pyarrow as pa
-from tests.consumer.decoding.protobuf import body
+from tests.consumer.decode.protobuf import body
 from tests.fuzz.target import Target
 
-from binwright.consumer.decoding.avro_schemas import AvroSchema
-from binwright.consumer.decoding.avro_values import AvroDecoder
-from binwright.consumer.decoding.csv_values import CsvDecoder
-from binwright.consumer.decoding.json_by_schema import JsonSchemaDecoder
-from binwright.consumer.decoding.json_values import JsonDecoder
-from binwright.consumer.decoding.new_fields import KeptFields
-from binwright.consumer.decoding.one_by_one import Bad
-from binwright.consumer.decoding.protobuf_compiler import compiled
-from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
-from binwright.consumer.decoding.protobuf_values import ProtobufDecoder, TableSchema
-from binwright.consumer.decoding.registry_schemas import has_header, schema_id
-from binwright.consumer.decoding.variant_values import VariantDecoder
+from binwright.consumer.decode.avro_schemas import AvroSchema
+from binwright.consumer.decode.avro_values import AvroDecoder
+from binwright.consumer.decode.csv_values import CsvDecoder
+from binwright.consumer.decode.json_by_schema import JsonSchemaDecoder
+from binwright.consumer.decode.json_values import JsonDecoder
+from binwright.consumer.decode.new_fields import KeptFields
+from binwright.consumer.decode.one_by_one import Bad
+from binwright.consumer.decode.protobuf_compiler import compiled
+from binwright.consumer.decode.protobuf_schemas import ProtobufSchema
+from binwright.consumer.decode.protobuf_values import ProtobufDecoder, TableSchema
+from binwright.consumer.decode.registry_schemas import has_header, schema_id
+from binwright.consumer.decode.variant_values import VariantDecoder
 from binwright.tables.columns import columns_text, parse_columns, stored
 from binwright.tables.json_schemas import JsonSchema
 from binwright.tables.ports import ValueDecoder

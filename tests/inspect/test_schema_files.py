@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql.types import IntegerType, LongType, StructType
-from tests.consumer.decoding.avro import record
-from tests.consumer.decoding.json_schema import objects
-from tests.consumer.decoding.protobuf import proto
+from tests.consumer.decode.avro import record
+from tests.consumer.decode.json_schema import objects
+from tests.consumer.decode.protobuf import proto
 
 from binwright.inspect.schema_check import changes, columns_in
 from binwright.protocol.errors import SettingsError

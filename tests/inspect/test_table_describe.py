@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from tests.consumer.decoding.avro import record
-from tests.consumer.decoding.fake_registry import FakeRegistry
+from tests.consumer.decode.avro import record
+from tests.consumer.decode.fake_registry import FakeRegistry
 
 from binwright.cli.terminal import Console
 from binwright.inspect.decide.table_facts import BadRecord, CommitFacts, Facts

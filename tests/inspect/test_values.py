@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.consumer.decide.new_columns import ADDED
-from binwright.consumer.staging.parquet import SCHEMA
+from binwright.consumer.stage.parquet import SCHEMA
 from binwright.inspect.topic_extents import Range
 from binwright.inspect.values import RUNS, landed_by_deltalake, sample
 from binwright.protocol.errors import LakeUnavailable, SettingsError, UserError

@@ -23,7 +23,7 @@ from binwright.balancer.executor import check, read_throttles
 from binwright.balancer.ports import Configs
 from binwright.balancer.probe import LONGEST_S, producer_probe
 from binwright.balancer.settings import BalancerProgramSettings, BrokerSettings
-from binwright.consumer.reading.group_offsets import GroupOffsets
+from binwright.consumer.read.group_offsets import GroupOffsets
 from binwright.kafka.client import ClusterClient, client_options
 from binwright.kafka.control_records import ORDERS_PARTITION
 from binwright.kafka.control_topics import KafkaControlTopics

@@ -9,7 +9,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from tests.integration.topics import create_topic
 
-from binwright.consumer.reading.data_reader import KafkaDataReader
+from binwright.consumer.read.data_reader import KafkaDataReader
 from binwright.kafka.client import ClusterClient, client_options
 from binwright.kafka.control_records import METADATA_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics

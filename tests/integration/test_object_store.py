@@ -12,20 +12,20 @@ from uuid import NAMESPACE_OID, uuid5
 import pytest
 from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.session import SparkSession
-from tests.consumer.writer.scene import CLUSTER, GROUP, LANDING, ORDERS, Scene
+from tests.consumer.land.scene import CLUSTER, GROUP, LANDING, ORDERS, Scene
 from tests.integration.conftest import BackgroundLoop
 from tests.integration.object_store import BUCKET, ObjectStore, missing_packages
 
-from binwright.consumer.decide.writer.states import WriterConfig
+from binwright.consumer.decide.land.states import WriterConfig
 from binwright.consumer.events import Event, RowsMissing, TableLost
-from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.consumer.staging.file_staging import FileStaging
-from binwright.consumer.staging.file_writer import one_raw_table
-from binwright.consumer.writer.announcements import LandingTopic
-from binwright.consumer.writer.context import SharedLake, WriterContext
-from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
-from binwright.consumer.writer.orders import TableOrders
-from binwright.consumer.writer.writers import Writers
+from binwright.consumer.land.announcements import LandingTopic
+from binwright.consumer.land.context import SharedLake, WriterContext
+from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.consumer.land.maintenance import MaintenanceConfig, TableMaintenance
+from binwright.consumer.land.orders import TableOrders
+from binwright.consumer.land.writers import Writers
+from binwright.consumer.stage.file_staging import FileStaging
+from binwright.consumer.stage.file_writer import one_raw_table
 from binwright.inspect.doctor.lake_checks import ConnectServer, probe_file
 from binwright.local.java import find_java
 from binwright.local.server import no_progress

@@ -10,7 +10,7 @@ from tests.integration.object_store import (
     staging_url,
 )
 
-from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.stage.file_staging import FileStaging
 from binwright.local.server import HOST, reserve_port
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition

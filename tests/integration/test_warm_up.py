@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 from tests.chaos.proxy import Proxy
 
-from binwright.consumer.warm_up import warm_up
+from binwright.consumer.land.warm_up import warm_up
 from binwright.protocol.errors import ExternalError
 from binwright.runtime.settings.group import load_settings
 

@@ -16,7 +16,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from tests.integration.command_line import binwright
 from tests.integration.conftest import BackgroundLoop
 
-from binwright.consumer.reading.data_reader import KafkaDataReader
+from binwright.consumer.read.data_reader import KafkaDataReader
 from binwright.kafka.client import NO_LEADER, ClusterClient, client_options
 from binwright.local.kafka import EmbeddedBroker, run_brokers
 from binwright.local.stack import services

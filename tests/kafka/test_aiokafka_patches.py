@@ -11,7 +11,7 @@ from aiokafka.errors import NodeNotReadyError
 from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.protocol.metadata import MetadataRequest, MetadataResponse_v4
 
-import binwright.consumer.reading.aiokafka_consumer  # noqa: F401 - it once replaced the request for all
+import binwright.consumer.read.aiokafka_consumer  # noqa: F401 - it once replaced the request for all
 from binwright.kafka.aiokafka_patches import (
     hasten_first_fetches,
     inner_client,

@@ -15,14 +15,14 @@ from tests.look.agreement import differences
 from tests.simulation.gate import Gate, gated
 
 from binwright.consumer.decide.buffer import BatchConfig
-from binwright.consumer.decide.writer.states import WriterConfig
+from binwright.consumer.decide.land.states import WriterConfig
 from binwright.consumer.ingest import Ingest, IngestConfig
+from binwright.consumer.land.announcements import LandingTopic
+from binwright.consumer.land.context import SharedLake, WriterContext
+from binwright.consumer.land.maintenance import MaintenanceConfig, TableMaintenance
+from binwright.consumer.land.orders import TableOrders
+from binwright.consumer.land.writers import Writers
 from binwright.consumer.mailbox import open_mailbox
-from binwright.consumer.writer.announcements import LandingTopic
-from binwright.consumer.writer.context import SharedLake, WriterContext
-from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
-from binwright.consumer.writer.orders import TableOrders
-from binwright.consumer.writer.writers import Writers
 from binwright.controller.decide.events import Event, Tick
 from binwright.controller.decide.states import Sentinel
 from binwright.controller.group_context import GroupContext

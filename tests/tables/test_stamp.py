@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import orjson
 import pytest
-from tests.consumer.decide.writer.scene import TABLE, part, stamp
+from tests.consumer.decide.land.scene import TABLE, part, stamp
 
 from binwright.tables.ports import Table
 from binwright.tables.stamp import later_kind, read_stamp

@@ -8,11 +8,11 @@ from google.protobuf.descriptor_pb2 import FieldDescriptorProto
 from tools.reference.markdown import code, table
 
 from binwright.consumer.decide.widening import widens
-from binwright.consumer.decoding.arrow_types import arrow_type
-from binwright.consumer.decoding.avro_schemas import SIMPLE as AVRO_SIMPLE
-from binwright.consumer.decoding.avro_schemas import TICKS, AvroSchema
-from binwright.consumer.decoding.protobuf_compiler import compiled
-from binwright.consumer.decoding.protobuf_schemas import KINDS, ProtobufSchema
+from binwright.consumer.decode.arrow_types import arrow_type
+from binwright.consumer.decode.avro_schemas import SIMPLE as AVRO_SIMPLE
+from binwright.consumer.decode.avro_schemas import TICKS, AvroSchema
+from binwright.consumer.decode.protobuf_compiler import compiled
+from binwright.consumer.decode.protobuf_schemas import KINDS, ProtobufSchema
 from binwright.tables.columns import (
     ALIASES,
     MOST_DIGITS,

@@ -15,10 +15,10 @@ from binwright.cli.embedded_spark import running_lake
 from binwright.cli.options import Json, Lake, Spark, TableName, settings_at
 from binwright.cli.runner import progress_console, run_for_result, working_directory
 from binwright.cli.terminal import Console, print_page
-from binwright.consumer.decoding.avro_schemas import AvroSchema
-from binwright.consumer.decoding.protobuf_compiler import compiled
-from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
-from binwright.consumer.lake.table_columns import Difference, differences
+from binwright.consumer.decode.avro_schemas import AvroSchema
+from binwright.consumer.decode.protobuf_compiler import compiled
+from binwright.consumer.decode.protobuf_schemas import ProtobufSchema
+from binwright.consumer.land.lake.table_columns import Difference, differences
 from binwright.inspect.decide.table_facts import SHUT_OUT
 from binwright.lake.lake_reader import delta_table, is_of_columns, reader_of
 from binwright.protocol.errors import SettingsError

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from binwright.consumer.decoding.avro_values import AvroReading
-from binwright.consumer.decoding.json_by_schema import JsonReading
-from binwright.consumer.decoding.protobuf_values import ProtobufReading
-from binwright.consumer.decoding.registry import SchemaRegistry
-from binwright.consumer.decoding.registry_decoders import Registry
+from binwright.consumer.decode.avro_values import AvroReading
+from binwright.consumer.decode.json_by_schema import JsonReading
+from binwright.consumer.decode.protobuf_values import ProtobufReading
+from binwright.consumer.decode.registry import SchemaRegistry
+from binwright.consumer.decode.registry_decoders import Registry
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.runtime.settings.registry import RegistrySettings
 from binwright.runtime.settings.tables import DecodingSettings

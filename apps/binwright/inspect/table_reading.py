@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from binwright.consumer.lake.creation import STATISTICS
+from binwright.consumer.land.lake.creation import STATISTICS
 from binwright.inspect.decide.table_facts import BadRecord, CommitFacts, Facts, commit_facts
 from binwright.lake.lake_reader import delta_table, is_of_columns, quoted
 from binwright.lake.log_generations import any_stamp

@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 
 from binwright.consumer.decide.memory import MOST_VALUE_BYTES
 from binwright.consumer.decide.new_columns import ADDED
-from binwright.consumer.decoding.decoders import Decoders
-from binwright.consumer.decoding.portions import DecodingMemory
-from binwright.consumer.lake.staged_rows import condition
-from binwright.consumer.staging.parquet import decoded, to_arrow
+from binwright.consumer.decode.decoders import Decoders
+from binwright.consumer.decode.portions import DecodingMemory
+from binwright.consumer.land.lake.staged_rows import condition
+from binwright.consumer.stage.parquet import decoded, to_arrow
 from binwright.inspect.decide.differences import Comparison, Place, Row, compare
 from binwright.inspect.topic_extents import Range, TopicExtents, open_topic_extents
 from binwright.lake.lake_reader import (

@@ -9,7 +9,7 @@ from urllib.parse import urlparse
 
 import pyarrow.fs as pafs
 
-from binwright.consumer.staging.files import open_location
+from binwright.consumer.stage.files import open_location
 from binwright.local.cache import file_lock
 from binwright.protocol.errors import EmbeddedError, SettingsError
 from binwright.runtime.settings.group import Settings

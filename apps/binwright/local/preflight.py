@@ -4,7 +4,7 @@ import asyncio
 from datetime import datetime
 from functools import partial
 
-from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.stage.file_staging import FileStaging
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.election import SESSION_S, election_members

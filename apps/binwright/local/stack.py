@@ -160,7 +160,7 @@ async def warm_up(settings: Settings, directory: Path) -> None:
     child = Child(
         Command(
             title="the warm-up of Spark",
-            argv=(sys.executable, "-m", "binwright.consumer.warm_up"),
+            argv=(sys.executable, "-m", "binwright.consumer.land.warm_up"),
             directory=directory,
             log=directory / "warm-up.log",
             environment=_environment(settings),

@@ -44,10 +44,10 @@ def note_all(directory: Path) -> None:
         writes.write(f"{took_s}\n")
 
     changes: dict[str, Callable[[ModuleType], None]] = {
-        "binwright.consumer.reading.data_reader": lambda module: note(
+        "binwright.consumer.read.data_reader": lambda module: note(
             module.KafkaDataReader, "fetch", fetched
         ),
-        "binwright.consumer.lake.spark_lake": lambda module: note(
+        "binwright.consumer.land.lake.spark_lake": lambda module: note(
             module.SparkLake, "append", written
         ),
     }

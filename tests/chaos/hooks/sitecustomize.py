@@ -120,11 +120,11 @@ def _bus(service: str) -> ModulePatch:
 
 
 CONSUMER: dict[str, ModulePatch] = {
-    "binwright.consumer.reading.data_reader": _calls("KafkaDataReader", ("commit",), "offsets"),
-    "binwright.consumer.staging.file_staging": _calls(
+    "binwright.consumer.read.data_reader": _calls("KafkaDataReader", ("commit",), "offsets"),
+    "binwright.consumer.stage.file_staging": _calls(
         "FileStaging", ("write", "delete", "write_lease", "delete_other_leases"), "staging"
     ),
-    "binwright.consumer.lake.spark_lake": _calls(
+    "binwright.consumer.land.lake.spark_lake": _calls(
         "SparkLake",
         (
             *("open", "claim", "history", "add_columns", "append_bad", "append", "commit_stamp"),
@@ -132,11 +132,11 @@ CONSUMER: dict[str, ModulePatch] = {
         ),
         "lake",
     ),
-    "binwright.consumer.lake.delta": _before_altering,
-    "binwright.consumer.decoding.registry": _calls(
+    "binwright.consumer.land.lake.delta": _before_altering,
+    "binwright.consumer.decode.registry": _calls(
         "SchemaRegistry", ("schema", "versions", "version"), "registry"
     ),
-    "binwright.consumer.writer.effects": lambda module: wrap_logged(
+    "binwright.consumer.land.effects": lambda module: wrap_logged(
         module.Effects, "carry_out", "consumer"
     ),
 }

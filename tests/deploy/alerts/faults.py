@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import psutil
-from tests.consumer.decoding.avro import record, written
+from tests.consumer.decode.avro import record, written
 from tests.deploy.alerts.live_system import (
     BILLS,
     CLICKS,
@@ -29,7 +29,7 @@ from tests.deploy.alerts.runbook import command_of
 from tests.integration.landing import has_landed, produce, until
 from tests.integration.security.secured_broker import USER
 
-from binwright.consumer.lake.session import ReconnectingSession
+from binwright.consumer.land.lake.session import ReconnectingSession
 from binwright.local.server import HOST
 from binwright.runtime.settings.group import Settings
 

@@ -18,7 +18,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from aiokafka.errors import KafkaError
-from tests.consumer.decoding.avro import record, written
+from tests.consumer.decode.avro import record, written
 from tests.deploy.alerts.prometheus_server import Labels, PrometheusServer, run_prometheus
 from tests.integration.command_line import binwright
 from tests.integration.landing import has_landed, produce, rows, until

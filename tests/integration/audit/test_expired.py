@@ -8,8 +8,8 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from tests.integration.audit.place import Place
 
-from binwright.consumer.lake.delta import old_rows
-from binwright.consumer.lake.spark_lake import SparkLake
+from binwright.consumer.land.lake.delta import old_rows
+from binwright.consumer.land.lake.spark_lake import SparkLake
 from binwright.protocol.keeping import KEEP_S, KEPT_SINCE_MS
 from binwright.runtime.clock import wall_ms
 from binwright.tables.columns import parse_columns

@@ -6,7 +6,7 @@ import pytest
 from tests.builders import staged
 from tests.integration.control_topics.broker_helpers import DEADLINE_S
 
-from binwright.consumer.writer.announcements import (
+from binwright.consumer.land.announcements import (
     Announced,
     LandingTopic,
     Subscription,

@@ -15,7 +15,7 @@ from tests.integration.embedded.test_spark import session
 from tests.integration.lake.tables import TABLE
 
 from binwright.cli.terminal import Console
-from binwright.consumer.lake.spark_lake import SparkLake
+from binwright.consumer.land.lake.spark_lake import SparkLake
 from binwright.lake.lake_reader import lake_reader, server_of
 from binwright.local.spark import TOKEN_VARIABLE, SparkServer, run_spark
 from binwright.protocol.errors import LakeUnavailable

@@ -9,7 +9,7 @@ from aiokafka import TopicPartition as KafkaPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from tests.integration.topics import create_topic
 
-from binwright.consumer.reading.data_reader import KafkaDataReader
+from binwright.consumer.read.data_reader import KafkaDataReader
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, Record
 from binwright.runtime.settings.kafka import KafkaSettings

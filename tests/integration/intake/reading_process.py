@@ -12,7 +12,7 @@ import resource
 import sys
 from collections import defaultdict
 
-from binwright.consumer.reading import data_reader
+from binwright.consumer.read import data_reader
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import loop_s
 from binwright.runtime.settings.kafka import KafkaSettings

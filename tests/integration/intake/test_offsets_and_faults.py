@@ -18,7 +18,7 @@ from tests.integration.intake.data_topic import (
 )
 from tests.kafka.batches import produce, stored
 
-from binwright.consumer.reading.data_reader import KafkaDataReader
+from binwright.consumer.read.data_reader import KafkaDataReader
 from binwright.local.kafka import run_broker
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition

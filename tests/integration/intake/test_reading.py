@@ -15,7 +15,7 @@ from tests.integration.intake.data_topic import (
     values,
 )
 
-from binwright.consumer.reading.aiokafka_consumer import FETCH_WAIT_MS
+from binwright.consumer.read.aiokafka_consumer import FETCH_WAIT_MS
 from binwright.protocol.errors import TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import NO_RECORDS, Record

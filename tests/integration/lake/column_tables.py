@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.connect.session import SparkSession
 
-from binwright.consumer.staging.parquet import SCHEMA
+from binwright.consumer.stage.parquet import SCHEMA
 from binwright.tables.columns import (
     Array,
     Columns,

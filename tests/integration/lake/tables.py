@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pyspark.sql.connect.session import SparkSession
 
-from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.consumer.stage.file_staging import FileStaging
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
 from binwright.protocol.ports.kafka import Record

@@ -21,8 +21,8 @@ from tests.integration.lake.column_tables import (
 )
 from tests.integration.lake.tables import LEASE, OTHER_LEASE, new_lake
 
-from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.consumer.stage.file_staging import FileStaging
 from binwright.protocol.errors import StagedUnreadable, TableRefused, WriteConflict
 from binwright.protocol.model import TopicPartition
 from binwright.tables.ports import FileSlice

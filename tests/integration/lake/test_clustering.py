@@ -17,8 +17,8 @@ from structlog.testing import capture_logs
 from tests.integration.lake.column_tables import ITEMS, Decoded, landed, offsets, stage_decoded
 from tests.integration.lake.tables import LEASE, new_lake, sql
 
-from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.consumer.stage.file_staging import FileStaging
 from binwright.tables.columns import parse_columns
 from binwright.tables.ports import Compaction, Table
 

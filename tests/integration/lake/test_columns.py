@@ -26,8 +26,8 @@ from tests.integration.lake.column_tables import (
 )
 from tests.integration.lake.tables import LEASE, new_lake, sql
 
-from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.consumer.stage.file_staging import FileStaging
 from binwright.protocol.errors import TableRefused, WriteConflict
 from binwright.protocol.model import TopicPartition
 from binwright.tables.columns import parse_columns

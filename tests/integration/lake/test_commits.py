@@ -30,8 +30,8 @@ from tests.integration.lake.tables import (
     whole,
 )
 
-from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.consumer.stage.file_staging import FileStaging
 from binwright.local.spark import run_spark
 from binwright.protocol.errors import LakeUnavailable, StagedUnreadable, WriteConflict, WriteUnclear
 from binwright.protocol.ports.kafka import Record

@@ -27,18 +27,18 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.connect.session import SparkSession
-from tests.consumer.decoding import avro, protobuf
+from tests.consumer.decode import avro, protobuf
 from tests.docs.pages import blocks
 from tests.integration.lake.tables import LEASE, new_lake
 from tests.integration.lake.test_readers import PAGE, duckdb_extension
 
-from binwright.consumer.decoding.avro_values import AvroDecoder
-from binwright.consumer.decoding.csv_values import CsvDecoder
-from binwright.consumer.decoding.json_values import JsonDecoder
-from binwright.consumer.decoding.protobuf_values import ProtobufDecoder, TableSchema
-from binwright.consumer.lake.session import ReconnectingSession
-from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.decode.avro_values import AvroDecoder
+from binwright.consumer.decode.csv_values import CsvDecoder
+from binwright.consumer.decode.json_values import JsonDecoder
+from binwright.consumer.decode.protobuf_values import ProtobufDecoder, TableSchema
+from binwright.consumer.land.lake.session import ReconnectingSession
+from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.consumer.stage.file_staging import FileStaging
 from binwright.lake.lake_reader import PORTABLE, lake_reader
 from binwright.protocol.errors import LakeUnavailable
 from binwright.protocol.fields import LATEST_MS

@@ -11,10 +11,10 @@ from pyspark.sql.connect.session import SparkSession
 from tests.integration.lake.column_tables import landed, schema_text
 from tests.integration.lake.tables import LEASE, new_lake, sql
 
-from binwright.consumer.decoding.json_values import JsonDecoder
-from binwright.consumer.decoding.record_decoder import RecordDecoder
-from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.decode.json_values import JsonDecoder
+from binwright.consumer.decode.record_decoder import RecordDecoder
+from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.consumer.stage.file_staging import FileStaging
 from binwright.protocol.keeping import SKIPPED
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record, Records

@@ -21,8 +21,8 @@ from tests.integration.lake.tables import (
     wait_for_write,
 )
 
-from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.consumer.stage.file_staging import FileStaging
 from binwright.protocol.errors import StagedUnreadable, WriteConflict
 
 pytestmark = pytest.mark.integration

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql.connect.session import SparkSession
 from tests.integration.lake.tables import LEASE, P, landed_offsets, records, stage_file
 
-from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.consumer.stage.file_staging import FileStaging
 from binwright.protocol.ports.kafka import Record
 from binwright.runtime.clock import wall_ms
 

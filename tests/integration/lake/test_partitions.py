@@ -11,8 +11,8 @@ from tests.integration.lake.column_tables import EPOCH, ITEMS, Decoded, landed, 
 from tests.integration.lake.tables import LEASE, new_lake
 from tests.integration.lake.test_clustering import files, log
 
-from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.consumer.stage.file_staging import FileStaging
 from binwright.protocol.errors import TableRefused
 from binwright.tables.ports import Table
 

@@ -20,10 +20,10 @@ from tests.docs.pages import ROOT
 from tests.integration.lake.tables import LEASE, new_lake
 from tests.integration.lake.test_keys import TOPIC, staged
 
-from binwright.consumer.decoding.json_values import JsonDecoder
-from binwright.consumer.decoding.record_decoder import RecordDecoder
-from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.decode.json_values import JsonDecoder
+from binwright.consumer.decode.record_decoder import RecordDecoder
+from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.consumer.stage.file_staging import FileStaging
 from binwright.tables.columns import parse_columns
 from binwright.tables.ports import Table, ValueDecoder
 

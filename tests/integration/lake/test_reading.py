@@ -8,8 +8,8 @@ import pytest
 from tests.docs.pages import ROOT, Block, blocks
 from tests.integration.lake.tables import LEASE, P, records, stage_file
 
-from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.consumer.stage.file_staging import FileStaging
 
 pytestmark = pytest.mark.integration
 

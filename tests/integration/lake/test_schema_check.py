@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.consumer.decoding.avro import record
-from tests.consumer.decoding.json_schema import objects
+from tests.consumer.decode.avro import record
+from tests.consumer.decode.json_schema import objects
 from tests.integration.lake.column_tables import ITEMS
 
-from binwright.consumer.lake.spark_lake import SparkLake
+from binwright.consumer.land.lake.spark_lake import SparkLake
 from binwright.tables.columns import parse_columns
 from binwright.tables.ports import Table
 

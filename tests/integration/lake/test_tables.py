@@ -25,9 +25,9 @@ from tests.integration.lake.tables import (
     stage_file,
 )
 
-from binwright.consumer.lake.creation import checkpoint_interval
-from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.land.lake.creation import checkpoint_interval
+from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.consumer.stage.file_staging import FileStaging
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings.consumer import LakeSettings

@@ -13,11 +13,11 @@ import pytest
 from pyspark.sql.connect.session import SparkSession
 from tests.integration.lake.tables import LEASE, new_lake
 
-from binwright.consumer.decoding.json_values import JsonDecoder
-from binwright.consumer.decoding.new_fields import KeptFields
-from binwright.consumer.decoding.variant_values import VariantDecoder
-from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.decode.json_values import JsonDecoder
+from binwright.consumer.decode.new_fields import KeptFields
+from binwright.consumer.decode.variant_values import VariantDecoder
+from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.consumer.stage.file_staging import FileStaging
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record, Records
 from binwright.tables.columns import Columns, parse_columns

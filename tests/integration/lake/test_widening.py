@@ -15,9 +15,9 @@ from tests.integration.lake.test_keys import TOPIC, staged
 
 from binwright.consumer.decide.columns import united
 from binwright.consumer.decide.widening import widens
-from binwright.consumer.decoding.json_values import JsonDecoder
-from binwright.consumer.lake.spark_lake import SparkLake
-from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.decode.json_values import JsonDecoder
+from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.consumer.stage.file_staging import FileStaging
 from binwright.protocol.errors import TableRefused
 from binwright.tables.columns import parse_columns, parse_type
 from binwright.tables.ports import Batch, Table

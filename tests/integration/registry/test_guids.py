@@ -11,17 +11,17 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.consumer.decoding import avro, json_schema, protobuf
-from tests.consumer.decoding.schema_headers import in_front, in_header
+from tests.consumer.decode import avro, json_schema, protobuf
+from tests.consumer.decode.schema_headers import in_front, in_header
 from tests.integration.landing import in_order, produce, rows, until
 from tests.integration.registry.guids import serving_guids
 from tests.integration.registry.server import RegistryServer
 from tests.integration.registry.test_landing import settings_of
 from tests.integration.topics import create_topic
 
-from binwright.consumer.decoding.avro_schemas import AvroSchema
-from binwright.consumer.decoding.registry import SchemaRegistry
-from binwright.consumer.decoding.schema_names import header_of
+from binwright.consumer.decode.avro_schemas import AvroSchema
+from binwright.consumer.decode.registry import SchemaRegistry
+from binwright.consumer.decode.schema_names import header_of
 from binwright.inspect.audit import audit
 from binwright.local.stack import services
 from binwright.protocol.errors import RegistryUnavailable

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from tests.consumer.decoding.json_schema import objects, written
+from tests.consumer.decode.json_schema import objects, written
 from tests.integration.landing import in_order, produce, rows, until
 from tests.integration.registry.server import RegistryServer
 from tests.integration.registry.test_landing import settings_of
 from tests.integration.topics import create_topic
 
-from binwright.consumer.decoding.registry import SchemaRegistry
+from binwright.consumer.decode.registry import SchemaRegistry
 from binwright.inspect.audit import audit
 from binwright.local.stack import services
 from binwright.runtime.settings.registry import RegistrySettings

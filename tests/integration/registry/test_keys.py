@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from tests.consumer.decoding.avro import record, written
+from tests.consumer.decode.avro import record, written
 from tests.integration.command_line import binwright
 from tests.integration.landing import in_order, rows, until
 from tests.integration.registry.server import RegistryServer

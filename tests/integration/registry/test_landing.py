@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.consumer.decoding.avro import record, written
+from tests.consumer.decode.avro import record, written
 from tests.integration.landing import in_order, produce, rows, texts, until
 from tests.integration.registry.server import RegistryServer, run_registry
 from tests.integration.topics import create_topic

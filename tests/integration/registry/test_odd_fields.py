@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.consumer.decoding import avro, json_schema, protobuf
+from tests.consumer.decode import avro, json_schema, protobuf
 from tests.integration.landing import in_order, produce, rows, until
 from tests.integration.registry.server import RegistryServer
 from tests.integration.registry.test_landing import settings_of

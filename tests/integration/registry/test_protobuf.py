@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
-from tests.consumer.decoding.protobuf import parsed, proto, written
+from tests.consumer.decode.protobuf import parsed, proto, written
 from tests.integration.landing import in_order, produce, rows, until
 from tests.integration.registry.server import RegistryServer
 from tests.integration.registry.test_landing import settings_of
 from tests.integration.topics import create_topic
 
-from binwright.consumer.decoding.protobuf_compiler import compiled
-from binwright.consumer.decoding.protobuf_schemas import ProtobufSchema
-from binwright.consumer.decoding.registry import SchemaRegistry
+from binwright.consumer.decode.protobuf_compiler import compiled
+from binwright.consumer.decode.protobuf_schemas import ProtobufSchema
+from binwright.consumer.decode.registry import SchemaRegistry
 from binwright.inspect.audit import audit
 from binwright.local.stack import services
 from binwright.runtime.settings.registry import RegistrySettings

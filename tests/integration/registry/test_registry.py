@@ -13,13 +13,13 @@ from urllib.parse import urlsplit
 
 import pytest
 from aiohttp import web
-from tests.consumer.decoding.avro import record
+from tests.consumer.decode.avro import record
 from tests.integration.registry.server import RegistryServer, run_registry
 from tests.integration.security.certificates import Authority
 
-from binwright.consumer.decoding.avro_schemas import AvroSchema
-from binwright.consumer.decoding.registry import Schema, SchemaRegistry
-from binwright.consumer.decoding.registry_schemas import ApicurioId
+from binwright.consumer.decode.avro_schemas import AvroSchema
+from binwright.consumer.decode.registry import Schema, SchemaRegistry
+from binwright.consumer.decode.registry_schemas import ApicurioId
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.runtime.settings.registry import RegistrySettings
 from binwright.tables.columns import columns_text

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.consumer.decoding.avro import record
+from tests.consumer.decode.avro import record
 from tests.integration.examination import examined
 from tests.integration.registry.server import RegistryServer
 

@@ -7,7 +7,7 @@ from tests.integration.intake.data_topic import values
 from tests.integration.security.secured_broker import WAYS, SecuredBroker
 from tests.integration.topics import create_topic
 
-from binwright.consumer.reading.data_reader import KafkaDataReader
+from binwright.consumer.read.data_reader import KafkaDataReader
 from binwright.kafka.client import LATEST, ClusterClient, client_options
 from binwright.kafka.control_records import METADATA_CONFIG
 from binwright.kafka.control_topics import KafkaControlTopics

@@ -10,7 +10,7 @@ from tests.integration.lake.tables import TABLE
 from tests.integration.security.certificates import Authority
 from tests.integration.security.tls_proxy import HOST, tls_proxy
 
-from binwright.consumer.lake.spark_lake import SparkLake
+from binwright.consumer.land.lake.spark_lake import SparkLake
 from binwright.lake.lake_reader import lake_reader, server_of
 from binwright.local.spark import TOKEN_VARIABLE
 from binwright.protocol.errors import LakeUnavailable

@@ -5,8 +5,8 @@ from typing import Any
 
 from tests.model.explore import Plain
 
-from binwright.consumer.decide.writer.chain import Chain
-from binwright.consumer.decide.writer.states import (
+from binwright.consumer.decide.land.chain import Chain
+from binwright.consumer.decide.land.states import (
     BadOffsetsFound,
     Claiming,
     InFlightCommit,

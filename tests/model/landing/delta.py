@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tests.model.explore import InvariantViolation
 
-from binwright.consumer.decide.writer.states import (
+from binwright.consumer.decide.land.states import (
     Committed,
     Conflict,
     LeaseGone,

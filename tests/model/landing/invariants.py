@@ -9,8 +9,8 @@ from random import Random
 
 from tests.model.explore import InvariantViolation
 
-from binwright.consumer.decide.writer import machine
-from binwright.consumer.decide.writer.states import Landing
+from binwright.consumer.decide.land import machine
+from binwright.consumer.decide.land.states import Landing
 
 from .delta import topic_number
 from .steps import run_immediate_steps, steps

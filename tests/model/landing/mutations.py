@@ -10,14 +10,14 @@ from typing import Any
 
 from binwright.consumer.decide.bad_share import BadShare
 from binwright.consumer.decide.buffer import Buffer
-from binwright.consumer.decide.writer import append, landed_offsets, landing, machine
-from binwright.consumer.decide.writer import chain as chains
-from binwright.consumer.decide.writer import commits as table_commits
-from binwright.consumer.decide.writer.append import BadEnds, BatchCommit, Steps, TableKnowledge
-from binwright.consumer.decide.writer.chain import Announcement, Chain
-from binwright.consumer.decide.writer.commits import Resolved
-from binwright.consumer.decide.writer.landed_offsets import Offsets
-from binwright.consumer.decide.writer.states import (
+from binwright.consumer.decide.land import append, landed_offsets, landing, machine
+from binwright.consumer.decide.land import chain as chains
+from binwright.consumer.decide.land import commits as table_commits
+from binwright.consumer.decide.land.append import BadEnds, BatchCommit, Steps, TableKnowledge
+from binwright.consumer.decide.land.chain import Announcement, Chain
+from binwright.consumer.decide.land.commits import Resolved
+from binwright.consumer.decide.land.landed_offsets import Offsets
+from binwright.consumer.decide.land.states import (
     Append,
     AppendBad,
     AppendRows,
@@ -37,7 +37,7 @@ from binwright.consumer.decide.writer.states import (
     Unreadable,
     Writer,
 )
-from binwright.consumer.decoding import one_by_one
+from binwright.consumer.decode import one_by_one
 from binwright.protocol.landing import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset

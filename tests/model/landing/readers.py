@@ -10,8 +10,8 @@ from tests.model.explore import InvariantViolation, Step
 from binwright.consumer.decide import machine
 from binwright.consumer.decide.buffer import BatchConfig, Buffer
 from binwright.consumer.decide.machine import Consumer, Fetch, Reply, StopFetching
-from binwright.consumer.decoding import one_by_one
-from binwright.consumer.decoding.arrow_types import BAD, row_type
+from binwright.consumer.decode import one_by_one
+from binwright.consumer.decode.arrow_types import BAD, row_type
 from binwright.protocol.commands import Command, StartReading, StopReading
 from binwright.protocol.landing import Staged
 from binwright.protocol.model import Slot

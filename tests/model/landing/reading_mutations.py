@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from binwright.consumer.decide import buffer as buffers
 from binwright.consumer.decide.buffer import Buffer, BufferedRange
-from binwright.consumer.decoding import one_by_one
-from binwright.consumer.decoding.arrow_types import BAD, row_type
+from binwright.consumer.decode import one_by_one
+from binwright.consumer.decode.arrow_types import BAD, row_type
 from binwright.protocol.landing import OffsetRange
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records

@@ -6,7 +6,7 @@ from functools import partial
 
 from tests.model.explore import Label, Step
 
-from binwright.consumer.decide.writer.states import Outcome, Refused, Unclear
+from binwright.consumer.decide.land.states import Outcome, Refused, Unclear
 from binwright.protocol.landing import OffsetRange, Staged
 from binwright.tables.ports import Commit
 

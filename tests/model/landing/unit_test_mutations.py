@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from tests.consumer.decide.writer import test_append, test_chain, test_topics
+from tests.consumer.decide.land import test_append, test_chain, test_topics
 
 DETECTED_BY_TEST: Mapping[str, Callable[[], None]] = {
     "files are taken after a full batch": (

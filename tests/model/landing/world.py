@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from binwright.consumer.decide.buffer import Buffer
+from binwright.consumer.decide.land.append import TableKnowledge
+from binwright.consumer.decide.land.states import Append, KafkaState, Outcome, Writer
 from binwright.consumer.decide.machine import Consumer
-from binwright.consumer.decide.writer.append import TableKnowledge
-from binwright.consumer.decide.writer.states import Append, KafkaState, Outcome, Writer
 from binwright.protocol.landing import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 from tests.model.explore import InvariantViolation, Step
 
-from binwright.consumer.decide.writer import landed_offsets, machine
-from binwright.consumer.decide.writer.append import (
+from binwright.consumer.decide.land import landed_offsets, machine
+from binwright.consumer.decide.land.append import (
     REREAD_S,
     BatchCommit,
     TableKnowledge,
     knowledge_at_first,
 )
-from binwright.consumer.decide.writer.states import (
+from binwright.consumer.decide.land.states import (
     AddColumns,
     Append,
     AppendBad,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tools.reference.metrics import declared
 
-from binwright.consumer.decoding.decoders import DecodingTotals
+from binwright.consumer.decode.decoders import DecodingTotals
 from binwright.consumer.report_metrics import consumer_samples
 from binwright.controller.group_objects.admission import NamespaceLimits
 from binwright.controller.settings import ControllerProgramSettings

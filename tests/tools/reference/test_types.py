@@ -3,8 +3,8 @@
 from google.protobuf.descriptor import FieldDescriptor
 from tools.reference import types
 
-from binwright.consumer.decoding.avro_schemas import SIMPLE as AVRO_SIMPLE
-from binwright.consumer.decoding.avro_schemas import TICKS
+from binwright.consumer.decode.avro_schemas import SIMPLE as AVRO_SIMPLE
+from binwright.consumer.decode.avro_schemas import TICKS
 from binwright.tables.columns import SIMPLE, VARIANT
 from binwright.tables.json_schemas import FORMATS, INTEGERS
 from binwright.tables.json_schemas import TYPES as JSON_TYPES

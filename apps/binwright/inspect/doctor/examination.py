@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from typing import TypeVar
 
 from binwright.cli.options import named_spark
-from binwright.consumer.decoding.registry import SchemaRegistry
+from binwright.consumer.decode.registry import SchemaRegistry
 from binwright.inspect.decide.doctor import brokers, lake, topics
 from binwright.inspect.decide.doctor.findings import Finding, fault, skipped
 from binwright.inspect.decide.doctor.rights import missing_rights

@@ -12,11 +12,11 @@ import pyspark
 from pyspark.errors import PySparkException
 from pyspark.sql.connect.session import SparkSession
 
-from binwright.consumer.lake.delta import spark_path
-from binwright.consumer.lake.faults import LakeErrors, mentions, reported_by_server
-from binwright.consumer.lake.session import ReconnectingSession
-from binwright.consumer.lake.staged_rows import literal
-from binwright.consumer.staging.file_staging import FileStaging
+from binwright.consumer.land.lake.delta import spark_path
+from binwright.consumer.land.lake.faults import LakeErrors, mentions, reported_by_server
+from binwright.consumer.land.lake.session import ReconnectingSession
+from binwright.consumer.land.lake.staged_rows import literal
+from binwright.consumer.stage.file_staging import FileStaging
 from binwright.inspect.decide.doctor.findings import Finding
 from binwright.inspect.decide.doctor.lake import Delta, Spark, StagingProbe, probe_seen
 from binwright.protocol.errors import LakeUnavailable, StagingUnavailable

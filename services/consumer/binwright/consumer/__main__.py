@@ -17,22 +17,22 @@ from uuid import uuid4
 import structlog
 
 from binwright.consumer.decide.buffer import BatchConfig
+from binwright.consumer.decide.land.states import WriterConfig
 from binwright.consumer.decide.memory import MemoryShares, memory_shares
-from binwright.consumer.decide.writer.states import WriterConfig
-from binwright.consumer.decoding.decoders import Decoders
-from binwright.consumer.decoding.portions import DecodingMemory
+from binwright.consumer.decode.decoders import Decoders
+from binwright.consumer.decode.portions import DecodingMemory
 from binwright.consumer.ingest import Ingest, IngestConfig
+from binwright.consumer.land.announcements import LandingTopic
+from binwright.consumer.land.context import SharedLake, WriterContext
+from binwright.consumer.land.maintenance import MaintenanceConfig, TableMaintenance
+from binwright.consumer.land.orders import TableOrders
+from binwright.consumer.land.writers import Writers
 from binwright.consumer.mailbox import open_mailbox
-from binwright.consumer.reading.data_reader import KafkaDataReader
+from binwright.consumer.read.data_reader import KafkaDataReader
 from binwright.consumer.report_metrics import consumer_samples
-from binwright.consumer.staging.added_columns import AddedColumns
-from binwright.consumer.staging.file_staging import FileStaging
-from binwright.consumer.timings import Timings
-from binwright.consumer.writer.announcements import LandingTopic
-from binwright.consumer.writer.context import SharedLake, WriterContext
-from binwright.consumer.writer.maintenance import MaintenanceConfig, TableMaintenance
-from binwright.consumer.writer.orders import TableOrders
-from binwright.consumer.writer.writers import Writers
+from binwright.consumer.stage.added_columns import AddedColumns
+from binwright.consumer.stage.file_staging import FileStaging
+from binwright.consumer.stage.timings import Timings
 from binwright.kafka.batches import LARGE_BYTES
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.own_topics import check_own
@@ -168,7 +168,7 @@ def lake_opener(
     """
 
     async def open_lake() -> Lake:
-        module = await asyncio.to_thread(import_module, "binwright.consumer.lake.spark_lake")
+        module = await asyncio.to_thread(import_module, "binwright.consumer.land.lake.spark_lake")
         opened: Lake = await stack.enter_async_context(
             module.SparkLake(lake, staged, write_timeout_s)
         )

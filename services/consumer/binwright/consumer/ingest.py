@@ -10,8 +10,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from binwright.consumer.backlog import Backlog
-from binwright.consumer.capacity import CapacityMeter
 from binwright.consumer.decide import machine
 from binwright.consumer.decide.buffer import BatchConfig
 from binwright.consumer.decide.machine import (
@@ -26,7 +24,7 @@ from binwright.consumer.decide.machine import (
     StopFetching,
     StopWriter,
 )
-from binwright.consumer.decoding.decoders import DecoderOf, no_decoder
+from binwright.consumer.decode.decoders import DecoderOf, no_decoder
 from binwright.consumer.events import (
     Emit,
     Event,
@@ -40,13 +38,15 @@ from binwright.consumer.events import (
     WritingStopped,
 )
 from binwright.consumer.mailbox import Mailbox, Outbox
-from binwright.consumer.partitions import AssignedPartitions
-from binwright.consumer.splits import Splits
-from binwright.consumer.staging.collection import collect_regularly
-from binwright.consumer.staging.file_writer import FileWriter, Origin, one_raw_table
-from binwright.consumer.staging.part_stager import OpenReader, PartStager
-from binwright.consumer.staging.stager import Stager
-from binwright.consumer.timings import Timings
+from binwright.consumer.read.backlog import Backlog
+from binwright.consumer.read.capacity import CapacityMeter
+from binwright.consumer.read.partitions import AssignedPartitions
+from binwright.consumer.stage.collection import collect_regularly
+from binwright.consumer.stage.file_writer import FileWriter, Origin, one_raw_table
+from binwright.consumer.stage.part_stager import OpenReader, PartStager
+from binwright.consumer.stage.splits import Splits
+from binwright.consumer.stage.stager import Stager
+from binwright.consumer.stage.timings import Timings
 from binwright.kafka.control_records import messages
 from binwright.protocol.commands import decode_command
 from binwright.protocol.errors import StagingUnavailable, Superseded

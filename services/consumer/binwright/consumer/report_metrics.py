@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 from binwright.consumer import metrics
-from binwright.consumer.decoding.decoders import DecodingTotals
+from binwright.consumer.decode.decoders import DecodingTotals
 from binwright.protocol.metadata import Report, TableReport
 from binwright.runtime import group_metrics
 from binwright.runtime.metrics import Sample, table_lands, topic_label

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from binwright.consumer.decide.writer.chain import same_topic
+from binwright.consumer.decide.land.chain import same_topic
 from binwright.tables.ports import Footer
 
 

@@ -1,0 +1,212 @@
+"""Runs the requests of a table's writer on Spark, Kafka and the staging location.
+
+They run one at a time, and each has one outcome.
+"""
+
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from binwright.consumer.decide.land.append import (
+    BatchCommit,
+    TableKnowledge,
+    knowledge_at_first,
+)
+from binwright.consumer.decide.land.states import (
+    AddColumns,
+    Append,
+    AppendBad,
+    AppendRequest,
+    AppendRows,
+    BadOffsetsFound,
+    CheckLease,
+    ClaimTable,
+    ColumnsRead,
+    CommitStamp,
+    Committed,
+    Conflict,
+    DeleteOtherLeases,
+    Done,
+    FilesFound,
+    FindBadOffsets,
+    FindReadable,
+    FootersRead,
+    HistoryRead,
+    LeaseGone,
+    Outcome,
+    PublishColumns,
+    QueryKafka,
+    ReadColumns,
+    ReadFooters,
+    ReadHistory,
+    ReadLandedOffsets,
+    Refused,
+    Request,
+    Unclear,
+    Unreadable,
+    WriteLease,
+    WriterConfig,
+)
+from binwright.consumer.land.context import WriterContext
+from binwright.consumer.land.kafka_queries import KafkaQueries
+from binwright.consumer.stage.added_columns import publish_added
+from binwright.protocol.errors import (
+    BrokerUnavailable,
+    LakeUnavailable,
+    StagedUnreadable,
+    StagingUnavailable,
+    TableRefused,
+    TopicMissing,
+    WriteConflict,
+    WriteUnclear,
+)
+from binwright.runtime.clock import loop_s, wall_ms
+from binwright.runtime.logs import log
+from binwright.tables.ports import Lake, PartitionOffsets
+
+_WITHOUT_VERDICT = (
+    WriteUnclear,
+    LakeUnavailable,
+    BrokerUnavailable,
+    TopicMissing,
+    StagingUnavailable,
+)
+
+
+NONE_COMMITTED: PartitionOffsets = MappingProxyType({})
+
+
+@dataclass(slots=True)
+class RequestRunner:
+    """Runs the requests of one table's writer."""
+
+    lake: Lake
+    context: WriterContext
+    config: WriterConfig
+    table: str = field(init=False)  # its name
+    known: TableKnowledge = field(init=False)  # of the table
+    _kafka: KafkaQueries = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Know what the table was opened with."""
+        self.table = self.config.table.name
+        self.known = knowledge_at_first(self.config)
+        self._kafka = KafkaQueries(self.context, self.table)
+
+    async def run(
+        self,
+        request: Request,
+        topic_ids: Mapping[str, str | None],
+        committed: PartitionOffsets = NONE_COMMITTED,
+    ) -> Outcome:
+        """Run a request once and return its outcome; errors of Spark and Kafka are outcomes, too.
+
+        Args:
+            request: What to do.
+            topic_ids: The ids of the topics that the writer lands; for `ReadLandedOffsets`.
+            committed: Up to where the table has its partitions; for `Append`.
+        """
+        return await _outcome(self._dispatch(request, topic_ids, committed))
+
+    async def altered(self) -> str:
+        """Return what a person changed: a table is gone, or a column is; empty if nothing is."""
+        known = dict.fromkeys(c for columns in self.known.taken if columns for c in columns)
+        try:
+            await self.lake.check(self.table, tuple(known))
+        except TableRefused as exc:
+            return str(exc)
+        except LakeUnavailable:
+            return ""
+        return ""
+
+    async def _dispatch(
+        self, request: Request, topic_ids: Mapping[str, str | None], committed: PartitionOffsets
+    ) -> Outcome:
+        lake, staging, table = self.lake, self.context.staging, self.table
+        match request:
+            case ReadHistory(limit=limit):
+                history = await lake.history(table, limit)
+                return HistoryRead(history.commits, history.complete)
+            case WriteLease(lease=lease):
+                await staging.write_lease(table, lease)
+                return Done()
+            case DeleteOtherLeases(lease=lease):
+                await staging.delete_other_leases(table, lease)
+                return Done()
+            case ClaimTable(writer=writer, stamp=stamp):
+                await lake.claim(table, writer, stamp)
+                return Committed()
+            case QueryKafka():
+                return await self._kafka.state(request)
+            case ReadLandedOffsets():
+                highest = await lake.highest_offsets(table)
+                return await self._kafka.landed_offsets(highest, topic_ids)
+            case Append():
+                return await self._append(BatchCommit(request, self.known, self.config, committed))
+
+    async def _append(self, commit: BatchCommit) -> Outcome:
+        """Run an append: the requests of which it consists, one at a time."""
+        request: AppendRequest | None = commit.begin()
+        while request is not None:
+            outcome = await _outcome(self._run_part(request))
+            request = commit.apply_outcome(outcome, loop_s())
+            self.known = commit.known
+            while commit.logs:
+                decided = commit.logs.pop(0)
+                log(decided.event, table=self.table, **decided.facts)
+        if commit.verdict is None:
+            raise RuntimeError(f"the commit of {self.table} has ended without a verdict")
+        return commit.verdict
+
+    async def _run_part(self, request: AppendRequest) -> Outcome:
+        staging, table = self.context.staging, self.table
+        match request:
+            case CheckLease(lease=lease):
+                there = await staging.existing(table, {lease})
+                return Done() if lease in there else LeaseGone()
+            case ReadFooters(files=files):
+                return FootersRead(await staging.footers(table, files), wall_ms())
+            case FindReadable(files=files):
+                return FilesFound(await staging.readable(table, files))
+            case PublishColumns(columns=columns):
+                await publish_added(staging, table, columns)
+                return Done()
+            case QueryKafka():
+                return await self._kafka.state(request)
+            case _:
+                return await self._run_on_spark(request)
+
+    async def _run_on_spark(
+        self,
+        request: ReadColumns | AddColumns | FindBadOffsets | AppendBad | AppendRows | CommitStamp,
+    ) -> Outcome:
+        lake, table = self.lake, self.table
+        match request:
+            case ReadColumns(comment=comment):
+                return ColumnsRead(await lake.columns(table, comment))
+            case AddColumns(columns=columns, comment=comment):
+                await lake.add_columns(table, columns, comment)
+                return Done()
+            case FindBadOffsets(since=since):
+                return BadOffsetsFound(await lake.highest_bad_offsets(table, since))
+            case AppendBad(batch=batch, lease=lease, stamp=stamp):
+                await lake.append_bad(table, batch, lease, stamp)
+            case AppendRows(batch=batch, lease=lease, stamp=stamp):
+                await lake.append(table, batch, lease, stamp)
+            case CommitStamp(lease=lease, number=number, stamp=stamp):
+                await lake.commit_stamp(table, lease, number, stamp)
+        return Committed()
+
+
+async def _outcome(work: Awaitable[Outcome]) -> Outcome:
+    """Return the outcome of a request; errors are outcomes, too."""
+    try:
+        return await work
+    except WriteConflict as exc:
+        return Conflict(str(exc))
+    except _WITHOUT_VERDICT as exc:
+        return Unclear(str(exc))
+    except TableRefused as exc:
+        return Refused(str(exc))
+    except StagedUnreadable as exc:
+        return Unreadable(exc.files, str(exc))

@@ -1,0 +1,423 @@
+"""Implements the port `Lake`: each Delta table is at `<lake.path>/<name>`.
+
+A table of columns has one of bad records beside it, at `<lake.path>/<name>__bad`. In all calls
+`topic` is the table's name: its topic's, unless the settings give it another.
+"""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Self, TypeVar
+
+from pyspark.sql.connect.session import SparkSession
+
+from binwright.consumer.land.lake import clustering, delta, staged_rows
+from binwright.consumer.land.lake.faults import LakeErrors
+from binwright.consumer.land.lake.log_trim import local_path, trim_log
+from binwright.consumer.land.lake.session import ReconnectingSession, Work
+from binwright.consumer.land.lake.table_columns import KAFKA_COLUMN, RAW, check_still_there
+from binwright.protocol.errors import BinwrightError, WriteUnclear
+from binwright.protocol.log_events import LogEvent
+from binwright.protocol.names import BAD_SUFFIX
+from binwright.runtime.clock import wall_ms
+from binwright.runtime.logs import log
+from binwright.runtime.settings.consumer import LONGEST_WORK_S, LONGEST_WRITE, LakeSettings
+from binwright.runtime.spark_url import redacted_url
+from binwright.tables.columns import Columns
+from binwright.tables.ports import (
+    Batch,
+    ColumnsThere,
+    Compaction,
+    History,
+    PartitionOffsets,
+    Table,
+    TableFiles,
+)
+
+LAYOUT_FAILED = LogEvent.warning(
+    "layout.failed", "A table could not be clustered, or have statistics; it lands all the same."
+)
+LAYOUT_WAITS = LogEvent.warning(
+    "layout.waits", "`cluster_by` or `statistics` names columns that the table has not yet."
+)
+WRITE_ENDED = LogEvent.debug("write.ended", "A commit ended; `committed` is its verdict.")
+LOG_TRIM_FAILED = LogEvent.debug(
+    "log.trim_failed", "A table's log is not visible on this machine and was not trimmed."
+)
+LOG_TRIMMED = LogEvent.info(
+    "log.trimmed", "Old entries of a table's log on a local disk were deleted."
+)
+
+T = TypeVar("T")
+
+READ_TIMEOUT_S = 120.0
+SCAN_TIMEOUT_S = 1800.0
+DELETE_S = 600.0
+"""How long old rows may be deleted, while nothing lands in their table."""
+
+
+class SparkLake:
+    """A `Lake`. Connects at its first call, and again after a failure.
+
+    Each table has its own session; maintenance has one more per server. No wait is unlimited: a
+    write that overruns `write_timeout_s` is unclear, and the next one has twice the time; a read
+    that overruns `read_timeout_s` has failed. Either is abandoned, and the next call has a new
+    session.
+    """
+
+    def __init__(
+        self,
+        lake: LakeSettings,
+        staged: str,
+        write_timeout_s: float,
+        *,
+        read_timeout_s: float = READ_TIMEOUT_S,
+    ) -> None:
+        """Use the servers of `lake`.
+
+        Args:
+            lake: The tables' path, the servers that write them, and the sizes of compacted files.
+            staged: The location of staged files: one directory per table.
+            write_timeout_s: The limit of a first attempt to write, seconds.
+            read_timeout_s: The limit of a read, seconds.
+        """
+        self._lake, self._path = lake, lake.path.rstrip("/")
+        self._staged = delta.spark_path(staged).rstrip("/")
+        self._write_timeout_s, self._read_timeout_s = write_timeout_s, read_timeout_s
+        self._limits_s: dict[str, float] = {}  # write limits of tables that overran the last one
+        self._of_columns: dict[str, Table] = {}  # by topic
+        self._dated: frozenset[str] = frozenset()  # topics whose rows have the day of their record
+        self._changing = defaultdict[str, asyncio.Lock](asyncio.Lock)
+        """By topic: to Delta an append in between is a conflict of a deletion."""
+        self._sessions: dict[str, ReconnectingSession] = {}
+        self._maintenance_sessions: dict[str, ReconnectingSession] = {}  # by server
+
+    async def __aenter__(self) -> Self:
+        """Return self; the first call connects."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """End the sessions; takes 15 s at most if a server does not answer."""
+        sessions = [*self._sessions.values(), *self._maintenance_sessions.values()]
+        await asyncio.gather(*(session.close() for session in sessions))
+
+    # --- the port --------------------------------------------------------------------------------
+
+    async def open(self, table: Table) -> str:
+        """Create the table, and that of its bad records, if they are missing; see `Lake.open`."""
+        topic, of_columns = table.name, table.columns is not None
+        access = self._access(topic)
+        dated, first_topic = await self._open(
+            topic, access, lambda spark: delta.ensure(spark, access.path, table)
+        )
+        self._dated = self._dated | {topic} if dated else self._dated - {topic}
+        if of_columns:
+            bad = self._bad_access(topic)
+            await self._open(topic, bad, lambda spark: delta.ensure_bad(spark, bad.path, table))
+            await self._arrange(table)
+            self._of_columns[topic] = table
+        else:
+            self._of_columns.pop(topic, None)
+        return first_topic
+
+    async def claim(self, topic: str, writer: str, stamp: str) -> None:
+        """Commit the writer's id to the metadata; see `Lake.claim`.
+
+        First that of the bad records: once the claim's stamp is in the table, both are claimed (†).
+        """
+        for access in reversed(self._accesses(topic)):
+            await access.run(
+                self._session(topic),
+                partial(delta.claim, path=access.path, writer=writer, stamp=stamp),
+                self._write_timeout_s,
+                access.errors.write_error,
+            )
+
+    async def append(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
+        """Append the batch's rows in one commit; see `Lake.append`."""
+        rows = partial(staged_rows.rows, dated=topic in self._dated)
+        await self._append(topic, rows, self._access(topic), batch, lease, stamp)
+
+    async def append_bad(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
+        """Append the batch's bad records in one commit; see `Lake.append_bad`."""
+        access = self._bad_access(topic)
+        await self._append(topic, staged_rows.bad_records, access, batch, lease, stamp)
+
+    async def columns(self, topic: str, comment: str) -> ColumnsThere:
+        """Return the table's columns; see `Lake.columns`."""
+        path = self._access(topic).path
+        return await self._read(topic, lambda spark: delta.columns_there(spark, path, comment))
+
+    async def add_columns(self, topic: str, columns: Columns, comment: str = "") -> None:
+        """Add the columns that the table lacks; see `Lake.add_columns`."""
+        access, table = self._access(topic), self._of_columns.get(topic)
+        widen = table is not None and table.widen
+        await access.run(
+            self._session(topic),
+            lambda spark: delta.add_columns(spark, access.path, columns, comment, widen=widen),
+            self._write_timeout_s,
+            access.errors.alter_error,
+        )
+        if table is not None:
+            await self._arrange(table)
+
+    async def commit_stamp(self, topic: str, lease: str, number: int, stamp: str) -> None:
+        """Commit no rows; see `Lake.commit_stamp`."""
+        access = self._access(topic)
+        batch = Batch(columns=() if topic in self._of_columns else None)
+        dated = topic in self._dated
+        frame = staged_rows.rows(batch, f"{self._staged}/{topic}", lease, access.path, dated=dated)
+        transaction = (f"binwright/{lease}", number)
+        work = delta.append(frame, access.path, stamp, transaction)
+        await self._write(topic, access, work, (lease,))
+
+    async def history(self, topic: str, limit: int) -> History:
+        """Return the newest commits; see `Lake.history`."""
+        access = self._access(topic)
+        return await self._read(topic, lambda spark: delta.history(spark, access.path, limit))
+
+    async def highest_offsets(self, topic: str) -> PartitionOffsets:
+        """Return the highest landed offset of each partition: a scan, on a session of its own."""
+        access, raw = self._access(topic), topic not in self._of_columns
+        return await self._scan(
+            topic, access, lambda spark: delta.highest_offsets(spark, access.path, raw=raw)
+        )
+
+    async def highest_bad_offsets(
+        self, topic: str, since: PartitionOffsets
+    ) -> Mapping[str | None, PartitionOffsets]:
+        """Return the highest offsets of bad records, by files that have some in `since`."""
+        access = self._bad_access(topic)
+        return await self._scan(
+            topic, access, lambda spark: delta.highest_bad_offsets(spark, access.path, since)
+        )
+
+    async def check(self, topic: str, columns: Columns) -> None:
+        """Check that the table is as it was left; see `Lake.check`."""
+        table, *bad = self._accesses(topic)
+        raw = topic not in self._of_columns
+        wanted = RAW.required if raw else (KAFKA_COLUMN, *columns)
+        for access, names in ((table, wanted), *((each, ()) for each in bad)):
+            await access.run(
+                self._session(topic),
+                partial(_check, path=access.path, columns=names),
+                self._read_timeout_s,
+                access.errors.read_error,
+            )
+
+    async def files(self, topic: str) -> TableFiles:
+        """Return the number and size of the table's files; see `Lake.files`."""
+        return await self._maintain(topic, self._access(topic), delta.files)
+
+    async def compact(self, topic: str) -> Compaction:
+        """Merge small files, also of bad records; see `Lake.compact`.
+
+        On a local disk, trim the tables' logs, too. Bad records are not in the result.
+        """
+        small, size = self._lake.compact_below_bytes, self._lake.target_file_bytes
+        work = partial(clustering.compact, small_bytes=small, file_bytes=size)
+        result = await self._maintain(topic, self._access(topic), work)
+        if topic in self._of_columns:
+            await self._maintain(topic, self._bad_access(topic), work)
+            await self._trim_log(f"{topic}{BAD_SUFFIX}")
+        await self._trim_log(topic)
+        return result
+
+    async def cluster(self, topic: str) -> Compaction:
+        """Sort the rows of files by the table's `cluster_by`; see `Lake.cluster`."""
+        work = partial(clustering.cluster, cube_bytes=self._lake.cluster_bytes)
+        return await self._maintain(topic, self._access(topic), work)
+
+    async def expire(self, topic: str, keep_s: float) -> int:
+        """Delete old rows, also of bad records; see `Lake.expire`."""
+        deleted = 0
+        for access in self._accesses(topic):
+            old = partial(delta.old_rows, keep_s=keep_s, now_ms=wall_ms())
+            if condition := await self._maintain(topic, access, old):
+                delete = partial(delta.delete_rows, condition=condition)
+                async with self._changing[topic]:
+                    deleted += await self._maintain(topic, access, delete, DELETE_S)
+        return deleted
+
+    async def vacuum(self, topic: str) -> None:
+        """Delete unreferenced files, also of bad records; see `Lake.vacuum`."""
+        retain_s = self._lake.vacuum_retention_s
+        for access in self._accesses(topic):
+            await self._maintain(
+                topic, access, lambda spark, path: delta.vacuum(spark, path, retain_s)
+            )
+
+    async def release(self, topic: str) -> None:
+        """End the table's session."""
+        if (session := self._sessions.pop(topic, None)) is not None:
+            await session.reset()
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    async def _open(self, topic: str, access: "_TableAccess", work: Work[T]) -> T:
+        session, limit_s = self._session(topic), self._read_timeout_s
+        return await access.run(session, work, limit_s, access.errors.open_error)
+
+    async def _arrange(self, table: Table) -> None:
+        """Make statistics and clustering those of the settings.
+
+        Where that fails the table lands all the same: it is about reading rows fast.
+        """
+        if not (table.cluster_by or table.statistics):
+            return
+        access = self._access(table.name)
+        try:
+            waiting = await access.run(
+                self._session(table.name),
+                lambda spark: clustering.arrange(spark, access.path, table),
+                self._read_timeout_s,
+                access.errors.alter_error,
+            )
+        except BinwrightError as exc:
+            log(LAYOUT_FAILED, table=table.name, reason=str(exc))
+        else:
+            if waiting:
+                log(LAYOUT_WAITS, table=table.name, columns=waiting)
+
+    async def _append(  # noqa: PLR0917 - the parts of a commit
+        self,
+        topic: str,
+        rows: Callable[[Batch, str, str, str], staged_rows.Frame],
+        access: "_TableAccess",
+        batch: Batch,
+        lease: str,
+        stamp: str,
+    ) -> None:
+        frame = rows(batch, f"{self._staged}/{topic}", lease, self._bad_access(topic).path)
+        work = delta.append_batch(frame, batch.bytes, access.path, stamp)
+        await self._write(topic, access, work, (*batch.files, lease))
+
+    async def _write(
+        self, topic: str, access: "_TableAccess", work: Work[None], files: Collection[str]
+    ) -> None:
+        async with self._changing[topic]:
+            await self._write_alone(topic, access, work, files)
+
+    async def _write_alone(
+        self, topic: str, access: "_TableAccess", work: Work[None], files: Collection[str]
+    ) -> None:
+        began = time.monotonic()
+        limit_s = self._limits_s.get(topic, self._write_timeout_s)
+        try:
+            await access.run(
+                self._session(topic),
+                work,
+                limit_s,
+                lambda exc: access.errors.write_error(exc, files),
+            )
+        except WriteUnclear as exc:
+            if isinstance(exc.__cause__, TimeoutError):
+                # The server ends an abandoned write: with the same limit no attempt would succeed.
+                self._limits_s[topic] = min(2 * limit_s, LONGEST_WRITE * self._write_timeout_s)
+            raise
+        self._limits_s.pop(topic, None)
+        log(WRITE_ENDED, table=topic, took_ms=round((time.monotonic() - began) * 1000))
+
+    async def _read(self, topic: str, work: Callable[[SparkSession], T]) -> T:
+        access, session = self._access(topic), self._session(topic)
+        return await access.run(session, work, self._read_timeout_s, access.errors.read_error)
+
+    async def _scan(
+        self, topic: str, access: "_TableAccess", work: Callable[[SparkSession], T]
+    ) -> T:
+        session = self._new_session(self._lake.server(topic))
+        try:
+            return await access.run(session, work, SCAN_TIMEOUT_S, access.errors.read_error)
+        finally:
+            await session.reset()
+
+    async def _maintain(
+        self,
+        topic: str,
+        access: "_TableAccess",
+        work: Callable[[SparkSession, str], T],
+        limit_s: float = LONGEST_WORK_S,
+    ) -> T:
+        server = self._lake.server(topic)
+        session = self._maintenance_sessions.setdefault(
+            server, self._new_session(server, self._conf())
+        )
+        return await access.run(
+            session,
+            lambda spark: work(spark, access.path),
+            limit_s,
+            access.errors.read_error,
+        )
+
+    async def _trim_log(self, name: str) -> None:
+        lake, keep = local_path(self._path), self._lake.log_commits
+        if lake is None or not keep:
+            return
+        try:
+            deleted = await asyncio.to_thread(trim_log, lake / name, keep)
+        except OSError as exc:  # the disk may be mounted for Spark only
+            log(LOG_TRIM_FAILED, table=name, reason=str(exc))
+        else:
+            log(LOG_TRIMMED, table=name, files=deleted)
+
+    def _conf(self) -> Mapping[str, str]:
+        return {
+            "spark.databricks.delta.optimize.minFileSize": str(self._lake.compact_below_bytes),
+            "spark.databricks.delta.optimize.maxFileSize": str(self._lake.target_file_bytes),
+            # Delta refuses to delete what is younger than the table's own retention, 7 days.
+            "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+        }
+
+    def _session(self, topic: str) -> ReconnectingSession:
+        if topic not in self._sessions:
+            self._sessions[topic] = self._new_session(self._lake.server(topic))
+        return self._sessions[topic]
+
+    def _new_session(
+        self, server: str, conf: Mapping[str, str] | None = None
+    ) -> ReconnectingSession:
+        return ReconnectingSession(partial(self._lake.connection, server), conf)
+
+    def _access(self, topic: str, suffix: str = "") -> "_TableAccess":
+        path = f"{self._path}/{topic}{suffix}"
+        return _TableAccess(path, LakeErrors(path, redacted_url(self._lake.server(topic))))
+
+    def _bad_access(self, topic: str) -> "_TableAccess":
+        return self._access(topic, BAD_SUFFIX)
+
+    def _accesses(self, topic: str) -> tuple["_TableAccess", ...]:
+        """Return the accesses to the topic's table and, if it has one, that of bad records."""
+        bad = (self._bad_access(topic),) if topic in self._of_columns else ()
+        return self._access(topic), *bad
+
+
+def _check(spark: SparkSession, path: str, columns: Columns) -> None:
+    """Raise an error of Spark's if there is no table, `TableRefused` if it lacks a column."""
+    delta.history(spark, path, 1)
+    if columns:
+        check_still_there(path, columns, spark.read.format("delta").load(path).schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _TableAccess:
+    """Calls about one table: its path, and the translation of its errors."""
+
+    path: str
+    errors: LakeErrors
+
+    async def run(
+        self,
+        session: ReconnectingSession,
+        work: Callable[[SparkSession], T],
+        limit_s: float,
+        translate: Callable[[Exception], BinwrightError],
+    ) -> T:
+        try:
+            return await session.run(work, limit_s)
+        except BinwrightError:
+            raise
+        except Exception as exc:
+            raise translate(exc) from exc

@@ -1,0 +1,149 @@
+"""Lets Spark servers learn to write tables: `python -m binwright.consumer.land.warm_up`.
+
+A server compiles its code while it works: the first fifty commits cost three times as much as later
+ones. So it takes commits of two throw-away tables, which are in the staging place, before it takes
+those that people wait for: one of raw records, one of columns with some bad records.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+from uuid import uuid4
+
+from binwright.consumer.decode.json_values import JsonDecoder
+from binwright.consumer.land.lake.creation import checkpoint_interval
+from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.consumer.stage.file_staging import FileStaging
+from binwright.protocol.errors import LakeUnavailable
+from binwright.protocol.log_events import LogEvent
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import lease_name
+from binwright.protocol.ports.kafka import Record, Records
+from binwright.runtime.clock import loop_s, wall_ms
+from binwright.runtime.logs import log
+from binwright.runtime.serve import serve
+from binwright.runtime.settings.group import Settings
+from binwright.runtime.storage_path import below
+from binwright.tables.columns import parse_columns
+from binwright.tables.ports import Batch, FileSlice, Footer, Table
+from binwright.tables.stamp import Stamp
+
+SPARK_WARMED_UP = LogEvent.info(
+    "spark.warmed_up", "A Spark server has made its first commits, in throw-away tables."
+)
+
+TOPIC = "warm-up"
+COMMITS = checkpoint_interval(TOPIC)
+"""As many as bring the first checkpoint, which is slow, too."""
+TABLE = Table(TOPIC, group=TOPIC, cluster=TOPIC)
+OF_COLUMNS = Table(f"{TOPIC}-columns", TOPIC, TOPIC, parse_columns("id BIGINT, item STRING"))
+DECODER = JsonDecoder(OF_COLUMNS.columns or ())
+COLUMN_COMMITS = 8
+"""After those of raw records: what they have in common is warm."""
+FILES, ROWS = 2, 100  # of a commit, and of each file
+VALUE = b'{"id": 7, "item": "tea", "price": 4.5, "at": "2026-11-25T10:00:00Z"}'
+RETRY_S = 1.0
+
+
+async def warm_up(settings: Settings, commits: int, wait_s: float = 0.0) -> None:
+    """Let each server of `lake.spark` commit `commits` times, one server after the other.
+
+    A server may take `wait_s` seconds to answer: one that starts beside this does not at once.
+
+    Raises:
+        ExternalError: The staging place cannot be written, or a server does not answer.
+    """
+    for server in settings.lake.servers:
+        place = below(settings.staging_path, f"{TOPIC}-{uuid4().hex[:8]}")
+        lake = settings.lake.model_copy(update={"path": place, "spark": server})
+        async with FileStaging(place) as staging:
+            await staging.prepare()
+            try:
+                async with SparkLake(lake, place, settings.consumer.write_timeout_s) as tables:
+                    await _open(tables, TABLE, wait_s)
+                    await _commit(tables, staging, TOPIC, commits, None)
+                    await tables.open(OF_COLUMNS)
+                    await _commit(tables, staging, OF_COLUMNS.topic, COLUMN_COMMITS, DECODER)
+            finally:
+                await staging.delete_all()
+        log(SPARK_WARMED_UP, commits=commits)
+
+
+async def _open(tables: SparkLake, table: Table, wait_s: float) -> None:
+    deadline = loop_s() + wait_s
+    while True:
+        try:
+            await tables.open(table)
+        except LakeUnavailable:
+            if loop_s() >= deadline:
+                raise
+        else:
+            return
+        await asyncio.sleep(RETRY_S)
+
+
+async def _commit(
+    tables: SparkLake, staging: FileStaging, topic: str, commits: int, decoder: JsonDecoder | None
+) -> None:
+    """Claim a table and commit to it; with `decoder`, columns, and a bad record now and then."""
+    lease = lease_name(uuid4().hex, 1)
+    await staging.write_lease(topic, lease)
+    await tables.claim(topic, lease, _stamp(lease, 0))
+    await tables.history(topic, 1)
+    await tables.highest_offsets(topic)
+    await tables.commit_stamp(topic, lease, 1, _stamp(lease, 1))
+    for number in range(commits):
+        batch, stamp = await _staged(staging, topic, number, decoder), _stamp(lease, 2 + number)
+        if batch.bad:
+            await tables.append_bad(topic, batch, lease, stamp)
+        await tables.append(topic, batch, lease, stamp)
+        await staging.delete(topic, batch.files)
+    await tables.compact(topic)
+
+
+def _stamp(writer: str, sequence: int) -> str:
+    stamp = Stamp(group=TOPIC, cluster=TOPIC, writer=writer, sequence=sequence)
+    return stamp.encode()
+
+
+async def _staged(
+    staging: FileStaging, topic: str, commit: int, decoder: JsonDecoder | None
+) -> Batch:
+    """Stage files as consumers do; every other one lands without its first row."""
+    slices, whole = [], bool(commit % 2)
+    for number in range(FILES):
+        first = (commit * FILES + number) * ROWS
+        values = [VALUE] * (ROWS - 1) + [VALUE if whole else b"no JSON"]
+        records = Records.of(
+            Record(first + n, wall_ms(), b"key", value) for n, value in enumerate(values)
+        )
+        name = f"0-{commit}-{number}-{uuid4().hex[:8]}.parquet"
+        footer = Footer(None, ROWS, {0: (first, first + ROWS)})
+        rows = {TopicPartition(topic, 0): [records]}
+        size = await staging.write(topic, name, rows, footer, decoder)
+        ranges = {0: (first if whole else first + 1, first + ROWS)}
+        slices.append(FileSlice(name, ranges, whole, size, topic))
+    return Batch(
+        tuple(slices),
+        rows=FILES * ROWS,
+        bytes=sum(part.bytes for part in slices),
+        columns=None if decoder is None else decoder.columns,
+        bad=0 if decoder is None or whole else FILES,
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Warm up the servers of the settings."""
+    parser = argparse.ArgumentParser(
+        prog="python -m binwright.consumer.land.warm_up",
+        description="Let the Spark servers of the settings learn on a throw-away table.",
+    )
+    parser.add_argument("--commits", type=int, default=COMMITS, help="for each server")
+    parser.add_argument("--wait-s", type=float, default=0.0, help="for a server that starts")
+    found = parser.parse_args(arguments)
+    return serve(lambda settings: warm_up(settings, found.commits, found.wait_s), Settings)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,1 +1,0 @@
-"""Kafka's data partitions: where each begins (`start_offsets`), and the port `DataReader`."""

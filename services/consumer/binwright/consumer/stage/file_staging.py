@@ -1,0 +1,239 @@
+"""Staged files in a directory or an object store: Parquet, whole and durable before announced.
+
+A local file is written under another name, flushed to disk and renamed; an object appears when its
+upload is complete. These calls block, so they run in threads of their own: storage that hangs
+blocks nothing else.
+"""
+
+import asyncio
+import re
+import sys
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from binwright.consumer.decode.portions import DecodingMemory
+from binwright.protocol.errors import StagingUnavailable
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Records
+from binwright.tables.ports import Footer, ValueDecoder
+
+if TYPE_CHECKING:
+    from binwright.consumer.stage.files import Files, Probe
+
+T = TypeVar("T")
+
+THREADS = 6
+READERS = 3  # of them, which read footers: the others write
+_SECRET = re.compile(r"(?<=//)[^/@]*@|\?.*$")
+
+
+def redacted(url: str) -> str:
+    """Return the address without credentials, for logs and messages."""
+    return _SECRET.sub("", url)
+
+
+class _Room:
+    """A number of bytes, of which each has some in turn; who needs more has all of them."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = self._free = most_bytes
+        self._turn, self._freed = asyncio.Lock(), asyncio.Event()
+
+    @asynccontextmanager
+    async def taken(self, need: int) -> AsyncIterator[None]:
+        need = min(need, self._most)
+        async with self._turn:  # else those who need little would go first
+            while self._free < need:
+                self._freed.clear()
+                await self._freed.wait()
+            self._free -= need
+        try:
+            yield
+        finally:
+            self._free += need
+            self._freed.set()
+
+
+class FileStaging:
+    """A `Staging` at a path, a file://, s3:// (or s3a://), gs:// or abfss:// address.
+
+    Addresses may have the options of `pyarrow.fs.FileSystem.from_uri`, as in
+    `s3://bucket/prefix?region=eu-west-1&endpoint_override=http://minio:9000`. Credentials that the
+    address does not name come from the environment or the machine.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        memory: DecodingMemory | None = None,
+        *,
+        encoded_bytes: int = sys.maxsize,
+        moved: bool = False,
+    ) -> None:
+        """Use this place.
+
+        Args:
+            url: Its path or address.
+            memory: In which values are decoded, with all others of the process.
+            encoded_bytes: Of rows that are encoded at a time; those of one file may be more.
+            moved: Versions before staged in the directory above, see `Files`.
+        """
+        self._url, self._memory, self._moved = url, memory or DecodingMemory(), moved
+        self._encoding = _Room(encoded_bytes)
+        self._threads = ThreadPoolExecutor(THREADS, "staging")
+        self._opening: asyncio.Future[Files] | None = None
+
+    async def __aenter__(self) -> Self:
+        """Begin to open the file system in the background: importing Arrow takes a while."""
+        self._open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """End the threads, without waiting for one that hangs."""
+        if self._opening is not None:
+            self._opening.cancel()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def __str__(self) -> str:
+        """Return the address without credentials."""
+        return redacted(self._url)
+
+    async def prepare(self, owner: str = "") -> None:
+        """Check that the location is writable, and its owner's; see `Staging.prepare`."""
+        await self._run("be written", lambda files: files.prepare(owner))
+
+    async def write_probe(self, name: str, content: str) -> "Probe":
+        """Write a file into the location itself; see `Files.write_probe`.
+
+        Raises:
+            StagingUnavailable: It cannot be written.
+        """
+        return await self._run("be written", lambda files: files.write_probe(name, content))
+
+    async def delete_probe(self, name: str, probe: "Probe") -> None:
+        """Delete the file, and what was made for it; raise `StagingUnavailable`."""
+        await self._run("delete a file", lambda files: files.delete_probe(name, probe))
+
+    async def write(
+        self,
+        topic: str,
+        name: str,
+        rows: Mapping[TopicPartition, Sequence[Records]],
+        footer: Footer,
+        decoder: ValueDecoder | None = None,
+        *,
+        encoded: Callable[[], None] = lambda: None,
+    ) -> int:
+        """Write a file whole and durably; see `Staging.write`."""
+        # What fails while rows are encoded is no fault of the location, nor told as one.
+        execute = asyncio.get_running_loop().run_in_executor
+        size = sum(each.bytes for records in rows.values() for each in records)
+        async with self._encoding.taken(size):
+            content = await execute(self._threads, _encoded, rows, footer, decoder, self._memory)
+        encoded()
+        return await self._run(
+            f"take {topic}/{name}", lambda files: files.put(topic, name, content)
+        )
+
+    async def keep(self, topic: str, name: str, content: bytes) -> None:
+        """Write a file that stays; see `Staging.keep`."""
+        await self._run(f"take {topic}/{name}", lambda files: files.keep(topic, name, content))
+
+    async def content(self, topic: str, name: str) -> bytes | None:
+        """Return what a kept file has; see `Staging.content`."""
+        return await self._run(f"read {topic}/{name}", lambda files: files.content(topic, name))
+
+    async def delete(self, topic: str, names: Collection[str]) -> None:
+        """Delete files; see `Staging.delete`."""
+        await self._run(f"delete files of {topic}", lambda files: files.delete(topic, names))
+
+    async def readable(self, topic: str, names: Collection[str]) -> Collection[str]:
+        """Return which of these files are whole and readable; see `Staging.readable`."""
+        return await self._run(f"read {topic}", lambda files: files.readable(topic, names))
+
+    async def existing(self, topic: str, names: Collection[str]) -> Collection[str]:
+        """Return which of these files exist; see `Staging.existing`."""
+        return await self._run(f"list {topic}", lambda files: files.existing(topic, names))
+
+    async def delete_all(self) -> None:
+        """Delete the whole location: of a throw-away table. Raise `StagingUnavailable`."""
+        await self._run("be deleted", lambda files: files.delete_all())
+
+    async def footers(self, topic: str, names: Collection[str]) -> Mapping[str, Footer]:
+        """Return what these files say of themselves; see `Staging.footers`."""
+        ordered = sorted(names)
+
+        async def read(begin: int) -> list[tuple[str, Footer | None]]:
+            mine = ordered[begin::READERS]
+            return await self._run(
+                f"read {topic}", lambda files: [(name, files.footer(topic, name)) for name in mine]
+            )
+
+        parts = await asyncio.gather(*map(read, range(min(READERS, len(ordered)))))
+        return {name: footer for part in parts for name, footer in part if footer is not None}
+
+    async def topics(self) -> Collection[str]:
+        """Return the topics that have a directory; see `Staging.topics`."""
+        return await self._run("be listed", lambda files: files.topics())
+
+    async def sizes(self, topic: str) -> Mapping[str, int]:
+        """Return the bytes of the topic's staged files; see `Staging.sizes`."""
+        return await self._run(f"list {topic}", lambda files: files.sizes(topic))
+
+    async def older(self, topic: str, age_s: float) -> Collection[str]:
+        """Return the topic's old files; see `Staging.older`."""
+        return await self._run(f"list {topic}", lambda files: files.older(topic, age_s))
+
+    async def write_lease(self, topic: str, lease: str) -> None:
+        """Write a file without rows; see `Staging.write_lease`."""
+        await self._run(f"take {topic}/{lease}", lambda files: files.write_lease(topic, lease))
+
+    async def delete_other_leases(self, topic: str, lease: str) -> None:
+        """Delete the topic's other leases; see `Staging.delete_other_leases`."""
+        await self._run(
+            f"delete leases of {topic}", lambda files: files.delete_other_leases(topic, lease)
+        )
+
+    async def _run(self, action: str, work: Callable[["Files"], T]) -> T:
+        try:
+            files = await self._open()
+            execute = asyncio.get_running_loop().run_in_executor
+            return await execute(self._threads, work, files)
+        except (OSError, ValueError, NotImplementedError) as exc:  # what Arrow raises
+            raise StagingUnavailable(
+                f"the staging location {self} cannot {action}: {type(exc).__name__}: {exc}. Check "
+                "staging.path, free space, and that this process may write there"
+            ) from exc
+
+    def _open(self) -> "asyncio.Future[Files]":
+        """Return the file system, opened once; open it again if that failed."""
+        opening = self._opening
+        if opening is None or (opening.done() and (opening.cancelled() or opening.exception())):
+            execute = asyncio.get_running_loop().run_in_executor
+            self._opening = opening = execute(self._threads, _open_files, self._url, self._moved)
+        return opening
+
+
+def _encoded(
+    rows: Mapping[TopicPartition, Sequence[Records]],
+    footer: Footer,
+    decoder: ValueDecoder | None,
+    memory: DecodingMemory,
+) -> Any:
+    """Return the content of a file, as an Arrow buffer."""
+    from pyarrow import default_memory_pool  # noqa: PLC0415 - as below
+
+    from binwright.consumer.stage import parquet  # noqa: PLC0415 - as below
+
+    try:
+        return parquet.encode(rows, footer, decoder, memory)
+    finally:
+        default_memory_pool().release_unused()  # else each thread keeps its largest file's
+
+
+def _open_files(url: str, moved: bool) -> "Files":
+    from binwright.consumer.stage.files import Files  # noqa: PLC0415 - Arrow takes a while, in a thread
+
+    return Files(url, moved=moved)

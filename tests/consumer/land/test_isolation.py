@@ -1,0 +1,175 @@
+"""One table's trouble is its own: permits, memory, and tables with a past of their own."""
+
+import asyncio
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from binwright.consumer.land.context import MOST_PENDING
+from binwright.consumer.land.table_writer import TableWriter
+from binwright.protocol.landing import OffsetRange
+from binwright.protocol.model import TopicPartition
+from binwright.tables.ports import Batch, Table
+from binwright.testing.lake_storage import FakeTable
+
+from .scene import CLUSTER, GROUP, P, Process, Q, Scene, once, process, seconds, writing
+
+pytestmark = pytest.mark.looptime
+
+HUNG = [f"hung{n}" for n in range(4)]
+
+
+class HangingLake:
+    """Lets appends of some tables hang, until they are given up."""
+
+    def __init__(self, writer: Process, topics: list[str]) -> None:
+        self._append, self._topics = writer.lake.append, topics
+        writer.lake.append = self.append  # type: ignore[method-assign]
+
+    async def append(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
+        if topic in self._topics:
+            await asyncio.sleep(1e6)
+        await self._append(topic, batch, lease, stamp)
+
+
+async def land_hung_then_orders(scene: Scene, writer: Process) -> None:
+    await seconds(5)
+    HangingLake(writer, HUNG)
+    for topic in HUNG:
+        await scene.land({TopicPartition(topic, 0): (0, 10)})
+    await seconds(5)
+    await scene.land({P: (0, 10)})
+
+
+async def test_a_server_that_hangs_keeps_no_permit_of_another() -> None:
+    scene = await Scene({"orders": 1, **dict.fromkeys(HUNG, 1)}).prepare()
+    frozen = dict.fromkeys(HUNG, "sc://frozen")
+    async with process(scene, "orders", *HUNG, servers=frozen, append_limit_s=1e6) as writer:
+        await land_hung_then_orders(scene, writer)
+        await seconds(5)
+
+        assert scene.landed() == once(10)
+        assert writer.report().fault == ""
+
+
+async def test_an_append_that_hangs_gives_its_permit_back_and_the_wait_is_reported() -> None:
+    scene = await Scene({"orders": 1, **dict.fromkeys(HUNG, 1)}).prepare()
+    async with process(scene, "orders", *HUNG, append_limit_s=60.0) as writer:
+        await land_hung_then_orders(scene, writer)
+        await seconds(20)
+        assert writer.report().fault == "waits for other tables' appends on sc://spark"
+        await seconds(120)
+
+        assert scene.landed() == once(10)
+        assert writer.report().fault == ""
+
+
+async def test_of_a_backlog_only_what_some_commits_take_is_in_memory() -> None:
+    backlog = 3 * MOST_PENDING
+    async with writing() as (scene, writer):
+        writer.lake.refusing.add("orders")
+        for n in range(backlog):
+            await scene.land({P: (n, n + 1)})
+        await seconds(30)
+        table: TableWriter = writer.writers._tables["orders"].writer
+        chain = table._writer.chain
+        assert chain is not None
+        assert MOST_PENDING <= len(chain.pending) <= 2 * MOST_PENDING
+
+        writer.lake.refusing.clear()
+        await seconds(120)
+    assert scene.landed() == once(backlog)
+    assert not scene.files()
+
+
+def past(scene: Scene) -> FakeTable:
+    """Replace the table by one with the same rows and none of its history, as a clone has."""
+    old = scene.storage.tables.pop("orders")
+    new = scene.storage.create("orders", Table("orders", GROUP, CLUSTER, named="orders"))
+    new.rows = {partition: list(rows) for partition, rows in old.rows.items()}
+    return new
+
+
+@pytest.mark.parametrize("start", ["earliest", "latest"])
+async def test_a_table_with_rows_and_no_stamp_of_ours_goes_on_after_them(start: str) -> None:
+    """Of a clone, a CTAS or another group: its log reaches back to version 0."""
+    scene = await Scene({"orders": 1}).prepare()
+    async with process(scene, "orders"):
+        await scene.land({P: (0, 30)})
+        await seconds(10)
+    past(scene)
+    await scene.land({P: (30, 40)})
+    async with process(scene, "orders", name="w2", from_latest=start == "latest") as writer:
+        await scene.stage({P: (0, 30)})
+        await seconds(10)
+        assert writer.report().committed[P] == 40
+
+    assert scene.landed() == once(40)
+    assert scene.topics.offsets[GROUP][P].offset == 40
+
+
+async def test_rows_of_another_cluster_are_refused_and_nothing_is_deleted() -> None:
+    """The cluster was built anew, and the table's property changed: new rows would be lost."""
+    scene = await Scene({"orders": 1}).prepare()
+    async with process(scene, "orders"):
+        await scene.land({P: (0, 30)})
+        await seconds(10)
+    past(scene)
+    scene.topics.delete("orders")
+    scene.topics.create("orders", 1)
+    scene.topics.offsets[GROUP].clear()
+    async with process(scene, "orders", name="w2") as writer:
+        file = await scene.land({P: (0, 10)})
+        await seconds(60)
+        report = writer.report()
+        assert report.state == "refused"
+        assert "reach up to offset 30, but the topic ends at 10" in report.fault
+        assert file in scene.files()
+
+    assert scene.landed() == Counter(range(30))
+
+
+async def test_a_group_offset_that_is_set_back_is_logged(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    scene = await Scene({"orders": 1}).prepare()
+    async with process(scene, "orders"):
+        await scene.land({P: (0, 30)})
+        await seconds(10)
+        known = scene.topics.offsets[GROUP][P]
+    scene.topics.offsets[GROUP][P] = replace(known, offset=35)
+    async with process(scene, "orders", name="w2"):
+        await seconds(10)
+
+    assert "offset.set_back" in capsys.readouterr().out
+    assert scene.topics.offsets[GROUP][P].offset == 30
+
+
+FORGED = [
+    {P: (0, 20)},  # more offsets than the file holds
+    {P: (5, 15)},  # others
+    {P: (0, 10), Q: (0, 10)},  # another partition, too
+]
+
+
+@pytest.mark.parametrize("ranges", FORGED)
+async def test_an_announcement_of_other_ranges_than_the_file_holds_lands_nothing(
+    ranges: dict[TopicPartition, tuple[int, int]],
+) -> None:
+    """Whoever may write to the landing topic can announce any range of any file."""
+    async with writing() as (scene, writer):
+        scene.produce(P, 20)
+        scene.produce(Q, 20)
+        true = await scene.write({P: (0, 10)})
+        forged = {p: OffsetRange(*found) for p, found in ranges.items()}
+        rows = sum(end - first for first, end in ranges.values())
+        await scene.announce(replace(true, ranges=forged, rows=rows))
+        await seconds(10)
+        assert not scene.landed()
+        assert writer.report().committed.get(P) == 0
+        assert true.file in scene.files(), "a file of another's rows may be needed"
+
+        await scene.stage({P: (0, 20), Q: (0, 20)})
+        await seconds(10)
+    assert scene.landed(P) == scene.landed(Q) == once(20)

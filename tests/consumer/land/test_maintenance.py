@@ -1,0 +1,280 @@
+"""Compaction and vacuum, concurrent with commits."""
+
+import asyncio
+
+import pytest
+
+from binwright.consumer.land.maintenance import MaintenanceConfig, compaction_interval
+from binwright.protocol.errors import LakeUnavailable
+from binwright.protocol.model import TopicPartition
+from binwright.tables.ports import Compaction, TableFiles
+from binwright.testing.staging import ROW_OVERHEAD
+
+from .scene import P, Process, Scene, once, process, seconds
+
+pytestmark = pytest.mark.looptime
+
+LANDED_BYTES = 10 * (10 + ROW_OVERHEAD)  # of a commit
+EVERY_TEN = MaintenanceConfig(compact_files=11)  # the table of orders: after 10
+
+
+async def land(scene: Scene, commits: int, first: int = 0) -> None:
+    for n in range(first, first + commits):
+        await scene.land({P: (n * 10, n * 10 + 10)})
+        await seconds(2)
+
+
+def jobs(writer: Process, name: str) -> int:
+    return sum(call == name for call, _ in writer.lake.calls)
+
+
+async def test_files_are_compacted_after_so_many_commits() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders", maintenance=EVERY_TEN) as writer:
+        await land(scene, 9)
+        assert jobs(writer, "compact") == 0
+        await land(scene, 2, first=9)
+        assert jobs(writer, "compact") == 1
+        await land(scene, 10, first=11)
+
+        assert jobs(writer, "compact") == 2
+    assert scene.landed() == once(210)
+    assert scene.storage.table("orders").files <= 3
+
+
+def test_tables_that_began_together_are_compacted_apart() -> None:
+    intervals = [compaction_interval(f"table-{n}", 200) for n in range(50)]
+
+    assert min(intervals) >= 120
+    assert max(intervals) <= 200
+    assert len(set(intervals)) > 30
+
+
+async def test_without_settings_no_maintenance_is_done() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders") as writer:
+        await land(scene, 30)
+
+        assert not {"files", "compact", "vacuum"} & {call for call, _ in writer.lake.calls}
+
+
+async def test_a_new_writer_counts_the_small_files_of_earlier_writers() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders"):
+        await land(scene, 12)
+    async with process(scene, "orders", name="next", maintenance=EVERY_TEN) as next_writer:
+        await seconds(5)
+
+        assert jobs(next_writer, "compact") == 1
+    assert scene.storage.table("orders").files == 1
+
+
+async def test_large_files_of_earlier_writers_are_not_compacted() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders"):
+        await land(scene, 12)
+    config = MaintenanceConfig(compact_files=10, target_file_bytes=2_000)
+    async with process(scene, "orders", name="next", maintenance=config) as next_writer:
+        await seconds(5)
+
+        assert jobs(next_writer, "files") == 1
+        assert jobs(next_writer, "compact") == 0
+
+
+async def test_a_failed_compaction_delays_no_commit_and_is_retried_later() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders", maintenance=EVERY_TEN) as writer:
+        real, tries = writer.lake.compact, []
+
+        async def failing(topic: str) -> Compaction:
+            tries.append(topic)
+            await seconds(15)
+            if len(tries) == 1:
+                raise LakeUnavailable("no room")
+            return await real(topic)
+
+        writer.lake.compact = failing  # type: ignore[method-assign]
+        await land(scene, 19)
+        assert len(tries) == 1
+        assert scene.landed() == once(190)
+        await land(scene, 4, first=19)
+        await seconds(20)
+
+        assert len(tries) == 2
+    assert scene.storage.table("orders").files < 10
+
+
+async def test_one_job_runs_at_a_time_and_tables_take_turns() -> None:
+    scene = await Scene({"orders": 1, "clicks": 1}).prepare()
+    clicks = TopicPartition("clicks", 0)
+    config = MaintenanceConfig(compact_files=3)
+    async with process(scene, "orders", "clicks", maintenance=config) as writer:
+        running, most, done = [0], [0], []
+
+        async def slow(topic: str) -> Compaction:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+            await seconds(10)
+            running[0] -= 1
+            done.append(topic)
+            return Compaction(3, 1)
+
+        writer.lake.compact = slow  # type: ignore[method-assign]
+        for n in range(30):
+            await scene.land({P: (n * 10, n * 10 + 10)})
+            await scene.land({clicks: (n * 10, n * 10 + 10)})
+            await seconds(2)
+
+        assert most == [1]
+        assert abs(done.count("orders") - done.count("clicks")) <= 1
+
+
+async def test_a_server_that_hangs_keeps_no_table_of_another_from_maintenance() -> None:
+    scene = await Scene({"orders": 1, "clicks": 1}).prepare()
+    config = MaintenanceConfig(compact_files=3, vacuum_interval_s=3_600.0)
+    servers = {"clicks": "sc://frozen"}
+    async with process(
+        scene, "orders", "clicks", maintenance=config, servers=servers, freshness_s=1.0
+    ) as writer:
+        real = writer.lake.files
+
+        async def hanging(topic: str) -> TableFiles:
+            return await (asyncio.Future[TableFiles]() if topic == "clicks" else real(topic))
+
+        writer.lake.files = hanging  # type: ignore[method-assign]
+        await land(scene, 9)
+        await seconds(7_300)
+        assert jobs(writer, "compact") >= 3
+        assert jobs(writer, "vacuum") == 2
+    assert scene.landed() == once(90)
+
+
+async def test_a_table_is_vacuumed_once_an_interval_however_often_its_role_moves() -> None:
+    scene = await Scene().prepare()
+    config = MaintenanceConfig(vacuum_interval_s=7_200.0)
+    for number in range(30):  # of half an hour each: seven intervals and a half
+        async with process(scene, "orders", name=f"w{number}", maintenance=config):
+            await seconds(1_795)
+        await seconds(5)
+
+    assert scene.storage.table("orders").vacuums in {7, 8}
+
+
+async def test_tables_are_vacuumed_at_times_of_their_own() -> None:
+    topics = [f"t{n}" for n in range(4)]
+    scene = await Scene(dict.fromkeys(topics, 1)).prepare()
+    config = MaintenanceConfig(vacuum_interval_s=7_200.0)
+    async with process(scene, *topics, maintenance=config) as writer:
+        seen = []
+        for _ in range(72):
+            await seconds(100)
+            seen.append(jobs(writer, "vacuum"))
+
+    assert seen[-1] == 4
+    assert len(set(seen)) > 2
+
+
+async def test_a_clustered_table_is_sorted_when_enough_has_landed_and_before_a_vacuum() -> None:
+    scene = await Scene().prepare()
+    scene.cluster_by = ("id",)
+    config = MaintenanceConfig(cluster_bytes=16 * LANDED_BYTES, vacuum_interval_s=3_600.0)
+    async with process(scene, "orders", maintenance=config) as writer:
+
+        def done() -> list[str]:
+            return [call for call, _ in writer.lake.calls if call in {"cluster", "vacuum"}]
+
+        await land(scene, 13)
+        assert done() == []
+        await land(scene, 3, first=13)
+        assert done() == ["cluster"]
+        await land(scene, 2, first=16)
+        await seconds(3_600)
+        assert done() == ["cluster", "cluster", "vacuum"]
+        await seconds(3_600)
+        assert done() == ["cluster", "cluster", "vacuum", "vacuum"]  # nothing new
+
+
+async def test_a_new_writer_sorts_what_others_left_before_its_first_vacuum() -> None:
+    scene = await Scene().prepare()
+    scene.cluster_by = ("id",)
+    config = MaintenanceConfig(cluster_bytes=10**9, vacuum_interval_s=3_600.0)
+    async with process(scene, "orders", maintenance=config) as writer:
+        await seconds(7_200)
+
+        assert (jobs(writer, "cluster"), jobs(writer, "vacuum")) == (1, 2)
+
+
+async def test_a_failed_clustering_delays_no_commit_and_no_vacuum() -> None:
+    scene = await Scene().prepare()
+    scene.cluster_by = ("id",)
+    config = MaintenanceConfig(vacuum_interval_s=600.0)
+    async with process(scene, "orders", maintenance=config) as writer:
+
+        async def failing(topic: str) -> Compaction:
+            raise LakeUnavailable(f"no room for {topic}")
+
+        writer.lake.cluster = failing  # type: ignore[method-assign]
+        await land(scene, 2)
+        await seconds(650)
+
+        assert jobs(writer, "vacuum") == 1
+    assert scene.landed() == once(20)
+
+
+async def test_a_table_that_is_not_clustered_is_never_sorted() -> None:
+    scene = await Scene().prepare()
+    config = MaintenanceConfig(cluster_bytes=1, vacuum_interval_s=600.0)
+    async with process(scene, "orders", maintenance=config) as writer:
+        await land(scene, 3)
+        await seconds(650)
+
+        assert jobs(writer, "vacuum")
+        assert not jobs(writer, "cluster")
+
+
+async def test_old_rows_are_deleted_before_each_vacuum() -> None:
+    scene = await Scene().prepare()
+    scene.keep_s = 86_400.0
+    config = MaintenanceConfig(vacuum_interval_s=600.0)
+    async with process(scene, "orders", maintenance=config) as writer:
+        await seconds(1_250)
+
+        done = [call for call, _ in writer.lake.calls if call in {"expire", "vacuum"}]
+        assert done == ["expire", "vacuum"] * 2
+
+
+async def test_a_failed_deletion_of_old_rows_delays_no_vacuum() -> None:
+    scene = await Scene().prepare()
+    scene.keep_s = 86_400.0
+    config = MaintenanceConfig(vacuum_interval_s=600.0)
+    async with process(scene, "orders", maintenance=config) as writer:
+
+        async def failing(topic: str, keep_s: float) -> int:
+            raise LakeUnavailable(f"a commit of {topic} came first: {keep_s}")
+
+        writer.lake.expire = failing  # type: ignore[method-assign]
+        await seconds(650)
+
+        assert jobs(writer, "vacuum") == 1
+
+
+async def test_a_table_that_keeps_rows_for_ever_loses_none() -> None:
+    scene = await Scene().prepare()
+    config = MaintenanceConfig(vacuum_interval_s=600.0)
+    async with process(scene, "orders", maintenance=config) as writer:
+        await seconds(1_250)
+
+        assert jobs(writer, "vacuum") == 2
+        assert not jobs(writer, "expire")
+
+
+async def test_a_released_table_is_no_longer_maintained() -> None:
+    scene = await Scene().prepare()
+    config = MaintenanceConfig(vacuum_interval_s=600.0)
+    async with process(scene, "orders", maintenance=config) as writer:
+        await seconds(60)
+        before = jobs(writer, "vacuum")
+        writer.writers.stop(["orders"])
+        await seconds(2_000)
+
+        assert jobs(writer, "vacuum") == before
