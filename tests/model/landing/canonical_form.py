@@ -83,7 +83,8 @@ class _Names:
     def table(self, table: DeltaTable) -> Plain:
         commits = tuple(c.metadata and self.stamp(c.metadata) for c in table.commits)
         begins = _sorted({t * 100 + p: o for (t, p), o in table.begin_offset.items()})
-        rows = _rows(table.landed), _rows(table.bad), columns_text(table.columns)
+        columns = columns_text(table.columns), tuple(sorted(table.added))
+        rows = _rows(table.landed), _rows(table.bad), columns, columns_text(table.published)
         return (commits, table.commits[0].version == 0), rows, begins
 
     def stamp(self, text: str) -> Plain:
@@ -133,7 +134,8 @@ class _Names:
         rows: Plain = 0
         if file is not None and file.readable:
             settings = file.footer and file.footer.decoded_by
-            rows = _rows(file.rows), _rows(file.bad), settings
+            columns = columns_text((file.footer and file.footer.columns) or ())
+            rows = _rows(file.rows), _rows(file.bad), settings, columns
         ranges = tuple((*p, *r) for p, r in sorted(staged.ranges.items()))
         cut = tuple(map(tuple, staged.cut))
         return self.file(staged.file), staged.target, staged.topic_id, ranges, cut, rows
@@ -176,6 +178,8 @@ class _Names:
             tuple(sorted(columns_text(columns or ()) for columns in known.taken)),
             ends and (self.lease(ends.lease), _sorted(ends.since), self.offsets(ends.highest)),
             tuple(sorted(known.read_again_at)),
+            known.grown and tuple(sorted(str(column) for column in known.grown.proposed)),
+            tuple(sorted(known.unaddable)),
             process.writer.config.decoding,
             tuple(self.outcome(outcome) for outcome, _ in outcomes),
         )

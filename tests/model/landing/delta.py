@@ -173,10 +173,14 @@ def topic_number(topic_id: str | None) -> int:
     return -1 if topic_id is None else int(topic_id[1:])
 
 
-def add_columns(table: DeltaTable, columns: Columns) -> DeltaTable | None:
+def add_columns(table: DeltaTable, columns: Columns, *, new_fields: bool) -> DeltaTable | None:
     """Return the table with these columns; None: it has one of another type."""
     there = {column.name: column for column in table.columns}
     if any(there.get(column.name, column) != column for column in columns):
         return None
     new = tuple(column for column in columns if column.name not in there)
-    return with_metadata(replace(table, columns=(*table.columns, *new)), None) if new else table
+    if not new:
+        return table
+    names = frozenset(column.name for column in new) if new_fields else frozenset()
+    after = replace(table, columns=(*table.columns, *new), added=table.added | names)
+    return with_metadata(after, None)

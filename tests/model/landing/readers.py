@@ -16,7 +16,7 @@ from binwright.protocol.commands import Command, StartReading, StopReading
 from binwright.protocol.landing import Staged
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.kafka import Record, Records
-from binwright.tables.columns import Columns, parse_columns
+from binwright.tables.columns import Columns, parse_columns, parse_row
 from binwright.tables.ports import Footer
 
 from .world import NOTHING, TABLES, TOPIC, File, ReaderProcess, Row, World, kind_of
@@ -29,11 +29,9 @@ RAISING = b"xy"
 class RaisingDecoder:
     """A decoder that raises for what it did not foresee, as by an integer that is too large."""
 
-    proposed: Columns = ()
-
-    def __init__(self, number: int, columns: Columns) -> None:
+    def __init__(self, number: int, columns: Columns, proposed: Columns = ()) -> None:
         """Decode by the settings of a number."""
-        self.settings, self.columns = str(number), columns
+        self.settings, self.columns, self.proposed = str(number), columns, proposed
         self._raising = RAISING[number : number + 1]
 
     def decode(self, values: Any, headers: Any = None, keys: Any = None, /) -> tuple[Any, Any]:
@@ -165,14 +163,18 @@ def stage(world: World, index: int, topic: str = TOPIC) -> World:
     footer = Footer(f"{topic}{world.topic}", len(rows), ranges, topic=topic)
     bad = frozenset[Row]()
     if world.bounds.typed:
-        decoder = RaisingDecoder(
-            world.settings, parse_columns(world.bounds.settings[world.settings])
-        )
+        decoder = _decoder(world)
         try:
             bad = _undecodable(decoder, values)
         except OverflowError:
             return world  # a fault of staging, which is tried again
-        footer = replace(footer, columns=decoder.columns, bad=len(bad), decoded_by=decoder.settings)
+        footer = replace(
+            footer,
+            columns=decoder.columns,
+            bad=len(bad),
+            decoded_by=decoder.settings,
+            proposed=decoder.proposed,
+        )
     staged: list[Staged] = []
     for target in range(world.bounds.targets):
         slot, epoch = reader.consumer.slot, reader.consumer.epoch
@@ -196,6 +198,16 @@ def stage(world: World, index: int, topic: str = TOPIC) -> World:
     consumer = machine.staging_started(reader.consumer, {p: s.range.next for p, s in taken.items()})
     reader = replace(reader, buffer=buffer, consumer=consumer, unannounced=tuple(staged))
     return world.reader(index, reader)
+
+
+def _decoder(world: World) -> RaisingDecoder:
+    """Return the decoder of the settings of now; it fills what is published of new columns."""
+    number, bounds = world.settings, world.bounds
+    columns = (*parse_columns(bounds.settings[number]), *world.tables[0].published)
+    proposed = parse_row(bounds.proposed[number]) if bounds.proposed else ()
+    names = {column.name for column in columns}
+    new = tuple(column for column in proposed if column.name not in names)
+    return RaisingDecoder(number, columns, new)
 
 
 def _undecodable(decoder: RaisingDecoder, values: Mapping[Row, bytes | None]) -> frozenset[Row]:

@@ -345,6 +345,18 @@ CORRECT_SCENARIOS: Mapping[str, Scenario] = {
         fetch_singly=True,
         settings=("id BIGINT", "id BIGINT, x INT"),
     ),
+    "columns for new fields": scenario(
+        "crash,twice,unclear,altered,file lost,settings,reader crash",
+        10_000,
+        after=TYPED_STAMPED,
+        faults=3,
+        logs=("rrr",),
+        typed=True,
+        fetch_singly=True,
+        batch_bytes=1,
+        settings=TWO_DECODINGS,
+        proposed=("x BIGINT", "x DOUBLE, y STRING"),
+    ),
     "columns that a table refuses": scenario(
         "crash,twice,unclear,file lost,settings,reader crash",
         10_000,

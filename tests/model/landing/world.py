@@ -55,6 +55,8 @@ class Bounds:
     typed: bool = False  # values are decoded, and bad records land in a table of their own
     columns: str = "id BIGINT"  # of such a table
     settings: tuple[str, ...] = ("id BIGINT",)  # the columns that files have by each of them
+    proposed: tuple[str, ...] = ()
+    """Columns that files propose for new fields, by each of the settings; none: tables get none."""
     bad_share: float = 1.0
     rereads: int = 2  # how often partitions are read again for gaps; unbounded for liveness
 
@@ -116,6 +118,8 @@ class DeltaTable:
     landed: frozenset[Row] = frozenset()  # in it, and in the table of its bad records
     bad: frozenset[Row] = frozenset()  # those that are in the table of bad records
     columns: Columns = ()
+    added: frozenset[str] = frozenset()  # names of those for new fields
+    published: Columns = ()  # the latter, as consumers know them
     begin_offset: Mapping[tuple[int, int], int] = field(default_factory=dict)
     """(topic, partition) -> where it begins, by the first stamp that has it."""
 

@@ -21,6 +21,7 @@ from binwright.consumer.decide.land.states import (
     BadOffsetsFound,
     CheckLease,
     ClaimTable,
+    ColumnsRead,
     CommitOffsets,
     CommitStamp,
     Contradicted,
@@ -39,8 +40,10 @@ from binwright.consumer.decide.land.states import (
     LeaseGone,
     Lost,
     Outcome,
+    PublishColumns,
     QueryKafka,
     ReadAnnouncements,
+    ReadColumns,
     ReadFooters,
     ReadHistory,
     ReadLandedOffsets,
@@ -54,11 +57,11 @@ from binwright.consumer.decide.land.states import (
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset
 from binwright.tables.columns import parse_columns
-from binwright.tables.ports import Batch, Commit, Footer
+from binwright.tables.ports import Batch, ColumnsThere, Commit, Footer
 
 from . import delta
 from .delta import topic_number
-from .world import TABLES, Appending, Call, Part, Row, World, WriterProcess, missing
+from .world import TABLES, Appending, Call, DeltaTable, Part, Row, World, WriterProcess, missing
 
 TICK_S = 1.0  # not less than any time-out below
 NEVER_S = 1e12
@@ -80,6 +83,7 @@ def config(world: World, index: int) -> WriterConfig:
         # Bad records are not read again before.
         refused_s=TICK_S if bounds.bad_share == 1 else REREAD_S,
         bad_share=bounds.bad_share,
+        fixed=columns if bounds.proposed else None,
         decoding=str(world.settings),
         idle_stamp_s=NEVER_S,
         full_stamp_every=bounds.full_stamp_every,
@@ -255,7 +259,6 @@ def _perform(
 ) -> tuple[World, Outcome]:
     """Perform a request that takes no time."""
     target = world.target_of(index)
-    table = world.tables[target]
     match wanted:
         case CheckLease(lease=lease):
             # A mutated writer has none.
@@ -266,22 +269,37 @@ def _perform(
             return world, FootersRead(footers, 0)
         case FindReadable(files=names):
             return world, FilesFound([name for name in names if _footer(world, name)])
-        case AddColumns(columns=columns):
-            after = delta.add_columns(table, columns)
-            if after is None:
-                return world, Refused(f"the table has {table.columns}")
-            return world.table(target, after), Done()
         case QueryKafka():
             return world, _facts(world, index)
         case FindBadOffsets(since=since):
             highest: dict[str | None, dict[TopicPartition, int]] = {}
-            for row in sorted(table.bad):
+            for row in sorted(world.tables[target].bad):
                 p = world.partition(row.partition)
                 if p in since and row.offset >= since[p]:
                     highest.setdefault(f"{p.topic}{row.topic}", {})[p] = row.offset
             return world, BadOffsetsFound(highest)
+        case ReadColumns() | AddColumns() | PublishColumns():
+            table, outcome = _look_at_columns(world.tables[target], wanted)
+            return world.table(target, table), outcome
         case _:
             raise AssertionError(f"{wanted} of {request} takes time")
+
+
+def _look_at_columns(
+    table: DeltaTable, wanted: ReadColumns | AddColumns | PublishColumns
+) -> tuple[DeltaTable, Outcome]:
+    match wanted:
+        case ReadColumns():
+            added = tuple(column for column in table.columns if column.name in table.added)
+            names = frozenset(column.name for column in table.columns)
+            return table, ColumnsRead(ColumnsThere(names, added))
+        case PublishColumns(columns=columns):
+            return replace(table, published=columns), Done()
+        case AddColumns(columns=columns, comment=comment):
+            after = delta.add_columns(table, columns, new_fields=bool(comment))
+            if after is None:
+                return table, Refused(f"the table has {table.columns}")
+            return after, Done()
 
 
 def _read(world: World, index: int, wanted: Request) -> Outcome:
