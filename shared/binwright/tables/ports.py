@@ -269,9 +269,9 @@ class ColumnsThere:
 
 
 class Lake(Protocol):
-    """The Delta tables; `topic` is a table's name: its topic's, unless the settings give another.
+    """The Delta tables; each by its name: its topic's, unless the settings give it another.
 
-    Callers make one call at a time for a topic, except that one of `files`, `compact`, `cluster`
+    Callers make one call at a time for a table, except that one of `files`, `compact`, `cluster`
     and `vacuum` may run beside another call.
     """
 
@@ -289,7 +289,7 @@ class Lake(Protocol):
             TableRefused: The path cannot be written, holds something else, or is another group's.
         """
 
-    async def claim(self, topic: str, writer: str, stamp: str) -> None:
+    async def claim(self, table: str, writer: str, stamp: str) -> None:
         """Commit the writer's id to the table's metadata; first to that of its bad records.
 
         Delta refuses each append that took its snapshot before and would commit after it.
@@ -300,7 +300,7 @@ class Lake(Protocol):
             TableRefused: The server refused it before anything was committed.
         """
 
-    async def append(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
+    async def append(self, table: str, batch: Batch, lease: str, stamp: str) -> None:
         """Append the batch's rows of its staged files in one commit, without bad records.
 
         The tasks that read the staged files also read the lease, after the commit's snapshot (†).
@@ -311,10 +311,10 @@ class Lake(Protocol):
             WriteConflict, WriteUnclear, TableRefused: As of `claim`.
         """
 
-    async def append_bad(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
+    async def append_bad(self, table: str, batch: Batch, lease: str, stamp: str) -> None:
         """Append the batch's bad records to their own table in one commit; like `append`."""
 
-    async def columns(self, topic: str, comment: str) -> ColumnsThere:
+    async def columns(self, table: str, comment: str) -> ColumnsThere:
         """Return the table's columns, and which of them have this comment.
 
         Raises:
@@ -322,7 +322,7 @@ class Lake(Protocol):
             TableRefused: There is no table.
         """
 
-    async def add_columns(self, topic: str, columns: Columns, comment: str = "") -> None:
+    async def add_columns(self, table: str, columns: Columns, comment: str = "") -> None:
         """Add those of these columns, and of their fields, that the table has not.
 
         A whole column gets the comment. Those that it has with a narrower type become wider, if
@@ -334,26 +334,26 @@ class Lake(Protocol):
         """
 
     async def highest_bad_offsets(
-        self, topic: str, since: PartitionOffsets
+        self, table: str, since: PartitionOffsets
     ) -> Mapping[str | None, PartitionOffsets]:
         """Return the highest offsets of bad records: topic id -> partition -> offset.
 
         Args:
-            topic: The table's name.
+            table: Its name.
             since: Partition -> offset: those below it, and of other partitions, may be left out.
         """
 
-    async def commit_stamp(self, topic: str, lease: str, number: int, stamp: str) -> None:
+    async def commit_stamp(self, table: str, lease: str, number: int, stamp: str) -> None:
         """Commit no rows; `number` is above those of earlier stamps under this lease.
 
         Reads the lease and raises like `append`.
         """
 
-    async def check(self, topic: str, columns: Columns) -> None:
+    async def check(self, table: str, columns: Columns) -> None:
         """Check that the table is as it was left, and that of its bad records is there.
 
         Args:
-            topic: The table's name.
+            table: Its name.
             columns: Of values, that it had or was given.
 
         Raises:
@@ -361,29 +361,29 @@ class Lake(Protocol):
             TableRefused: One of them is not there, or the table has other columns: names them.
         """
 
-    async def history(self, topic: str, limit: int) -> History:
+    async def history(self, table: str, limit: int) -> History:
         """Return the newest `limit` commits; raise `LakeUnavailable`, `TableRefused`."""
 
-    async def highest_offsets(self, topic: str) -> PartitionOffsets:
+    async def highest_offsets(self, table: str) -> PartitionOffsets:
         """Return the highest offset of each partition that has rows; slow: scans the table."""
 
-    async def files(self, topic: str) -> TableFiles:
+    async def files(self, table: str) -> TableFiles:
         """Return the table's data files. Raises like `history`."""
 
-    async def compact(self, topic: str) -> Compaction:
+    async def compact(self, table: str) -> Compaction:
         """Merge small files into larger ones. Raises like `history`."""
 
-    async def cluster(self, topic: str) -> Compaction:
+    async def cluster(self, table: str) -> Compaction:
         """Sort the rows of files by the table's `cluster_by`. Raises like `history`."""
 
-    async def expire(self, topic: str, keep_s: float) -> int:
+    async def expire(self, table: str, keep_s: float) -> int:
         """Delete rows whose record is older than `keep_s`, also of bad records.
 
         Rows without a timestamp stay. Returns how many were deleted; raises like `history`.
         """
 
-    async def vacuum(self, topic: str) -> None:
+    async def vacuum(self, table: str) -> None:
         """Delete files that no retained version needs. Raises like `history`."""
 
-    async def release(self, topic: str) -> None:
+    async def release(self, table: str) -> None:
         """Drop all state that is cached for this table."""

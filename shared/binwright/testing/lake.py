@@ -61,9 +61,9 @@ class FakeLake:
 
     Attributes:
         latency_s: Of every call; tests may change it at any time.
-        refusing: Topics whose tables refuse every append with rows.
-        unfit: Topics whose tables refuse further columns.
-        calls: All calls so far: (name, topic).
+        refusing: Tables that refuse every append with rows.
+        unfit: Tables that refuse further columns.
+        calls: All calls so far: (name, table).
     """
 
     def __init__(
@@ -109,115 +109,115 @@ class FakeLake:
             self._storage.create(table.name + BAD_SUFFIX, table)
         return first.topic
 
-    async def claim(self, topic: str, writer: str, stamp: str) -> None:
+    async def claim(self, table: str, writer: str, stamp: str) -> None:
         """Fit `Lake.claim`."""
-        if topic + BAD_SUFFIX in self._storage.tables:
-            await self._write("claim_bad", topic, Batch(), (), stamp, writer)
-        await self._write("claim", topic, Batch(), (), stamp, writer)
+        if table + BAD_SUFFIX in self._storage.tables:
+            await self._write("claim_bad", table, Batch(), (), stamp, writer)
+        await self._write("claim", table, Batch(), (), stamp, writer)
 
-    async def append(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
+    async def append(self, table: str, batch: Batch, lease: str, stamp: str) -> None:
         """Fit `Lake.append`."""
-        if dropped := self._storage.table(topic).dropped:
-            raise TableRefused(f"the table of {topic} has no {dropped}")
-        await self._write("append", topic, batch, (lease,), stamp)
+        if dropped := self._storage.table(table).dropped:
+            raise TableRefused(f"the table {table} has no {dropped}")
+        await self._write("append", table, batch, (lease,), stamp)
 
-    async def append_bad(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
+    async def append_bad(self, table: str, batch: Batch, lease: str, stamp: str) -> None:
         """Fit `Lake.append_bad`."""
-        await self._write("append_bad", topic, batch, (lease,), stamp)
+        await self._write("append_bad", table, batch, (lease,), stamp)
 
-    async def columns(self, topic: str, comment: str) -> ColumnsThere:
+    async def columns(self, table: str, comment: str) -> ColumnsThere:
         """Fit `Lake.columns`."""
-        await self._read("columns_there", topic)
-        there = self._storage.table(topic).columns
+        await self._read("columns_there", table)
+        there = self._storage.table(table).columns
         commented = tuple(column for column, own in there.values() if own == comment)
         return ColumnsThere(frozenset(column.name for column, _ in there.values()), commented)
 
-    async def add_columns(self, topic: str, columns: Columns, comment: str = "") -> None:
+    async def add_columns(self, table: str, columns: Columns, comment: str = "") -> None:
         """Fit `Lake.add_columns`."""
-        await self._read("columns", topic)
-        if topic in self.unfit:
-            raise TableRefused(f"injected failure: {columns} do not fit the table of {topic}")
-        self._storage.table(topic).add_columns(columns, comment)
+        await self._read("columns", table)
+        if table in self.unfit:
+            raise TableRefused(f"injected failure: {columns} do not fit the table {table}")
+        self._storage.table(table).add_columns(columns, comment)
 
     async def highest_bad_offsets(
-        self, topic: str, since: PartitionOffsets
+        self, table: str, since: PartitionOffsets
     ) -> Mapping[str | None, PartitionOffsets]:
         """Fit `Lake.highest_bad_offsets`."""
-        await self._read("newest_bad", topic)
+        await self._read("newest_bad", table)
         highest: dict[str | None, dict[TopicPartition, int]] = {}
-        for topic_id, p, offset, _ in self._storage.table(topic + BAD_SUFFIX).bad_records:
+        for topic_id, p, offset, _ in self._storage.table(table + BAD_SUFFIX).bad_records:
             if p in since and offset >= since[p]:
                 known = highest.setdefault(topic_id, {})
                 known[p] = max(offset, known.get(p, offset))
         return highest
 
-    async def check(self, topic: str, columns: Columns) -> None:
+    async def check(self, table: str, columns: Columns) -> None:
         """Fit `Lake.check`."""
-        await self._read("check", topic)
-        table = self._storage.table(topic)
-        if table.dropped in {column.name for column in columns}:
-            raise TableRefused(f"the table of {topic} no longer has {table.dropped}")
-        if table.owner is not None and table.owner.columns is not None:
-            self._storage.table(topic + BAD_SUFFIX)
+        await self._read("check", table)
+        stored = self._storage.table(table)
+        if stored.dropped in {column.name for column in columns}:
+            raise TableRefused(f"the table {table} no longer has {stored.dropped}")
+        if stored.owner is not None and stored.owner.columns is not None:
+            self._storage.table(table + BAD_SUFFIX)
 
-    async def commit_stamp(self, topic: str, lease: str, number: int, stamp: str) -> None:
+    async def commit_stamp(self, table: str, lease: str, number: int, stamp: str) -> None:
         """Fit `Lake.commit_stamp`."""
-        table = self._storage.table(topic)
-        if number <= table.stamps.get(lease, 0):
+        stored = self._storage.table(table)
+        if number <= stored.stamps.get(lease, 0):
             raise RuntimeError(f"Delta skips stamp {number} of {lease}: it had a later one")
-        table.stamps[lease] = number
-        await self._write("stamp", topic, Batch(), (lease,), stamp)
+        stored.stamps[lease] = number
+        await self._write("stamp", table, Batch(), (lease,), stamp)
 
-    async def history(self, topic: str, limit: int) -> History:
+    async def history(self, table: str, limit: int) -> History:
         """Fit `Lake.history`."""
-        await self._read("history", topic)
-        table = self._storage.table(topic)
-        kept = table.commits[table.oldest :]
+        await self._read("history", table)
+        stored = self._storage.table(table)
+        kept = stored.commits[stored.oldest :]
         newest = tuple(reversed(kept[-limit:]))
         return History(newest, complete=len(newest) < limit or newest[-1].version == 0)
 
-    async def highest_offsets(self, topic: str) -> PartitionOffsets:
+    async def highest_offsets(self, table: str) -> PartitionOffsets:
         """Fit `Lake.highest_offsets`."""
-        await self._read("newest", topic)
-        rows = self._storage.table(topic).rows
+        await self._read("newest", table)
+        rows = self._storage.table(table).rows
         return {
             p: max(r.offset for r in partition_rows)
             for p, partition_rows in rows.items()
             if partition_rows
         }
 
-    async def files(self, topic: str) -> TableFiles:
+    async def files(self, table: str) -> TableFiles:
         """Fit `Lake.files`."""
-        await self._maintain("files", topic)
-        count = self._storage.table(topic).files
+        await self._maintain("files", table)
+        count = self._storage.table(table).files
         return TableFiles(count, count * FILE_BYTES)
 
-    async def compact(self, topic: str) -> Compaction:
+    async def compact(self, table: str) -> Compaction:
         """Fit `Lake.compact`."""
-        await self._maintain("compact", topic)
-        table = self._storage.table(topic)
-        removed, table.files = table.files, min(table.files, 1)
-        table.add_commit()
-        return Compaction(removed, table.files)
+        await self._maintain("compact", table)
+        stored = self._storage.table(table)
+        removed, stored.files = stored.files, min(stored.files, 1)
+        stored.add_commit()
+        return Compaction(removed, stored.files)
 
-    async def cluster(self, topic: str) -> Compaction:
+    async def cluster(self, table: str) -> Compaction:
         """Fit `Lake.cluster`."""
-        await self._maintain("cluster", topic)
-        files = self._storage.table(topic).files
-        self._storage.table(topic).add_commit()
+        await self._maintain("cluster", table)
+        files = self._storage.table(table).files
+        self._storage.table(table).add_commit()
         return Compaction(files, files)
 
-    async def expire(self, topic: str, keep_s: float) -> int:  # noqa: ARG002 - of the port
+    async def expire(self, table: str, keep_s: float) -> int:  # noqa: ARG002 - of the port
         """Fit `Lake.expire`; nothing is old."""
-        await self._maintain("expire", topic)
+        await self._maintain("expire", table)
         return 0
 
-    async def vacuum(self, topic: str) -> None:
+    async def vacuum(self, table: str) -> None:
         """Fit `Lake.vacuum`."""
-        await self._maintain("vacuum", topic)
-        self._storage.table(topic).vacuums += 1
+        await self._maintain("vacuum", table)
+        self._storage.table(table).vacuums += 1
 
-    async def release(self, topic: str) -> None:
+    async def release(self, table: str) -> None:
         """Fit `Lake.release`."""
 
     # --- inside ----------------------------------------------------------------------------------
@@ -227,27 +227,27 @@ class FakeLake:
             return self._failures.popleft()
         return None
 
-    def _bad_records(self, topic: str) -> Collection[BadRecord]:
-        """Return those of the topic, by the table that is there when it is asked for them."""
-        table = self._storage.tables.get(topic + BAD_SUFFIX)
-        return () if table is None else table.bad_records
+    def _bad_records(self, table: str) -> Collection[BadRecord]:
+        """Return those of the table, by the one that is there when it is asked for them."""
+        stored = self._storage.tables.get(table + BAD_SUFFIX)
+        return () if stored is None else stored.bad_records
 
-    def _enter(self, call: str, topic: str) -> None:
+    def _enter(self, call: str, table: str) -> None:
         """Begin a call; the real lake has one session per table."""
-        if topic in self._busy:
-            raise RuntimeError(f"{call} while another call for {topic} is in flight")
-        self._busy.add(topic)
-        self.calls.append((call, topic))
+        if table in self._busy:
+            raise RuntimeError(f"{call} while another call for {table} is in flight")
+        self._busy.add(table)
+        self.calls.append((call, table))
 
-    async def _read(self, call: str, topic: str) -> None:
-        self._enter(call, topic)
+    async def _read(self, call: str, table: str) -> None:
+        self._enter(call, table)
         try:
             await self._reply()
         finally:
-            self._busy.discard(topic)
+            self._busy.discard(table)
 
-    async def _maintain(self, call: str, topic: str) -> None:
-        self.calls.append((call, topic))
+    async def _maintain(self, call: str, table: str) -> None:
+        self.calls.append((call, table))
         await self._reply()
 
     async def _reply(self) -> None:
@@ -258,31 +258,31 @@ class FakeLake:
     async def _write(  # noqa: PLR0917 - the parts of a commit
         self,
         call: str,
-        topic: str,
+        table: str,
         batch: Batch,
         leases: Sequence[str],
         stamp: str,
         writer: str | None = None,
     ) -> None:
-        self._enter(call, topic)
+        self._enter(call, table)
         try:
             of_bad = call.endswith("_bad")
-            table = self._storage.table(topic + BAD_SUFFIX if of_bad else topic)
-            if batch.slices and topic in self.refusing and not of_bad:
+            stored = self._storage.table(table + BAD_SUFFIX if of_bad else table)
+            if batch.slices and table in self.refusing and not of_bad:
                 await asyncio.sleep(self.latency_s)
-                raise TableRefused(f"injected failure: the table of {topic} refuses rows")
+                raise TableRefused(f"injected failure: the table {table} refuses rows")
             write = _Write(
-                table=table,
-                bad_records=self._bad_records(topic),
+                table=stored,
+                bad_records=self._bad_records(table),
                 of_bad=of_bad,
-                topic=topic,
+                table_name=table,
                 batch=batch,
                 leases=leases,
                 staging=self._staging,
                 stamp=stamp,
                 writer=writer,
                 failure=self._failure(_OF_WRITES),
-                snapshot=len(table.commits),
+                snapshot=len(stored.commits),
             )
             loop = asyncio.get_running_loop()
             loop.call_later(self.latency_s / 2, write.read)
@@ -292,7 +292,7 @@ class FakeLake:
         except TimeoutError as exc:
             raise WriteUnclear(f"no result after {self.write_timeout_s:g} s") from exc
         finally:
-            self._busy.discard(topic)
+            self._busy.discard(table)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -302,7 +302,7 @@ class _Write:
     table: FakeTable
     bad_records: Collection[BadRecord]  # that have landed
     of_bad: bool  # bad records are written, not rows
-    topic: str
+    table_name: str
     batch: Batch
     leases: Sequence[str]
     staging: StagedRows
@@ -310,12 +310,12 @@ class _Write:
     writer: str | None  # to be committed to the metadata; None: an append
     failure: Failure | None
     snapshot: int  # the number of versions when it began
-    found: tuple[Rows, Collection[str]] | None = None  # rows, and the files that are unreadable
+    staged: tuple[Rows, Collection[str]] | None = None  # rows, and the files that are unreadable
     result: asyncio.Future[None] = field(default_factory=asyncio.Future)
 
     def read(self) -> None:
         """Read the staged files and the lease; they may be deleted afterwards."""
-        self.found = self.found or self._rows()
+        self.staged = self.staged or self._rows()
 
     def end(self) -> None:
         """Commit or conflict, by Delta's rules."""
@@ -336,7 +336,7 @@ class _Write:
                 return TableRefused("injected failure: the table refuses the rows")
             case Failure.UNREADABLE:
                 return StagedUnreadable("injected failure: a staged file is unreadable", ())
-        rows, lost = self.found or self._rows()
+        rows, lost = self.staged or self._rows()
         if lost:
             return StagedUnreadable(f"missing or truncated: {sorted(lost)}", lost)
         if self.table.metadata_version >= self.snapshot or self.failure is Failure.CONFLICT:
@@ -369,13 +369,13 @@ class _Write:
     def _rows(self) -> tuple[Rows, Collection[str]]:
         """Return the rows of all slices, and the files that cannot be read."""
         rows: dict[TopicPartition, list[Record]] = {}
-        lost = [lease for lease in self.leases if self.staging.rows(self.topic, lease) is None]
+        lost = [lease for lease in self.leases if self.staging.rows(self.table_name, lease) is None]
         for part in self.batch.slices:
-            staged = self.staging.rows(self.topic, part.file)
+            staged = self.staging.rows(self.table_name, part.file)
             if staged is None:
                 lost.append(part.file)
                 continue
-            bad = self.staging.bad(self.topic, part.file)
+            bad = self.staging.bad(self.table_name, part.file)
             for p, records in staged.items():
                 first, end = part.ranges.get(p.partition, (0, 0))
                 taken = [

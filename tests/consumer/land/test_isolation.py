@@ -23,14 +23,14 @@ HUNG = [f"hung{n}" for n in range(4)]
 class HangingLake:
     """Lets appends of some tables hang, until they are given up."""
 
-    def __init__(self, writer: Process, topics: list[str]) -> None:
-        self._append, self._topics = writer.lake.append, topics
+    def __init__(self, writer: Process, tables: list[str]) -> None:
+        self._append, self._tables = writer.lake.append, tables
         writer.lake.append = self.append  # type: ignore[method-assign]
 
-    async def append(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
-        if topic in self._topics:
+    async def append(self, table: str, batch: Batch, lease: str, stamp: str) -> None:
+        if table in self._tables:
             await asyncio.sleep(1e6)
-        await self._append(topic, batch, lease, stamp)
+        await self._append(table, batch, lease, stamp)
 
 
 async def land_hung_then_orders(scene: Scene, writer: Process) -> None:

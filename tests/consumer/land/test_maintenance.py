@@ -86,12 +86,12 @@ async def test_a_failed_compaction_delays_no_commit_and_is_retried_later() -> No
     async with process(scene, "orders", maintenance=EVERY_TEN) as writer:
         real, tries = writer.lake.compact, []
 
-        async def failing(topic: str) -> Compaction:
-            tries.append(topic)
+        async def failing(table: str) -> Compaction:
+            tries.append(table)
             await seconds(15)
             if len(tries) == 1:
                 raise LakeUnavailable("no room")
-            return await real(topic)
+            return await real(table)
 
         writer.lake.compact = failing  # type: ignore[method-assign]
         await land(scene, 19)
@@ -111,12 +111,12 @@ async def test_one_job_runs_at_a_time_and_tables_take_turns() -> None:
     async with process(scene, "orders", "clicks", maintenance=config) as writer:
         running, most, done = [0], [0], []
 
-        async def slow(topic: str) -> Compaction:
+        async def slow(table: str) -> Compaction:
             running[0] += 1
             most[0] = max(most[0], running[0])
             await seconds(10)
             running[0] -= 1
-            done.append(topic)
+            done.append(table)
             return Compaction(3, 1)
 
         writer.lake.compact = slow  # type: ignore[method-assign]
@@ -138,8 +138,8 @@ async def test_a_server_that_hangs_keeps_no_table_of_another_from_maintenance() 
     ) as writer:
         real = writer.lake.files
 
-        async def hanging(topic: str) -> TableFiles:
-            return await (asyncio.Future[TableFiles]() if topic == "clicks" else real(topic))
+        async def hanging(table: str) -> TableFiles:
+            return await (asyncio.Future[TableFiles]() if table == "clicks" else real(table))
 
         writer.lake.files = hanging  # type: ignore[method-assign]
         await land(scene, 9)
@@ -210,8 +210,8 @@ async def test_a_failed_clustering_delays_no_commit_and_no_vacuum() -> None:
     config = MaintenanceConfig(vacuum_interval_s=600.0)
     async with process(scene, "orders", maintenance=config) as writer:
 
-        async def failing(topic: str) -> Compaction:
-            raise LakeUnavailable(f"no room for {topic}")
+        async def failing(table: str) -> Compaction:
+            raise LakeUnavailable(f"no room for {table}")
 
         writer.lake.cluster = failing  # type: ignore[method-assign]
         await land(scene, 2)
@@ -249,8 +249,8 @@ async def test_a_failed_deletion_of_old_rows_delays_no_vacuum() -> None:
     config = MaintenanceConfig(vacuum_interval_s=600.0)
     async with process(scene, "orders", maintenance=config) as writer:
 
-        async def failing(topic: str, keep_s: float) -> int:
-            raise LakeUnavailable(f"a commit of {topic} came first: {keep_s}")
+        async def failing(table: str, keep_s: float) -> int:
+            raise LakeUnavailable(f"a commit of {table} came first: {keep_s}")
 
         writer.lake.expire = failing  # type: ignore[method-assign]
         await seconds(650)

@@ -1,7 +1,7 @@
 """Implements the port `Lake`: each Delta table is at `<lake.path>/<name>`.
 
 A table of columns has one of bad records beside it, at `<lake.path>/<name>__bad`. In all calls
-`topic` is the table's name: its topic's, unless the settings give it another.
+`table` is its name: its topic's, unless the settings give it another.
 """
 
 import asyncio
@@ -88,10 +88,10 @@ class SparkLake:
         self._staged = delta.spark_path(staged).rstrip("/")
         self._write_timeout_s, self._read_timeout_s = write_timeout_s, read_timeout_s
         self._limits_s: dict[str, float] = {}  # write limits of tables that overran the last one
-        self._of_columns: dict[str, Table] = {}  # by topic
-        self._dated: frozenset[str] = frozenset()  # topics whose rows have the day of their record
+        self._of_columns: dict[str, Table] = {}  # by name
+        self._dated: frozenset[str] = frozenset()  # tables whose rows have the day of their record
         self._changing = defaultdict[str, asyncio.Lock](asyncio.Lock)
-        """By topic: to Delta an append in between is a conflict of a deletion."""
+        """By table: to Delta an append in between is a conflict of a deletion."""
         self._sessions: dict[str, ReconnectingSession] = {}
         self._maintenance_sessions: dict[str, ReconnectingSession] = {}  # by server
 
@@ -108,157 +108,157 @@ class SparkLake:
 
     async def open(self, table: Table) -> str:
         """Create the table, and that of its bad records, if they are missing; see `Lake.open`."""
-        topic, of_columns = table.name, table.columns is not None
-        access = self._access(topic)
+        name, of_columns = table.name, table.columns is not None
+        access = self._access(name)
         dated, first_topic = await self._open(
-            topic, access, lambda spark: delta.ensure(spark, access.path, table)
+            name, access, lambda spark: delta.ensure(spark, access.path, table)
         )
-        self._dated = self._dated | {topic} if dated else self._dated - {topic}
+        self._dated = self._dated | {name} if dated else self._dated - {name}
         if of_columns:
-            bad = self._bad_access(topic)
-            await self._open(topic, bad, lambda spark: delta.ensure_bad(spark, bad.path, table))
+            bad = self._bad_access(name)
+            await self._open(name, bad, lambda spark: delta.ensure_bad(spark, bad.path, table))
             await self._arrange(table)
-            self._of_columns[topic] = table
+            self._of_columns[name] = table
         else:
-            self._of_columns.pop(topic, None)
+            self._of_columns.pop(name, None)
         return first_topic
 
-    async def claim(self, topic: str, writer: str, stamp: str) -> None:
+    async def claim(self, table: str, writer: str, stamp: str) -> None:
         """Commit the writer's id to the metadata; see `Lake.claim`.
 
         First that of the bad records: once the claim's stamp is in the table, both are claimed (†).
         """
-        for access in reversed(self._accesses(topic)):
+        for access in reversed(self._accesses(table)):
             await access.run(
-                self._session(topic),
+                self._session(table),
                 partial(delta.claim, path=access.path, writer=writer, stamp=stamp),
                 self._write_timeout_s,
                 access.errors.write_error,
             )
 
-    async def append(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
+    async def append(self, table: str, batch: Batch, lease: str, stamp: str) -> None:
         """Append the batch's rows in one commit; see `Lake.append`."""
-        rows = partial(staged_rows.rows, dated=topic in self._dated)
-        await self._append(topic, rows, self._access(topic), batch, lease, stamp)
+        rows = partial(staged_rows.rows, dated=table in self._dated)
+        await self._append(table, rows, self._access(table), batch, lease, stamp)
 
-    async def append_bad(self, topic: str, batch: Batch, lease: str, stamp: str) -> None:
+    async def append_bad(self, table: str, batch: Batch, lease: str, stamp: str) -> None:
         """Append the batch's bad records in one commit; see `Lake.append_bad`."""
-        access = self._bad_access(topic)
-        await self._append(topic, staged_rows.bad_records, access, batch, lease, stamp)
+        access = self._bad_access(table)
+        await self._append(table, staged_rows.bad_records, access, batch, lease, stamp)
 
-    async def columns(self, topic: str, comment: str) -> ColumnsThere:
+    async def columns(self, table: str, comment: str) -> ColumnsThere:
         """Return the table's columns; see `Lake.columns`."""
-        path = self._access(topic).path
-        return await self._read(topic, lambda spark: delta.columns_there(spark, path, comment))
+        path = self._access(table).path
+        return await self._read(table, lambda spark: delta.columns_there(spark, path, comment))
 
-    async def add_columns(self, topic: str, columns: Columns, comment: str = "") -> None:
+    async def add_columns(self, table: str, columns: Columns, comment: str = "") -> None:
         """Add the columns that the table lacks; see `Lake.add_columns`."""
-        access, table = self._access(topic), self._of_columns.get(topic)
-        widen = table is not None and table.widen
+        access, known = self._access(table), self._of_columns.get(table)
+        widen = known is not None and known.widen
         await access.run(
-            self._session(topic),
+            self._session(table),
             lambda spark: delta.add_columns(spark, access.path, columns, comment, widen=widen),
             self._write_timeout_s,
             access.errors.alter_error,
         )
-        if table is not None:
-            await self._arrange(table)
+        if known is not None:
+            await self._arrange(known)
 
-    async def commit_stamp(self, topic: str, lease: str, number: int, stamp: str) -> None:
+    async def commit_stamp(self, table: str, lease: str, number: int, stamp: str) -> None:
         """Commit no rows; see `Lake.commit_stamp`."""
-        access = self._access(topic)
-        batch = Batch(columns=() if topic in self._of_columns else None)
-        dated = topic in self._dated
-        frame = staged_rows.rows(batch, f"{self._staged}/{topic}", lease, access.path, dated=dated)
+        access = self._access(table)
+        batch = Batch(columns=() if table in self._of_columns else None)
+        dated = table in self._dated
+        frame = staged_rows.rows(batch, f"{self._staged}/{table}", lease, access.path, dated=dated)
         transaction = (f"binwright/{lease}", number)
         work = delta.append(frame, access.path, stamp, transaction)
-        await self._write(topic, access, work, (lease,))
+        await self._write(table, access, work, (lease,))
 
-    async def history(self, topic: str, limit: int) -> History:
+    async def history(self, table: str, limit: int) -> History:
         """Return the newest commits; see `Lake.history`."""
-        access = self._access(topic)
-        return await self._read(topic, lambda spark: delta.history(spark, access.path, limit))
+        access = self._access(table)
+        return await self._read(table, lambda spark: delta.history(spark, access.path, limit))
 
-    async def highest_offsets(self, topic: str) -> PartitionOffsets:
+    async def highest_offsets(self, table: str) -> PartitionOffsets:
         """Return the highest landed offset of each partition: a scan, on a session of its own."""
-        access, raw = self._access(topic), topic not in self._of_columns
+        access, raw = self._access(table), table not in self._of_columns
         return await self._scan(
-            topic, access, lambda spark: delta.highest_offsets(spark, access.path, raw=raw)
+            table, access, lambda spark: delta.highest_offsets(spark, access.path, raw=raw)
         )
 
     async def highest_bad_offsets(
-        self, topic: str, since: PartitionOffsets
+        self, table: str, since: PartitionOffsets
     ) -> Mapping[str | None, PartitionOffsets]:
         """Return the highest offsets of bad records, by files that have some in `since`."""
-        access = self._bad_access(topic)
+        access = self._bad_access(table)
         return await self._scan(
-            topic, access, lambda spark: delta.highest_bad_offsets(spark, access.path, since)
+            table, access, lambda spark: delta.highest_bad_offsets(spark, access.path, since)
         )
 
-    async def check(self, topic: str, columns: Columns) -> None:
+    async def check(self, table: str, columns: Columns) -> None:
         """Check that the table is as it was left; see `Lake.check`."""
-        table, *bad = self._accesses(topic)
-        raw = topic not in self._of_columns
+        rows, *bad = self._accesses(table)
+        raw = table not in self._of_columns
         wanted = RAW.required if raw else (KAFKA_COLUMN, *columns)
-        for access, names in ((table, wanted), *((each, ()) for each in bad)):
+        for access, names in ((rows, wanted), *((each, ()) for each in bad)):
             await access.run(
-                self._session(topic),
+                self._session(table),
                 partial(_check, path=access.path, columns=names),
                 self._read_timeout_s,
                 access.errors.read_error,
             )
 
-    async def files(self, topic: str) -> TableFiles:
+    async def files(self, table: str) -> TableFiles:
         """Return the number and size of the table's files; see `Lake.files`."""
-        return await self._maintain(topic, self._access(topic), delta.files)
+        return await self._maintain(table, self._access(table), delta.files)
 
-    async def compact(self, topic: str) -> Compaction:
+    async def compact(self, table: str) -> Compaction:
         """Merge small files, also of bad records; see `Lake.compact`.
 
         On a local disk, trim the tables' logs, too. Bad records are not in the result.
         """
         small, size = self._lake.compact_below_bytes, self._lake.target_file_bytes
         work = partial(clustering.compact, small_bytes=small, file_bytes=size)
-        result = await self._maintain(topic, self._access(topic), work)
-        if topic in self._of_columns:
-            await self._maintain(topic, self._bad_access(topic), work)
-            await self._trim_log(f"{topic}{BAD_SUFFIX}")
-        await self._trim_log(topic)
+        result = await self._maintain(table, self._access(table), work)
+        if table in self._of_columns:
+            await self._maintain(table, self._bad_access(table), work)
+            await self._trim_log(f"{table}{BAD_SUFFIX}")
+        await self._trim_log(table)
         return result
 
-    async def cluster(self, topic: str) -> Compaction:
+    async def cluster(self, table: str) -> Compaction:
         """Sort the rows of files by the table's `cluster_by`; see `Lake.cluster`."""
         work = partial(clustering.cluster, cube_bytes=self._lake.cluster_bytes)
-        return await self._maintain(topic, self._access(topic), work)
+        return await self._maintain(table, self._access(table), work)
 
-    async def expire(self, topic: str, keep_s: float) -> int:
+    async def expire(self, table: str, keep_s: float) -> int:
         """Delete old rows, also of bad records; see `Lake.expire`."""
         deleted = 0
-        for access in self._accesses(topic):
+        for access in self._accesses(table):
             old = partial(delta.old_rows, keep_s=keep_s, now_ms=wall_ms())
-            if condition := await self._maintain(topic, access, old):
+            if condition := await self._maintain(table, access, old):
                 delete = partial(delta.delete_rows, condition=condition)
-                async with self._changing[topic]:
-                    deleted += await self._maintain(topic, access, delete, DELETE_S)
+                async with self._changing[table]:
+                    deleted += await self._maintain(table, access, delete, DELETE_S)
         return deleted
 
-    async def vacuum(self, topic: str) -> None:
+    async def vacuum(self, table: str) -> None:
         """Delete unreferenced files, also of bad records; see `Lake.vacuum`."""
         retain_s = self._lake.vacuum_retention_s
-        for access in self._accesses(topic):
+        for access in self._accesses(table):
             await self._maintain(
-                topic, access, lambda spark, path: delta.vacuum(spark, path, retain_s)
+                table, access, lambda spark, path: delta.vacuum(spark, path, retain_s)
             )
 
-    async def release(self, topic: str) -> None:
+    async def release(self, table: str) -> None:
         """End the table's session."""
-        if (session := self._sessions.pop(topic, None)) is not None:
+        if (session := self._sessions.pop(table, None)) is not None:
             await session.reset()
 
     # --- inside ----------------------------------------------------------------------------------
 
-    async def _open(self, topic: str, access: "_TableAccess", work: Work[T]) -> T:
-        session, limit_s = self._session(topic), self._read_timeout_s
+    async def _open(self, table: str, access: "_TableAccess", work: Work[T]) -> T:
+        session, limit_s = self._session(table), self._read_timeout_s
         return await access.run(session, work, limit_s, access.errors.open_error)
 
     async def _arrange(self, table: Table) -> None:
@@ -284,31 +284,31 @@ class SparkLake:
 
     async def _append(  # noqa: PLR0917 - the parts of a commit
         self,
-        topic: str,
+        table: str,
         rows: Callable[[Batch, str, str, str], staged_rows.Frame],
         access: "_TableAccess",
         batch: Batch,
         lease: str,
         stamp: str,
     ) -> None:
-        frame = rows(batch, f"{self._staged}/{topic}", lease, self._bad_access(topic).path)
+        frame = rows(batch, f"{self._staged}/{table}", lease, self._bad_access(table).path)
         work = delta.append_batch(frame, batch.bytes, access.path, stamp)
-        await self._write(topic, access, work, (*batch.files, lease))
+        await self._write(table, access, work, (*batch.files, lease))
 
     async def _write(
-        self, topic: str, access: "_TableAccess", work: Work[None], files: Collection[str]
+        self, table: str, access: "_TableAccess", work: Work[None], files: Collection[str]
     ) -> None:
-        async with self._changing[topic]:
-            await self._write_alone(topic, access, work, files)
+        async with self._changing[table]:
+            await self._write_alone(table, access, work, files)
 
     async def _write_alone(
-        self, topic: str, access: "_TableAccess", work: Work[None], files: Collection[str]
+        self, table: str, access: "_TableAccess", work: Work[None], files: Collection[str]
     ) -> None:
         began = time.monotonic()
-        limit_s = self._limits_s.get(topic, self._write_timeout_s)
+        limit_s = self._limits_s.get(table, self._write_timeout_s)
         try:
             await access.run(
-                self._session(topic),
+                self._session(table),
                 work,
                 limit_s,
                 lambda exc: access.errors.write_error(exc, files),
@@ -316,19 +316,19 @@ class SparkLake:
         except WriteUnclear as exc:
             if isinstance(exc.__cause__, TimeoutError):
                 # The server ends an abandoned write: with the same limit no attempt would succeed.
-                self._limits_s[topic] = min(2 * limit_s, LONGEST_WRITE * self._write_timeout_s)
+                self._limits_s[table] = min(2 * limit_s, LONGEST_WRITE * self._write_timeout_s)
             raise
-        self._limits_s.pop(topic, None)
-        log(WRITE_ENDED, table=topic, took_ms=round((time.monotonic() - began) * 1000))
+        self._limits_s.pop(table, None)
+        log(WRITE_ENDED, table=table, took_ms=round((time.monotonic() - began) * 1000))
 
-    async def _read(self, topic: str, work: Callable[[SparkSession], T]) -> T:
-        access, session = self._access(topic), self._session(topic)
+    async def _read(self, table: str, work: Callable[[SparkSession], T]) -> T:
+        access, session = self._access(table), self._session(table)
         return await access.run(session, work, self._read_timeout_s, access.errors.read_error)
 
     async def _scan(
-        self, topic: str, access: "_TableAccess", work: Callable[[SparkSession], T]
+        self, table: str, access: "_TableAccess", work: Callable[[SparkSession], T]
     ) -> T:
-        session = self._new_session(self._lake.server(topic))
+        session = self._new_session(self._lake.server(table))
         try:
             return await access.run(session, work, SCAN_TIMEOUT_S, access.errors.read_error)
         finally:
@@ -336,12 +336,12 @@ class SparkLake:
 
     async def _maintain(
         self,
-        topic: str,
+        table: str,
         access: "_TableAccess",
         work: Callable[[SparkSession, str], T],
         limit_s: float = LONGEST_WORK_S,
     ) -> T:
-        server = self._lake.server(topic)
+        server = self._lake.server(table)
         session = self._maintenance_sessions.setdefault(
             server, self._new_session(server, self._conf())
         )
@@ -371,27 +371,27 @@ class SparkLake:
             "spark.databricks.delta.retentionDurationCheck.enabled": "false",
         }
 
-    def _session(self, topic: str) -> ReconnectingSession:
-        if topic not in self._sessions:
-            self._sessions[topic] = self._new_session(self._lake.server(topic))
-        return self._sessions[topic]
+    def _session(self, table: str) -> ReconnectingSession:
+        if table not in self._sessions:
+            self._sessions[table] = self._new_session(self._lake.server(table))
+        return self._sessions[table]
 
     def _new_session(
         self, server: str, conf: Mapping[str, str] | None = None
     ) -> ReconnectingSession:
         return ReconnectingSession(partial(self._lake.connection, server), conf)
 
-    def _access(self, topic: str, suffix: str = "") -> "_TableAccess":
-        path = f"{self._path}/{topic}{suffix}"
-        return _TableAccess(path, LakeErrors(path, redacted_url(self._lake.server(topic))))
+    def _access(self, table: str, suffix: str = "") -> "_TableAccess":
+        path = f"{self._path}/{table}{suffix}"
+        return _TableAccess(path, LakeErrors(path, redacted_url(self._lake.server(table))))
 
-    def _bad_access(self, topic: str) -> "_TableAccess":
-        return self._access(topic, BAD_SUFFIX)
+    def _bad_access(self, table: str) -> "_TableAccess":
+        return self._access(table, BAD_SUFFIX)
 
-    def _accesses(self, topic: str) -> tuple["_TableAccess", ...]:
-        """Return the accesses to the topic's table and, if it has one, that of bad records."""
-        bad = (self._bad_access(topic),) if topic in self._of_columns else ()
-        return self._access(topic), *bad
+    def _accesses(self, table: str) -> tuple["_TableAccess", ...]:
+        """Return the accesses to the table and, if it has one, that of bad records."""
+        bad = (self._bad_access(table),) if table in self._of_columns else ()
+        return self._access(table), *bad
 
 
 def _check(spark: SparkSession, path: str, columns: Columns) -> None:
