@@ -229,7 +229,7 @@ class GroupFollower:
                 tasks.create_task(must_not_end(topic.follow()))
 
     def _follow(self, metadata: str, view: GroupView) -> None:
-        orders = metadata.removesuffix(METADATA_SUFFIX) + ORDERS_SUFFIX
+        orders_topic = metadata.removesuffix(METADATA_SUFFIX) + ORDERS_SUFFIX
         group = self._topic(
             metadata,
             partial(read_history, self.bus, metadata),
@@ -238,8 +238,8 @@ class GroupFollower:
         )
         group.without_superseded = self.until_ms is None  # a later report hides none
         self._groups.append(group)
-        history = partial(read_history, self.bus, orders)
-        self._others.append(self._topic(orders, history, decode_order, self._apply_to(view)))
+        history = partial(read_history, self.bus, orders_topic)
+        self._others.append(self._topic(orders_topic, history, decode_order, self._apply_to(view)))
 
     def _topic(
         self,

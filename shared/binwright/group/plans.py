@@ -330,11 +330,11 @@ def reader_triggers(group: Group) -> tuple[str, ...]:
 
 def order_triggers(group: Group) -> tuple[str, ...]:
     """Return what people's orders want to be otherwise, as text."""
-    orders = group.people.controls
-    if not (rules := orders.rules):
+    controls = group.people.controls
+    if not (rules := controls.rules):
         return ()
     current = group.owners()
-    reasons = [orders.of_slot(slot) for slot in sorted(rules.drained & set(current.values()))]
+    reasons = [controls.of_slot(slot) for slot in sorted(rules.drained & set(current.values()))]
     pins = ((p, rules.pin(p)) for p in current) if rules.pins else ()
     if astray := sorted(p for p, pin in pins if pin is not None and pin != current[p]):
         number = counted(len(astray), "partition")
@@ -343,7 +343,7 @@ def order_triggers(group: Group) -> tuple[str, ...]:
         wanted = max(rules.consumers, len({rules.pin(p) for p in current} - {None}))
         wanted = min(wanted, _most_consumers(group))
         if (reading := len(group.members.partitions.slots)) != wanted:
-            reasons.append(f"{reading} of {counted(wanted, 'consumer')} read: {orders.scale}")
+            reasons.append(f"{reading} of {counted(wanted, 'consumer')} read: {controls.scale}")
     return tuple(reasons)
 
 

@@ -17,7 +17,7 @@ from binwright.packing.inputs import Load, SlotCapacities
 from binwright.protocol.model import Assignment, BytesPerSecond, Rates, Slot, TopicPartition
 
 
-class Order(Protocol):
+class PartitionOrder(Protocol):
     """A total order of partitions; the same rates give the same order."""
 
     def __call__(self, rates: Rates, /) -> Sequence[TopicPartition]:
@@ -72,7 +72,7 @@ class AnyFit:
     """One of FF, FFD, WF, WFD, BF, BFD. See `catalogue.Packing`; O(n log n)."""
 
     fit: Callable[[SlotCapacities], Bins]
-    order: Order
+    order: PartitionOrder
 
     def __call__(self, load: Load) -> dict[TopicPartition, Slot]:
         """Place each partition by the rule; its current slot matters only for a new consumer."""
@@ -95,7 +95,7 @@ class NextFit:
     the last consumer accepts any partition while its load is 0.
     """
 
-    order: Order
+    order: PartitionOrder
 
     def __call__(self, load: Load) -> dict[TopicPartition, Slot]:
         """Fill one consumer until a partition does not fit, then open the next one."""

@@ -150,10 +150,10 @@ def decide(targets: Targets, limits: CopyLimits, seen: ClusterObservation) -> Ne
         why = (_no_start(limits, seen),)
     rate = limits.rate_now(paused=bool(why))
     changes = seen.throttles.until(rate, [*copying, *started])
-    orders = [p for p in leaders if steps[p] == "order"]
+    reordered = [p for p in leaders if steps[p] == "order"]
     return NextActions(
         throttles=changes,
-        reassign={p: targets[p] for p in (*orders, *(copy.partition for copy in started))},
+        reassign={p: targets[p] for p in (*reordered, *(copy.partition for copy in started))},
         elect=tuple(leaders),
         started_bytes=sum(_copied_bytes(copy, seen) for copy in started),
         pauses=why,

@@ -149,10 +149,10 @@ def fewest(problem: PlacementProblem, place: Solve) -> Solution:
     if not best.feasible:
         return best
     held, room = _held(problem), [min(limit) for limit in problem.limits]
-    orders = [_closing(problem, held)]
+    closing_orders = [_closing(problem, held)]
     if len({each for each in room if each}) > 1:
-        orders.append(_closing(problem, list(zip(room, held, strict=True))))
-    closed = [_closed(problem, place, order, best) for order in orders]
+        closing_orders.append(_closing(problem, list(zip(room, held, strict=True))))
+    closed = [_closed(problem, place, order, best) for order in closing_orders]
     return min(closed, key=lambda one: _cost(problem, one))
 
 
