@@ -204,7 +204,7 @@ async def move_as_the_leader_does(kafka: KafkaSettings) -> None:
         assert {partition.topic for partition in state.partitions} >= {*TOPICS}
         replicas = {ORDERS: state.placed(ORDERS)}
         await check(brokers, replicas, replication_may_change=False)
-        throttles = Throttles.found({}).until(1_000_000, [Copy(ORDERS, (1,), (1,))])
+        throttles = Throttles.of_configs({}).until(1_000_000, [Copy(ORDERS, (1,), (1,))])
         async with producer_probe(kafka, replicas, wanted=True) as probe:
             assert probe is not None
             assert await probe.measure() < LONGEST_S

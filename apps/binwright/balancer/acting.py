@@ -71,7 +71,7 @@ class Acting:
         self._group, self._mode, self._limits = group, mode, limits
         self._poll_s, self._now_ms = poll_s, now_ms
         self._pace = PlanPace()
-        self._found: set[int] = set()  # numbers of plans that this process' planner has found
+        self._own: set[int] = set()  # numbers of plans that this process' planner has found
         self._left: int | None = None  # partitions of the plan under way
 
     async def react(self, look: Look) -> None:
@@ -127,7 +127,7 @@ class Acting:
         async with self._connect() as brokers:
             await check(brokers, message.after, replication_may_change=False)
         number = await self._topic.publish(message)
-        self._found.add(number)
+        self._own.add(number)
         log(
             BALANCE_PROPOSED,
             plan=number,
@@ -140,7 +140,7 @@ class Acting:
 
     async def _not_found_again(self, plan: BrokerPlan, look: Look) -> str | None:
         """Return why a plan of another process, or of nobody, is not carried out; None: it is."""
-        if plan.number in self._found:
+        if plan.number in self._own:
             return None
         try:
             earlier = before_plan(look.cluster, plan.proposed)
@@ -152,7 +152,7 @@ class Acting:
             is_found_again, plan.proposed, earlier, best, look.thresholds
         ):
             return "the planner of this leader finds a better one"
-        self._found.add(plan.number)
+        self._own.add(plan.number)
         return None
 
     async def _take_back(self, plan: BrokerPlan) -> None:

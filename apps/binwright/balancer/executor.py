@@ -75,7 +75,7 @@ async def read_throttles(brokers: Brokers, cluster: ClusterState) -> Throttles:
         *(ConfigResource("broker", str(broker)) for broker in cluster.racks),
         *(ConfigResource("topic", topic) for topic in topics),
     }
-    return Throttles.found(await brokers.configs(resources, NAMES), cluster.racks)
+    return Throttles.of_configs(await brokers.configs(resources, NAMES), cluster.racks)
 
 
 async def check(brokers: Brokers, targets: Targets, *, replication_may_change: bool) -> Throttles:

@@ -150,13 +150,13 @@ def _sweep(directory: Path) -> None:
 
 
 def _missing(artifacts: Sequence[Artifact], directory: Path) -> list[Artifact]:
-    return [a for a in artifacts if _found(directory / a.file_name) != (a.size, a.sha256)]
+    return [a for a in artifacts if _size_and_digest(directory / a.file_name) != (a.size, a.sha256)]
 
 
 def _take(artifact: Artifact, source: Path, directory: Path) -> None:
     """Move a fetched jar to its place if it is the right one; leave it out if it did not come."""
     file = source / artifact.file_name
-    if (actual := _found(file)) is None:
+    if (actual := _size_and_digest(file)) is None:
         return
     if actual != (artifact.size, artifact.sha256):
         file.unlink()
@@ -169,7 +169,7 @@ def _take(artifact: Artifact, source: Path, directory: Path) -> None:
     file.replace(directory / file.name)
 
 
-def _found(file: Path) -> tuple[int, str] | None:
+def _size_and_digest(file: Path) -> tuple[int, str] | None:
     try:
         with file.open("rb") as handle:
             digest = hashlib.file_digest(handle, "sha256").hexdigest()

@@ -147,7 +147,7 @@ class TopicEnds:
             self._take_metadata(topics, metadata)
             self._known |= {t: logs for t, logs in measured.items() if t in metadata.leaders}
             await self._ask_leaders({t: led for t, led in metadata.leaders.items() if t in rest})
-        return {topic: self._found(topic) for topic in topics if topic in self._known}
+        return {topic: self._ends_of(topic) for topic in topics if topic in self._known}
 
     def _take_metadata(self, topics: Collection[str], metadata: TopicsMetadata) -> None:
         """Forget what is known of topics that are gone, or made anew."""
@@ -163,7 +163,7 @@ class TopicEnds:
             if refused or self._absent[topic] >= ABSENT_LOOKS:
                 self._known[topic] = LogEnds(loop_s(), {}, {}, 0, refused=refused)
 
-    def _found(self, topic: str) -> LogEnds:
+    def _ends_of(self, topic: str) -> LogEnds:
         """Return what is known; a partition whose first offset is not known has no end."""
         logs = replace(self._known[topic], topic_id=self._ids.get(topic, ""))
         if topic not in self._starts:

@@ -267,7 +267,7 @@ class _Server:
                     await asyncio.sleep(WRONG_TOKEN_S)
                 return refused
             if post is None:
-                return self._found(request)
+                return self._read_only_response(request)
             if refused := _post_refused(request):
                 return refused
             async with asyncio.timeout(POSTED_S):
@@ -276,7 +276,7 @@ class _Server:
             log(REQUEST_UNANSWERED, path=request.path, reason=repr(exc), exc_info=True)
             return _text(HTTPStatus.INTERNAL_SERVER_ERROR, "the log of the service says why")
 
-    def _found(self, request: _Request) -> Response:
+    def _read_only_response(self, request: _Request) -> Response:
         """Return the response to a request that changes nothing."""
         if request.verb not in {"GET", "HEAD"}:
             return _text(HTTPStatus.METHOD_NOT_ALLOWED, "only GET")

@@ -66,20 +66,20 @@ class JsonSchema:
             SchemaRefused: It is no JSON.
         """
         documents = Documents(text, references or {})
-        self._found: Columns | SchemaRefused
+        self._columns: Columns | SchemaRefused
         made = _Columns(documents, is_whole=is_whole)
         try:
-            self._found = made.table()
+            self._columns = made.table()
         except SchemaRefused as exc:
-            self._found = exc
+            self._columns = exc
         self.notes: tuple[str, ...] = tuple(made.notes)
 
     @property
     def columns(self) -> Columns:
         """Return the columns of all that it has, some of type `JSON`; raise `SchemaRefused`."""
-        if isinstance(self._found, SchemaRefused):
-            raise SchemaRefused(str(self._found))
-        return self._found
+        if isinstance(self._columns, SchemaRefused):
+            raise SchemaRefused(str(self._columns))
+        return self._columns
 
 
 class _Columns:

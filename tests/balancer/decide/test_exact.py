@@ -156,6 +156,6 @@ def test_groups_and_cpu_hold_in_what_both_find(seed: int) -> None:
 
 def test_what_the_program_found_without_a_proof_is_one_of_the_candidates() -> None:
     """A program may end without a proof on a slow machine; what becomes of that is the same."""
-    found = exact._found(exact.Solved([[1, 2]], proved=False))
+    found = exact._solutions(exact.Solved([[1, 2]], proved=False))
     assert [(one.at, one.feasible, one.proved) for one in found] == [([[1, 2]], True, False)]
-    assert list(exact._found(exact.Solved(None, proved=False))) == []
+    assert list(exact._solutions(exact.Solved(None, proved=False))) == []

@@ -74,7 +74,7 @@ def seen(
 
 
 def throttled(*copies: Copy, rate: int = 1_000_000) -> Throttles:
-    return Throttles.found(Throttles().until(rate, copies))  # type: ignore[arg-type]
+    return Throttles.of_configs(Throttles().until(rate, copies))  # type: ignore[arg-type]
 
 
 def test_a_plan_that_is_carried_out_is_finished() -> None:

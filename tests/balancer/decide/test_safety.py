@@ -10,7 +10,7 @@ from binwright.balancer.ports import ClusterState, ConfigResource, Disk, Targets
 from .states import P0, P1, P2, P3, cluster, moving, placed
 
 SAFE = cluster({P0: placed(1, 2), P1: placed(2, 3)})
-THEIRS = Throttles.found(
+THEIRS = Throttles.of_configs(
     {
         ConfigResource("topic", "orders"): {LEADER_LIST: "0:1"},
         ConfigResource("broker", ""): {LEADER_RATE: "1000"},
@@ -67,7 +67,7 @@ def test_a_reassignment_of_another_tool_is_refused() -> None:
 def test_what_a_killed_run_of_another_plan_has_under_way_is_refused_with_what_to_do() -> None:
     state, under_way = moving((1, 2), (3, 2))
     seen = cluster({P0: placed(1, 2), P1: state}, under_way={P1: under_way})
-    ours = Throttles.found(Throttles().until(1, [Copy(P1, (1, 2), (3,))]))  # type: ignore[arg-type]
+    ours = Throttles.of_configs(Throttles().until(1, [Copy(P1, (1, 2), (3,))]))  # type: ignore[arg-type]
     assert refusals({P0: (2, 1)}, seen, ours, {}) == (
         (
             "a run of another plan was killed and has under way: orders-1; "
@@ -83,7 +83,7 @@ def test_throttles_of_another_tool_are_refused() -> None:
 
 
 def test_a_rate_without_lists_limits_nothing_and_refuses_nothing() -> None:
-    owners = Throttles.found(
+    owners = Throttles.of_configs(
         {
             ConfigResource("broker", ""): {LEADER_RATE: "40000000"},
             ConfigResource("broker", "1", is_static=True): {LEADER_RATE: "40000000"},

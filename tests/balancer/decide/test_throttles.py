@@ -44,28 +44,28 @@ def test_without_a_rate_the_lists_are_set_alone() -> None:
 
 
 def test_what_is_set_already_does_not_change() -> None:
-    assert Throttles.found(OURS).until(5_000_000, [COPY]) == {}
+    assert Throttles.of_configs(OURS).until(5_000_000, [COPY]) == {}
 
 
 def test_without_copies_all_of_ours_is_removed() -> None:
-    assert Throttles.found(OURS).until(5_000_000, []) == {
+    assert Throttles.of_configs(OURS).until(5_000_000, []) == {
         ALL_BROKERS: {LEADER_RATE: None, FOLLOWER_RATE: None},
         ORDERS: {LEADER_LIST: None, FOLLOWER_LIST: None},
     }
 
 
 def test_a_copy_that_ended_leaves_the_lists() -> None:
-    both = Throttles.found({**Throttles().until(1, [COPY, Copy(P1, (1,), (2,))])})  # type: ignore[dict-item]
+    both = Throttles.of_configs({**Throttles().until(1, [COPY, Copy(P1, (1,), (2,))])})  # type: ignore[dict-item]
     changes = both.until(1, [COPY])
     assert changes[ORDERS][FOLLOWER_LIST] == f"{LIST_MARK},0:3"
 
 
 def test_our_lists_name_what_was_under_way() -> None:
-    assert Throttles.found(OURS).partitions() == {TopicPartition("orders", 0)}
+    assert Throttles.of_configs(OURS).partitions() == {TopicPartition("orders", 0)}
 
 
 def test_values_without_a_mark_are_of_another_tool() -> None:
-    found = Throttles.found(
+    found = Throttles.of_configs(
         {
             ConfigResource("broker", "2"): {LEADER_RATE: "1000000"},
             ORDERS: {LEADER_LIST: "*", FOLLOWER_LIST: ""},
@@ -83,7 +83,7 @@ STATIC = {
 
 
 def rates(theirs: Configs, ours: int = 5_000_000, brokers: tuple[int, ...] = (1, 2)) -> Any:
-    changes = Throttles.found(theirs, brokers).until(ours, [COPY])
+    changes = Throttles.of_configs(theirs, brokers).until(ours, [COPY])
     return {each.name: values for each, values in changes.items() if each.kind == "broker"}
 
 
@@ -107,19 +107,19 @@ def test_a_default_of_the_owner_stays_and_the_smaller_rate_counts() -> None:
     assert rates({ALL_BROKERS: default}) == {"1": own, "2": own}
     one = {ALL_BROKERS: default, ConfigResource("broker", "1"): {FOLLOWER_RATE: "8000000"}}
     assert rates(one) == {"2": own}, "what the owner has set on a broker stays"
-    assert Throttles.found({ALL_BROKERS: default}).until(None, []) == {}
+    assert Throttles.of_configs({ALL_BROKERS: default}).until(None, []) == {}
 
 
 def test_limits_of_others_are_named_with_their_values_and_where_they_are_set() -> None:
     theirs = {**STATIC, ALL_BROKERS: {LEADER_RATE: "7", FOLLOWER_RATE: "8"}, ORDERS: OURS[ORDERS]}
-    assert sorted(Throttles.found(theirs).foreign_limits()) == [
+    assert sorted(Throttles.of_configs(theirs).foreign_limits()) == [
         f"in the files of brokers 1, 2: {LEADER_RATE} = 4000617",
         f"the default of all brokers: {LEADER_RATE} = 7, {FOLLOWER_RATE} = 8",
     ]
 
 
 def test_lists_that_are_read_later_take_the_place_of_those_before() -> None:
-    before = Throttles.found({**OURS, ConfigResource("topic", "bills"): {LEADER_LIST: "0:1"}})
+    before = Throttles.of_configs({**OURS, ConfigResource("topic", "bills"): {LEADER_LIST: "0:1"}})
     assert before.with_lists({ORDERS: OURS[ORDERS]}).listed() == {"orders"}
     later = before.with_lists({ORDERS: {LEADER_LIST: "0:1"}})
     assert later.listed() == set()
@@ -128,5 +128,5 @@ def test_lists_that_are_read_later_take_the_place_of_those_before() -> None:
 
 
 def test_values_of_another_tool_are_not_removed() -> None:
-    theirs = Throttles.found({ORDERS: {LEADER_LIST: "0:1"}})
+    theirs = Throttles.of_configs({ORDERS: {LEADER_LIST: "0:1"}})
     assert theirs.until(None, []) == {}

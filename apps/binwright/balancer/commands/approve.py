@@ -30,7 +30,7 @@ async def approve_plan(bus: ControlTopics, topic: str, number: int, timeout_s: f
         ExternalError: Neither Kafka nor a balancer answers in time.
     """
     async with aclosing(PlanTopic(bus, topic)) as plans:
-        if not (await _found(plans, topic, number)).proposed.waits:
+        if not (await _plan_numbered(plans, topic, number)).proposed.waits:
             raise UserError(f"plan {number} waits for no approval: the mode is `act`")
         await plans.publish(BrokersApproved(plan=number, by=user_name()))
         try:
@@ -54,11 +54,11 @@ async def withdraw_plan(bus: ControlTopics, topic: str, number: int) -> None:
         ExternalError: Kafka does not answer.
     """
     async with aclosing(PlanTopic(bus, topic)) as plans:
-        plan = await _found(plans, topic, number)
+        plan = await _plan_numbered(plans, topic, number)
         await plans.end(plan, done=False, reason=f"withdrawn by {user_name()}")
 
 
-async def _found(plans: PlanTopic, topic: str, number: int) -> BrokerPlan:
+async def _plan_numbered(plans: PlanTopic, topic: str, number: int) -> BrokerPlan:
     plan = (await plans.read_if_there()).numbered(number)
     if plan is None:
         raise UserError(f"there is no plan {number} on the topic {topic}, or it is over")

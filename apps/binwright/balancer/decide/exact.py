@@ -221,7 +221,7 @@ class ExactSolver:
         if solved.proved:
             return self._proved(problem, solved)
         near = self._search.place(problem)
-        return self._approximated([near, *_found(solved)], problem)
+        return self._approximated([near, *_solutions(solved)], problem)
 
     def fewest(self, problem: PlacementProblem) -> Solution:
         """Return the placement on the fewest brokers; of these, the one that copies least."""
@@ -233,7 +233,9 @@ class ExactSolver:
         if first.proved and second.proved:
             return self._proved(problem, second, fewest=True)
         near = self._search.fewest(problem)
-        return self._approximated([near, *_found(first), *_found(second)], problem, fewest=True)
+        return self._approximated(
+            [near, *_solutions(first), *_solutions(second)], problem, fewest=True
+        )
 
     def _fits(self, problem: PlacementProblem) -> bool:
         """Return whether a problem is small enough for a program."""
@@ -276,7 +278,7 @@ def _undone(
     return draft.at
 
 
-def _found(solved: Solved) -> Iterator[Solution]:
+def _solutions(solved: Solved) -> Iterator[Solution]:
     if solved.at is not None:
         yield Solution(solved.at, feasible=True)
 

@@ -52,7 +52,7 @@ class Throttles:
     brokers: tuple[int, ...] = ()  # that are alive
 
     @classmethod
-    def found(cls, configs: Configs, brokers: Iterable[int] = ()) -> "Throttles":
+    def of_configs(cls, configs: Configs, brokers: Iterable[int] = ()) -> "Throttles":
         """Sort the values of `NAMES` by who set them."""
         ours: dict[ConfigResource, dict[str, str]] = {}
         foreign: dict[ConfigResource, dict[str, str]] = {}
@@ -66,7 +66,7 @@ class Throttles:
 
     def with_lists(self, configs: Configs) -> "Throttles":
         """Return these with lists of topics that were read later."""
-        later, topics = Throttles.found(configs), configs.keys()
+        later, topics = Throttles.of_configs(configs), configs.keys()
         return Throttles(
             {**{each: v for each, v in self.ours.items() if each not in topics}, **later.ours},
             {

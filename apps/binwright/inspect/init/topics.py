@@ -165,11 +165,11 @@ async def look_into(settings: Settings, figures: Figures) -> list[FoundTopic]:
     limits_s = SAMPLE_S, ALL_SAMPLES_S
     samples = await newest_values(settings.kafka, bounds, SAMPLE_RECORDS, limits_s)
     return [
-        _found(topic, figures[topic], configs.get(topic), samples.get(topic)) for topic in ranked
+        _topic_of(topic, figures[topic], configs.get(topic), samples.get(topic)) for topic in ranked
     ]
 
 
-def _found(
+def _topic_of(
     topic: str, figures: TopicFigures, config: Mapping[str, str] | None, sample: TopicSample | None
 ) -> FoundTopic:
     if sample is None:

@@ -205,7 +205,7 @@ def _ingest_config(
 def _writer_config(settings: Settings, cluster: str) -> Callable[[Target], WriterConfig]:
     def config(target: Target) -> WriterConfig:
         owner, keep_s = (target.topic, settings.group, cluster), DAY_S * settings.keep_days(target)
-        found = WriterConfig(
+        raw = WriterConfig(
             table=Table(*owner, keep_s=keep_s, named=target.name),
             writer=uuid4().hex,
             from_latest=settings.consumer.start == "latest",
@@ -214,11 +214,11 @@ def _writer_config(settings: Settings, cluster: str) -> Callable[[Target], Write
             batch_bytes=settings.lake.batch_bytes,
         )
         if (entry := target.decoded) is None:
-            return found
+            return raw
         return replace(
-            found,
+            raw,
             table=replace(
-                found.table,
+                raw.table,
                 columns=entry.table_columns,
                 cluster_by=entry.cluster_by,
                 statistics=entry.statistics,

@@ -352,11 +352,11 @@ class Ingest:
 
     def _writing(self) -> dict[str, TableReport]:
         """Return the tables written here, including those whose last commit has not ended."""
-        reports, found = self._writers.reports(), dict[str, TableReport]()
+        reports, writing = self._writers.reports(), dict[str, TableReport]()
         for topic in sorted({*self.consumer.tables, *self.consumer.closing}):
             new = {topic: TableReport(topic=topic, state="claiming", committed={})}
-            found |= reports.get(topic, new)
-        return found
+            writing |= reports.get(topic, new)
+        return writing
 
     async def _collect(self) -> None:
         await collect_regularly(self._staging, self._reader, self._config.staged_retention_s)

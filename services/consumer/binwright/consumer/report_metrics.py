@@ -45,8 +45,8 @@ def consumer_samples(
         yield from _table({"group": group, "topic": topic, "table": name}, table, now_ms)
 
 
-def _by_name(found: Mapping[Target, T]) -> list[tuple[Target, T]]:
-    return sorted(found.items(), key=lambda each: each[0].name)
+def _by_name(of_targets: Mapping[Target, T]) -> list[tuple[Target, T]]:
+    return sorted(of_targets.items(), key=lambda each: each[0].name)
 
 
 def _labels(target: Target) -> dict[str, str]:

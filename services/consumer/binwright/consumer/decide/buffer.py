@@ -80,10 +80,10 @@ def interval_s(shortest_s: float, late_s: float) -> float:
         shortest_s: The interval of a topic that is not late, above 0.
         late_s: How much later than wanted the topic's rows land; 0: they do not.
     """
-    found = shortest_s
-    while 2 * found <= min(LATE_SHARE * late_s, MOST_INTERVALS * shortest_s):
-        found *= 2
-    return found
+    every_s = shortest_s
+    while 2 * every_s <= min(LATE_SHARE * late_s, MOST_INTERVALS * shortest_s):
+        every_s *= 2
+    return every_s
 
 
 class Buffer:

@@ -40,8 +40,8 @@ def _united(
             return Array(_united(name, item, more_item, decides))
         case Map(value), Map(more_value):
             return Map(_united(name, value, more_value, decides))
-        case _ if widen and (found := wider(one, other)):
-            return found
+        case _ if widen and (wide := wider(one, other)):
+            return wide
         case _ if one == other or first_wins:
             return one
     raise ValueError(f"{name} is {one} and {other}")

@@ -110,9 +110,9 @@ def _may_be_protobuf(value: bytes) -> bool:
 
 def _varint(value: bytes, at: int) -> tuple[int, int]:
     """Return a varint and where it ends: behind the value if it does not end in it."""
-    found = 0
+    number = 0
     for n, byte in enumerate(value[at : at + MOST_IN_VARINT]):
-        found |= (byte & 0x7F) << (7 * n)
+        number |= (byte & 0x7F) << (7 * n)
         if byte < 0x80:  # noqa: PLR2004 - the bit that says that more follow
-            return found, at + n + 1
-    return found, len(value) + 1
+            return number, at + n + 1
+    return number, len(value) + 1

@@ -137,18 +137,18 @@ class _Walk:
 
     def __init__(self, item: int, value: bytes, most: int) -> None:
         self._item, self._value, self._most = item, value, most
-        self._found = 0
+        self._memory = 0
         self._nothing: dict[int, bool] = {}
 
     def memory(self, top: Node) -> int:
         """Return what the value takes; what is malformed is counted up to where it is so."""
         with suppress(IndexError, RecursionError, _Exceeded):
             self._skip(top, HEADER)
-        return self._found
+        return self._memory
 
     def _add(self, memory: int) -> None:
-        self._found += memory
-        if self._found > self._most:
+        self._memory += memory
+        if self._memory > self._most:
             raise _Exceeded
 
     def _skip(self, node: Node, at: int) -> int:

@@ -91,8 +91,8 @@ def record_reader(
             return Bad("malformed", "is no value of its schema: ends within one")
         if rest := len(value) - end:
             return Bad("malformed", f"has {rest} more bytes than a value of its schema")
-        found: Fields = fields or {}
-        return found
+        row: Fields = fields or {}
+        return row
 
     return read
 
@@ -124,7 +124,7 @@ class _Readers:
         is_empty = IS_PRESENT in columns and not wanted
 
         def read(data: bytes, at: int) -> tuple[Fields, int]:
-            found: Fields = {IS_PRESENT.name: True} if is_empty else {}
+            row: Fields = {IS_PRESENT.name: True} if is_empty else {}
             for name, to, read_field in parts:
                 if not to:
                     at = read_field(data, at)
@@ -135,8 +135,8 @@ class _Readers:
                     exc.path = f".{name}{exc.path}"
                     raise
                 if value is not None:
-                    found[to] = value
-            return found, at
+                    row[to] = value
+            return row, at
 
         return read
 
@@ -305,10 +305,10 @@ class _Readers:
                 fields = [(name, self.json(each)) for name, each in node.fields.items()]
 
                 def read_record(data: bytes, at: int) -> tuple[Fields, int]:
-                    found: Fields = {}
+                    members: Fields = {}
                     for name, read in fields:
-                        found[name], at = read(data, at)
-                    return found, at
+                        members[name], at = read(data, at)
+                    return members, at
 
                 return read_record
             case "union":
@@ -541,19 +541,19 @@ def _count_of_nothing(data: bytes, at: int) -> tuple[int, int]:
 
 def _list(read_item: Reader) -> Reader:
     def read(data: bytes, at: int) -> tuple[list[Any], int]:
-        found: list[Any] = []
+        items: list[Any] = []
         try:
             while True:
                 count, at = _counts(data, at)
                 if not count:
-                    return found, at
+                    return items, at
                 if count > len(data) - at:  # each takes a byte at least
                     raise EOFError("ends within a list")
                 for _ in range(count):
                     item, at = read_item(data, at)
-                    found.append(item)
+                    items.append(item)
         except Misfit as exc:
-            exc.path = f"[{len(found)}]{exc.path}"
+            exc.path = f"[{len(items)}]{exc.path}"
             raise
 
     return read
@@ -561,17 +561,17 @@ def _list(read_item: Reader) -> Reader:
 
 def _map(read_item: Reader) -> Reader:
     def read(data: bytes, at: int) -> tuple[dict[str, Any], int]:
-        found: dict[str, Any] = {}
+        entries: dict[str, Any] = {}
         while True:
             count, at = _counts(data, at)
             if not count:
-                return found, at
+                return entries, at
             if count > len(data) - at:
                 raise EOFError("ends within a map")
             for _ in range(count):
                 key, at = _string(data, at)
                 try:
-                    found[key], at = read_item(data, at)
+                    entries[key], at = read_item(data, at)
                 except Misfit as exc:
                     exc.path = f".{key}{exc.path}"
                     raise
@@ -579,9 +579,9 @@ def _map(read_item: Reader) -> Reader:
     return read
 
 
-def _pairs(found: dict[str, Any], at: int) -> tuple[list[tuple[str, Any]], int]:
+def _pairs(entries: dict[str, Any], at: int) -> tuple[list[tuple[str, Any]], int]:
     """Return a map as Arrow takes it."""
-    return [*found.items()], at
+    return [*entries.items()], at
 
 
 def _leaf(node: Node, wanted: ColumnType) -> Reader:

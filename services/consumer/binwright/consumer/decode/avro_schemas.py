@@ -97,7 +97,7 @@ class AvroSchema:
         is_row = isinstance(document, dict) and document["type"] in {"record", "error"}
         is_row = is_row or bool(branch_names(top))
         self.top = top if is_row else Node("record", fields={ONLY_FIELD: top})
-        self._found: tuple[Columns, tuple[str, ...]] | None = None
+        self._columns_and_notes: tuple[Columns, tuple[str, ...]] | None = None
 
     @property
     def columns(self) -> Columns:
@@ -110,13 +110,13 @@ class AvroSchema:
         return self._columns()[1]
 
     def _columns(self) -> tuple[Columns, tuple[str, ...]]:
-        if self._found is None:
+        if self._columns_and_notes is None:
             made = _Columns()
             try:
-                self._found = in_table(made.row(self.top)), tuple(made.notes)
+                self._columns_and_notes = in_table(made.row(self.top)), tuple(made.notes)
             except RecursionError:
                 raise SchemaRefused("is nested too deep") from None
-        return self._found
+        return self._columns_and_notes
 
 
 class _Parser:
@@ -143,8 +143,8 @@ class _Parser:
             case {"type": "record" | "error" | "enum" | "fixed"}:
                 return self._defined(given, namespace)
             case {"type": str(name)}:
-                found = self._of_name(name, namespace)
-                return _logical(Node(found.kind), given) if name in PRIMITIVE else found
+                node = self._of_name(name, namespace)
+                return _logical(Node(node.kind), given) if name in PRIMITIVE else node
         raise SchemaRefused(f"is no Avro schema: has no type in {given!r}"[:150])
 
     def _defined(self, given: Mapping[str, Any], namespace: str) -> Node:
@@ -162,14 +162,14 @@ class _Parser:
     def _of_name(self, name: str, namespace: str) -> Node:
         if name in PRIMITIVE:
             return Node(name)
-        found = self._named.get(f"{namespace}.{name}") if namespace and "." not in name else None
-        if (found := found or self._named.get(name)) is None:
+        node = self._named.get(f"{namespace}.{name}") if namespace and "." not in name else None
+        if (node := node or self._named.get(name)) is None:
             raise SchemaRefused(f"is no Avro schema: has the type {name}, which is not there"[:150])
-        return found
+        return node
 
     def _record(self, given: Any, fields: list[Any], namespace: str) -> Node:
-        found: dict[str, Node] = {}
-        record = self._known(given, namespace, Node("record", fields=found))
+        nodes: dict[str, Node] = {}
+        record = self._known(given, namespace, Node("record", fields=nodes))
         within = record.name.rpartition(".")[0]
         for each in fields:
             match each:
@@ -177,9 +177,9 @@ class _Parser:
                     pass
                 case _:
                     raise SchemaRefused(f"has a field without a name or a type: {each!r}"[:150])
-            if name in found:
+            if name in nodes:
                 raise SchemaRefused(f"has two fields named {name}"[:150])
-            found[name] = self.node(kind, within)
+            nodes[name] = self.node(kind, within)
         return record
 
     def _known(self, given: Any, namespace: str, node: Node) -> Node:
@@ -298,7 +298,7 @@ class _Columns:
 
     def row(self, node: Node, inside: tuple[Node, ...] = (), depth: int = 0) -> Columns:
         """Return the fields of a record, or of a union of several, as they are named in it."""
-        found = []
+        columns = []
         within = (*inside, node)
         for name, each in row_fields(node).items():
             self._left -= 1
@@ -311,8 +311,8 @@ class _Columns:
                 what = "is left out" if kind is None else "is JSON as text"
                 self.notes.append(f"{name} {what}: {why}")
             if kind is not None:
-                found.append(Column(name, kind))
-        return tuple(found)
+                columns.append(Column(name, kind))
+        return tuple(columns)
 
     def _kind(
         self, node: Node, inside: tuple[Node, ...], depth: int

@@ -76,13 +76,13 @@ class AvroDecoder:
 
     def memory(self, values: "pa.Array[Any]", *_: Any) -> int:
         """Return what these values take; see `ValueDecoder.memory`."""
-        found = [
+        memories = [
             _memory_of(each, self.columns)
             for each in self._schemas.values()
             if isinstance(each, AvroSchema)
         ]
-        row = max((each.row for each in found), default=row_bytes(self.columns))
-        byte = max((each.byte for each in found), default=0)
+        row = max((each.row for each in memories), default=row_bytes(self.columns))
+        byte = max((each.byte for each in memories), default=0)
         return row * len(values) + byte * len(content(values))
 
     def decode(self, values: "pa.Array[Any]", *_: Any) -> Decoded:

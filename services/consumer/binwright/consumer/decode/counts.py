@@ -120,8 +120,8 @@ class _CountedDecoder:
                 seems = f"; it looks like {what}"
                 reasons[row] = reasons[row][: REASON_LENGTH - len(seems)] + seems
         parts: list[Any] = [pc.struct_field(bad, "value"), pc.struct_field(bad, "kind")]
-        found: list[Any] = [*parts, pa.array(reasons, pa.string())]
-        return pa.StructArray.from_arrays(found, fields=[*BAD], mask=bad.is_null())
+        arrays: list[Any] = [*parts, pa.array(reasons, pa.string())]
+        return pa.StructArray.from_arrays(arrays, fields=[*BAD], mask=bad.is_null())
 
 
 def _kinds(bad: "pa.Array[Any]") -> Mapping[str, int]:

@@ -85,15 +85,15 @@ class CsvDecoder:
         return self._fields(texts)
 
     def _fields(self, texts: list[str]) -> Fields | Bad:
-        found: Fields = {}
+        row: Fields = {}
         for (name, read), text in zip(self._readers, texts, strict=True):
             if text:
                 try:
-                    found[name] = read(text)
+                    row[name] = read(text)
                 except Misfit as exc:
                     exc.path = name
                     return exc.bad()
-        return found
+        return row
 
 
 def _reader(kind: ColumnType) -> Read:
@@ -125,9 +125,9 @@ def _integer_reader(name: str) -> Read:
 
 
 def _boolean(text: str) -> bool:
-    if (found := _BOOLEANS.get(text.lower())) is None:
+    if (value := _BOOLEANS.get(text.lower())) is None:
         raise Misfit("true or false", text)
-    return found
+    return value
 
 
 def _finite(text: str, wanted: str) -> float:

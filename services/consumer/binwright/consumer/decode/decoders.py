@@ -113,10 +113,10 @@ class Decoders:
 
     def new_fields(self) -> Mapping[str, tuple[str, ...]]:
         """Return the names of fields that tables leave out, some of them, by the table's name."""
-        found: dict[str, dict[str, None]] = {}
+        by_table: dict[str, dict[str, None]] = {}
         for target, counts in self.totals().new_fields.items():
-            found.setdefault(target.name, {}).update(dict.fromkeys(counts))
-        return {table: tuple(sorted(names)[:NAMED]) for table, names in sorted(found.items())}
+            by_table.setdefault(target.name, {}).update(dict.fromkeys(counts))
+        return {table: tuple(sorted(names)[:NAMED]) for table, names in sorted(by_table.items())}
 
     async def of(
         self, target: Target, rows: Mapping[TopicPartition, Sequence[Records]]
@@ -226,7 +226,7 @@ class Decoders:
                 values = await self._module("protobuf_values")
                 reading = values.ProtobufReading(part.message_read, self._most_bytes)
         subject = part.subject_of(target.topic)
-        found: ValueDecoder = await self._by_schema.decoder(
+        decoder: ValueDecoder = await self._by_schema.decoder(
             subject,
             reading,
             part.parsed,
@@ -238,7 +238,7 @@ class Decoders:
         version = self._by_schema.newest_version(subject, reading, widen=table.widen)
         if part.part == "value" and version is not None:
             self._versions[target] = version
-        return found
+        return decoder
 
     async def _module(self, name: str) -> Any:
         if name not in self._modules:

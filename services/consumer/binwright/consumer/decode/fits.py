@@ -54,14 +54,14 @@ def fields_of(
     given = [*names]
     names_of_columns = column_names(given, OF_RECORD if is_top else ())
     by_column = {folded(to): name for to, name in zip(names_of_columns, given, strict=True)}
-    by_name, found = {name: name for name in given}, dict[str, Column]()
+    by_name, fields = {name: name for name in given}, dict[str, Column]()
     for column in columns:
         same = by_name.get(
             column.named, by_name.get(column.name, by_column.get(folded(column.name)))
         )
         if same is not None:
-            found[same] = column
-    return found
+            fields[same] = column
+    return fields
 
 
 def as_it_is(value: Any) -> Any:

@@ -109,17 +109,18 @@ def suspects(
         values: Many.
         too_large: Returns what is wrong with a value that takes too much memory.
     """
-    found = np.zeros(len(values), np.bool_)
+    are_suspect = np.zeros(len(values), np.bool_)
     for pattern in _SUSPECTS:
         matches = pc.match_substring_regex(values, pattern=pattern)
-        found |= matches.to_numpy(zero_copy_only=False)
+        are_suspect |= matches.to_numpy(zero_copy_only=False)
     lengths = pc.binary_length(values).to_numpy()
-    for place in np.flatnonzero(~found & (lengths > 2 * MOST_NESTED)).tolist():  # each is closed
+    # Each level of nesting is closed: it takes two bytes at least.
+    for place in np.flatnonzero(~are_suspect & (lengths > 2 * MOST_NESTED)).tolist():
         value: bytes = values[place].as_py()
-        found[place] = (
+        are_suspect[place] = (
             len(value) > LONGEST or brackets(value) > MOST_NESTED or too_large(value) is not None
         )
-    return found
+    return are_suspect
 
 
 class BlockReader:
@@ -151,9 +152,9 @@ class BlockReader:
             )
             if table.num_rows != len(values):
                 raise BlockRefused
-            found = [column.combine_chunks() for column in table.columns]
-            has_more = _has_more(text, _fields_read(found, self._columns))
-            arrays = [_typed(a, c.type) for a, c in zip(found, self._columns, strict=True)]
+            parts = [column.combine_chunks() for column in table.columns]
+            has_more = _has_more(text, _fields_read(parts, self._columns))
+            arrays = [_typed(a, c.type) for a, c in zip(parts, self._columns, strict=True)]
         except pa.ArrowInvalid as exc:
             raise BlockRefused(str(exc)) from exc
         rows = pa.StructArray.from_arrays(arrays, names=[c.name for c in self._columns])
@@ -210,10 +211,10 @@ def _behind_space(
 
 def _fields_read(arrays: list[Any], columns: Columns) -> int:
     """Return how many fields that are not null were read into arrays, and within them."""
-    found = 0
+    number = 0
     for array, column in zip(arrays, columns, strict=True):
-        found += len(array) - array.null_count + _fields_within(array, column.type)
-    return found
+        number += len(array) - array.null_count + _fields_within(array, column.type)
+    return number
 
 
 def _fields_within(array: Any, kind: ColumnType) -> int:

@@ -118,8 +118,8 @@ class JsonSchemaDecoder:
 
     def _read(self, bodies: Any, values: Any) -> Decoded:
         """Return what the values without headers become; a bad one is kept with its header."""
-        rows, found = self._bodies.decode(bodies)
-        bad: Any = found
+        rows, of_bodies = self._bodies.decode(bodies)
+        bad: Any = of_bodies
         if bad.null_count == len(bad):
             return rows, bad
         parts: Any = [values, bad.field("kind"), bad.field("reason")]
@@ -152,8 +152,8 @@ def misfit(wanted: ColumnType, there: ColumnType, path: str = "") -> str:
         case (Array(one), Array(other)) | (Map(one), Map(other)):
             return misfit(one, other, path)
         case Map(one), Struct(others):
-            found = (misfit(one, other.type, f"{path}.{other.name}") for other in others)
-            return next(filter(None, found), "")
+            misfits = (misfit(one, other.type, f"{path}.{other.name}") for other in others)
+            return next(filter(None, misfits), "")
     is_lossy = wanted != there and _has_struct_or_bytes(wanted)
     return f"{path.removeprefix('.')} is {there}, and {wanted} in the table" if is_lossy else ""
 

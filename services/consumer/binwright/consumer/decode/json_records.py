@@ -223,15 +223,15 @@ def _fields_reader(columns: Columns) -> ReadFields:
     def read(value: Any) -> Fields:
         if type(value) is not dict:
             raise Misfit("an object", value)
-        found: Fields = {}
+        row: Fields = {}
         for name, to, read_field in readers:
             if (field := value.get(name)) is not None:
                 try:
-                    found[to] = read_field(field)
+                    row[to] = read_field(field)
                 except Misfit as exc:
                     exc.path = f".{name}{exc.path}"
                     raise
-        return found
+        return row
 
     return read
 

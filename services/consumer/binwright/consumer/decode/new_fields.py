@@ -98,23 +98,23 @@ class AddedFields:
 
     def fields(self, value: bytes, document: Any) -> Fields:
         """Return the columns that are filled."""
-        found, misfits = {}, dict[str, Any]()
+        filled, misfits = {}, dict[str, Any]()
         for name, kind in self._added.items():
             if (there := document.get(name)) is not None:
                 if _fits(there, kind):
-                    found[name] = float(there) if type(there) is int and kind == DOUBLE else there
+                    filled[name] = float(there) if type(there) is int and kind == DOUBLE else there
                 else:
                     misfits[name] = there
         rest = self._new.rest(document)
         if rest is None and not misfits:
-            return found
+            return filled
         for name, there in (rest or {}).items():
             if name not in self._known and (proposed := type_of(there)) is not None:
                 self._propose(name, proposed)
         self._new.count({**(rest or {}), **misfits}, self._counts)
         written = as_written(value)
         left = {**(self._new.rest(written) or {}), **{name: written[name] for name in misfits}}
-        return {**found, REST.name: _rest_text(left)}
+        return {**filled, REST.name: _rest_text(left)}
 
     def _propose(self, name: str, kind: ColumnType) -> None:
         if len(self._proposed) < MOST_PROPOSED and may_be_added(name):
@@ -152,8 +152,8 @@ def _of(kind: ColumnType) -> tuple[_RestOf, _Paths] | None:
 
 def _of_struct(columns: Columns) -> tuple[_RestOf, _Paths]:
     names = frozenset(column.named for column in columns)
-    found = {column.named: _of(column.type) for column in columns}
-    within = {name: each for name, each in found.items() if each is not None}
+    by_field = {column.named: _of(column.type) for column in columns}
+    within = {name: each for name, each in by_field.items() if each is not None}
 
     def rest(value: Any) -> Rest:
         left = {}
@@ -191,8 +191,8 @@ def _of_items(rest_of: _RestOf, paths_of: _Paths) -> tuple[_RestOf, _Paths]:
 
 def _of_values(rest_of: _RestOf, paths_of: _Paths) -> tuple[_RestOf, _Paths]:
     def rest(value: Any) -> Rest:
-        found = {k: rest_of(v) for k, v in value.items() if v is not None}
-        return {k: v for k, v in found.items() if v is not None} or None
+        rests = {k: rest_of(v) for k, v in value.items() if v is not None}
+        return {k: v for k, v in rests.items() if v is not None} or None
 
     def paths(left: Rest, path: str) -> Iterator[str]:
         for part in left.values():

@@ -72,14 +72,14 @@ def read_items(read: Callable[[Any], Any]) -> Callable[[list[Any]], list[Any]]:
     """Return what reads the items of a list, of which each may be None."""
 
     def read_list(values: list[Any]) -> list[Any]:
-        found: list[Any] = []
+        items: list[Any] = []
         try:
             for item in values:
-                found.append(None if item is None else read(item))  # noqa: PERF401 - its length is the index
+                items.append(None if item is None else read(item))  # noqa: PERF401 - its length is the index
         except Misfit as exc:
-            exc.path = f"[{len(found)}]{exc.path}"
+            exc.path = f"[{len(items)}]{exc.path}"
             raise
-        return found
+        return items
 
     return read_list
 
@@ -90,14 +90,14 @@ def read_pairs(
     """Return what reads a map as Arrow takes it: as pairs, whose values may be None."""
 
     def read_map(values: dict[str, Any]) -> list[tuple[str, Any]]:
-        found: list[tuple[str, Any]] = []
+        pairs: list[tuple[str, Any]] = []
         for key, item in values.items():
             try:
-                found.append((key, None if item is None else read(item)))
+                pairs.append((key, None if item is None else read(item)))
             except Misfit as exc:
                 exc.path = f".{key}{exc.path}"
                 raise
-        return found
+        return pairs
 
     return read_map
 
@@ -135,16 +135,16 @@ def decode_each(values: "pa.Array[Any]", read: Read, rows_type: "pa.StructType")
     bad: list[dict[str, Any] | None] = []
     for value in values.to_pylist():
         try:
-            found = read(value)
+            result = read(value)
         except NOT_OF_A_VALUE:
             raise
         except Exception as exc:  # noqa: BLE001 - else the topic would stand still by one value
-            found = undecodable(exc)
-        if isinstance(found, Bad):
+            result = undecodable(exc)
+        if isinstance(result, Bad):
             rows.append(None)
-            bad.append(_bad_record(value, found))
+            bad.append(_bad_record(value, result))
         else:
-            rows.append(found)
+            rows.append(result)
             bad.append(None)
     try:
         made = pa.array(rows, rows_type)

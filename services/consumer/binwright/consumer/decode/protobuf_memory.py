@@ -59,16 +59,16 @@ class MemoryOf:
         """Return a value as bad that takes more than `most` bytes."""
         if self.row + self.byte * len(body) <= most:
             return None
-        found = self._weight(body, most)
-        return too_large(found, most) if found > most else None
+        weight = self._weight(body, most)
+        return too_large(weight, most) if weight > most else None
 
     def _weight(self, body: bytes, most: int) -> int:
         """Return what a value takes; what is malformed is counted up to where it is so."""
-        found, at, end = self.row, 0, len(body)
+        weight, at, end = self.row, 0, len(body)
         message: Message | None = self._message
         around: list[tuple[int, Message | None]] = []  # where each ends, and its type
         with suppress(IndexError):
-            while found <= most:
+            while weight <= most:
                 while at >= end:
                     end, message = around.pop()
                 tag, at = _varint(body, at)
@@ -79,23 +79,23 @@ class MemoryOf:
                         length, at = _varint(body, at)
                         around.append((end, message))
                         end, message = min(end, at + length), part
-                        found += self._weights[part.full_name]
+                        weight += self._weights[part.full_name]
                     case 2:
                         length, at = _varint(body, at)
                         length = min(length, max(end - at, 0))
                         is_list = message is not None and number in self._lists[message.full_name]
-                        found += _TEXT + length * (_PACKED_BYTE if is_list else _TEXT_BYTE)
+                        weight += _TEXT + length * (_PACKED_BYTE if is_list else _TEXT_BYTE)
                         at += length
                     case 3:
                         around.append((end, message))
                         message = part
-                        found += self._weights[part.full_name] if part else 0
+                        weight += self._weights[part.full_name] if part else 0
                     case 4:
                         end, message = around.pop()
                     case kind:
-                        found += _NUMBER
+                        weight += _NUMBER
                         at = _behind(body, at, kind)
-        return found
+        return weight
 
 
 def _behind(body: bytes, at: int, kind: int) -> int:

@@ -68,10 +68,10 @@ def record_reader(
             return fault
         budget.left = MOST_FIELDS + FIELDS_PER_BYTE * len(body)
         try:
-            found = made.FromString(body)
-            if requires and (lacking := found.FindInitializationErrors()):
+            parsed = made.FromString(body)
+            if requires and (lacking := parsed.FindInitializationErrors()):
                 return Bad("malformed", f"lacks {', '.join(lacking)}"[:REASON_LENGTH])
-            fields: Fields = fit(found)
+            fields: Fields = fit(parsed)
         except DecodeError as exc:
             return Bad("malformed", f"is no value of its schema: {exc}"[:REASON_LENGTH])
         except UnicodeDecodeError as exc:  # strings of proto2 are not checked as they are parsed
@@ -116,17 +116,17 @@ class _Fits:
             budget.left -= width
             if budget.left < 0:
                 raise Misfit("fewer fields of messages", "more than its bytes warrant")
-            found: Fields = {}
+            row: Fields = {}
             for name, to, may_be_absent, fit in fits:
                 if may_be_absent and not has(value, name):
                     continue
                 field = getattr(value, name)
                 try:
-                    found[to] = field if fit is None else fit(field)
+                    row[to] = field if fit is None else fit(field)
                 except Misfit as exc:
                     exc.path = f".{name}{exc.path}"
                     raise
-            return found
+            return row
 
         return fit_fields
 

@@ -95,20 +95,20 @@ class ProtobufSchema:
         if not name:
             return self._top[0]
         try:
-            found = self._pool.FindMessageTypeByName(name)
+            message = self._pool.FindMessageTypeByName(name)
         except KeyError:
-            found = None
-        if found is None or found.file.name != self._file.name:
+            message = None
+        if message is None or message.file.name != self._file.name:
             raise SchemaRefused(f"has no message {name}")
-        return found
+        return message
 
     def messages(self) -> Sequence[Message]:
         """Return all messages of its file, those within others too."""
-        found, left = list[Message](), [*self._top]
+        messages, left = list[Message](), [*self._top]
         while left:
-            found.append(left.pop())
-            left += found[-1].nested_types
-        return found
+            messages.append(left.pop())
+            left += messages[-1].nested_types
+        return messages
 
     def message_at(self, indexes: Sequence[int]) -> Message:
         """Return a message by its place: the index in its file, or in the message around it.
@@ -116,15 +116,15 @@ class ProtobufSchema:
         Raises:
             SchemaRefused: There is none.
         """
-        found, inside = None, self._top
+        message, inside = None, self._top
         for index in indexes:
             if not 0 <= index < len(inside):
                 raise SchemaRefused(f"has no message at {[*indexes]}")
-            found = inside[index]
-            inside = found.nested_types
-        if found is None or is_entry(found):
+            message = inside[index]
+            inside = message.nested_types
+        if message is None or is_entry(message):
             raise SchemaRefused(f"has no message at {[*indexes]}")
-        return found
+        return message
 
     def columns(self, name: str) -> Columns:
         """Return the columns of all that a message has; raise `SchemaRefused`."""
@@ -159,7 +159,7 @@ class _Columns:
 
     def of(self, message: Message, inside: tuple[str, ...], depth: int) -> Columns:
         """Return the columns of a message within others of these names, so deep in types."""
-        found = []
+        columns = []
         for field in message.fields:
             self._left -= 1
             if self._left < 0:
@@ -169,8 +169,8 @@ class _Columns:
             except _OnlyAsJson as exc:
                 kind = JSON_TEXT
                 self.notes.append(f"{field.name} is JSON as text: it {exc}")
-            found.append(Column(field.name, kind))
-        return tuple(found)
+            columns.append(Column(field.name, kind))
+        return tuple(columns)
 
     def _field(self, field: Any, inside: tuple[str, ...], depth: int) -> ColumnType:
         if is_map(field):
@@ -219,15 +219,15 @@ def kind_of(field: Any) -> str:
 
 def messages_in(message: Message) -> dict[str, Message]:
     """Return a message and all that may be within it, however deep, by their full names."""
-    found = {message.full_name: message}
+    messages = {message.full_name: message}
     left = [message]
     while left:
         for field in left.pop().fields:
             each = field.message_type
-            if each is not None and each.full_name not in found:
-                found[each.full_name] = each
+            if each is not None and each.full_name not in messages:
+                messages[each.full_name] = each
                 left.append(each)
-    return found
+    return messages
 
 
 def is_map(field: Any) -> bool:

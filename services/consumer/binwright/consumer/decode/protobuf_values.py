@@ -144,9 +144,9 @@ class ProtobufDecoder:
     def memory(self, values: "pa.Array[Any]", *_: Any) -> int:
         """Return what these values take; see `ValueDecoder.memory`."""
         tables = [each for each in self._schemas.values() if isinstance(each, TableSchema)]
-        found = [_most_of(table, self.columns) for table in tables]
-        row = max((row for row, _ in found), default=row_bytes(self.columns))
-        byte = max((byte for _, byte in found), default=0)
+        weights = [_most_of(table, self.columns) for table in tables]
+        row = max((row for row, _ in weights), default=row_bytes(self.columns))
+        byte = max((byte for _, byte in weights), default=0)
         return row * len(values) + byte * len(content(values))
 
     def decode(self, values: "pa.Array[Any]", *_: Any) -> Decoded:
@@ -191,8 +191,8 @@ def _most_of(table: TableSchema, columns: Columns) -> tuple[int, int]:
     messages = (
         table.schema.messages() if any_message else [table.schema.message(table.message or "")]
     )
-    found = [MemoryOf(message, columns) for message in messages]
-    return max(each.row for each in found), max(each.byte for each in found)
+    weights = [MemoryOf(message, columns) for message in messages]
+    return max(each.row for each in weights), max(each.byte for each in weights)
 
 
 def _of_table(table: TableSchema, message: Any) -> Any:

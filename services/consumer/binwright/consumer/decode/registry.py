@@ -105,10 +105,10 @@ class SchemaRegistry:
             if isinstance(name, ApicurioId):
                 return self._by_own_id(name)
             if isinstance(name, UUID):
-                found = self._by_guid(name)
+                reply = self._by_guid(name)
             else:
-                found = self._get(f"schemas/ids/{name}{_query(subject=subject)}")
-            return None if found is None else self._parsed(found, subject)
+                reply = self._get(f"schemas/ids/{name}{_query(subject=subject)}")
+            return None if reply is None else self._parsed(reply, subject)
 
         return await self._run(f"schema {name}", ask)
 
@@ -134,9 +134,9 @@ class SchemaRegistry:
         """
 
         def ask() -> Version | None:
-            found = self._version(quote(subject, safe=""), version)
+            reply = self._version(quote(subject, safe=""), version)
             return (
-                None if found is None else Version(int(found["id"]), self._parsed(found, subject))
+                None if reply is None else Version(int(reply["id"]), self._parsed(reply, subject))
             )
 
         return await self._run(f"version {version} of {subject}", ask)
@@ -154,12 +154,12 @@ class SchemaRegistry:
 
         def ask() -> frozenset[str]:
             path, of = f"schemas/ids/{number}/versions", subject if _context(subject) else ""
-            found = (
+            versions = (
                 self._get_or_none(f"{path}{_query(subject=of, deleted='true')}")
                 or self._get_or_none(f"{path}{_query(subject=of)}")
                 or ()
             )
-            names = (str(each["subject"]) for each in found if isinstance(found, list))
+            names = (str(each["subject"]) for each in versions if isinstance(versions, list))
             # Of an address that names a context, replies have it in front.
             return frozenset(name if of else name[len(_context(name)) :] for name in names)
 
@@ -172,7 +172,7 @@ class SchemaRegistry:
         outcome: Outcome = "failed"
         try:
             async with asyncio.timeout(ANSWER_S):
-                found = await asyncio.get_running_loop().run_in_executor(self._threads, ask)
+                reply = await asyncio.get_running_loop().run_in_executor(self._threads, ask)
         except (OSError, HTTPException) as exc:  # urllib's, ssl's, read_secret's; also a timeout
             reason = getattr(exc, "reason", None) or str(exc) or "no answer in time"
             raise RegistryUnavailable(f"{url} does not give {wanted}: {reason}") from exc
@@ -182,8 +182,8 @@ class SchemaRegistry:
                 "check the path in registry.url"
             ) from exc
         else:
-            outcome = "answered" if found else "missing"
-            return found
+            outcome = "answered" if reply else "missing"
+            return reply
         finally:
             self.requests[outcome] += 1
 
@@ -205,8 +205,8 @@ class SchemaRegistry:
         try:
             if (text := self._own(f"ids/{name.kind}s/{name.number}")) is None:
                 return None
-            found = json.loads(self._own(f"search/artifacts?{name.kind}={name.number}") or "{}")
-            kind = str(found["artifacts"][0]["type"]) if found.get("artifacts") else "AVRO"
+            search = json.loads(self._own(f"search/artifacts?{name.kind}={name.number}") or "{}")
+            kind = str(search["artifacts"][0]["type"]) if search.get("artifacts") else "AVRO"
             if kind == "PROTOBUF":
                 return SchemaRefused("is of Protobuf in Apicurio's own form, which is not read")
             path = f"ids/{name.kind}s/{name.number}/references"
@@ -243,8 +243,8 @@ class SchemaRegistry:
     def _version(self, quoted: str, version: int) -> Any:
         """Return the reply of a version, also of a deleted one; None: there is none."""
         path = f"subjects/{quoted}/versions/{version}"
-        found = self._get(path)
-        return self._get_or_none(f"{path}{_DELETED}") if found is None else found
+        reply = self._get(path)
+        return self._get_or_none(f"{path}{_DELETED}") if reply is None else reply
 
     def _get_or_none(self, path: str) -> Any:
         """Return a reply; None also if the registry does not know what the path asks for."""
@@ -266,8 +266,8 @@ class SchemaRegistry:
     def _open(self, url: str) -> bytes:
         request = Request(url, headers=self._headers())  # noqa: S310 - checked by the settings
         with opener(*self._https()).open(request, timeout=REQUEST_S) as got:
-            found: bytes = got.read(LARGEST_REPLY)
-            return found
+            body: bytes = got.read(LARGEST_REPLY)
+            return body
 
     def _headers(self) -> dict[str, str]:
         headers = {"Accept": "application/vnd.schemaregistry.v1+json, application/json"}
@@ -333,8 +333,8 @@ def _query(**parameters: str) -> str:
 
 def _context(subject: str) -> str:
     """Return the context that a subject begins with, as `:.staging:`; empty: the default one."""
-    found = _CONTEXT.match(subject)
-    return "" if found is None else found[0]
+    match = _CONTEXT.match(subject)
+    return "" if match is None else match[0]
 
 
 def _schema(kind: str, text: str, used: tuple[tuple[str, str], ...]) -> Schema:

@@ -262,8 +262,8 @@ class RegistryDecoders:
             )
 
         async def ask(version: int) -> None:
-            if (found := await self._registry.version(subject, version)) is not None:
-                known.versions[version] = found
+            if (registered := await self._registry.version(subject, version)) is not None:
+                known.versions[version] = registered
 
         await self._all(ask(version) for version in numbers if version not in known.versions)
         known.order = numbers
@@ -295,15 +295,15 @@ def _faults(
     reading: SchemaReading[Read], columns: Columns, schemas: Mapping[SchemaName, Read | Bad]
 ) -> dict[SchemaName, str]:
     """Return the schemas that the registry has, and of which no value can be read, and why."""
-    found: dict[SchemaName, str] = {}
+    faults: dict[SchemaName, str] = {}
     for name, schema in schemas.items():
         if not isinstance(schema, Bad):
             why = reading.misfit(schema, columns)
         else:
             why = "" if schema.kind == "schema_unknown" else schema.reason
         if why:
-            found[name] = why.removeprefix(f"schema {name}: ")
-    return found
+            faults[name] = why.removeprefix(f"schema {name}: ")
+    return faults
 
 
 def _columns_of(subject: str, reading: SchemaReading[Any], known: _Subject) -> Columns:

@@ -142,11 +142,11 @@ def schema_names(
         part: Which part of them is meant.
         apicurio: Which of Apicurio's forms are read, if the registry is Apicurio's.
     """
-    found = SchemaNames(part, apicurio=apicurio)
+    names = SchemaNames(part, apicurio=apicurio)
     for parts in records:
         for each in parts:
-            found.add(each)
-    return found
+            names.add(each)
+    return names
 
 
 def named(text: bytes) -> tuple[SchemaName, bytes] | None:
@@ -207,9 +207,11 @@ class NamesDecoder:
             mask = np.zeros(len(values), bool)
             mask[list(faults)] = True
             is_faulty = pa.array(mask)
-            found = [faults[row] for row in sorted(faults)]
-            kinds = pc.replace_with_mask(kinds, is_faulty, pa.array([f.kind for f in found]))
-            reasons = pc.replace_with_mask(reasons, is_faulty, pa.array([f.reason for f in found]))
+            in_order = [faults[row] for row in sorted(faults)]
+            kinds = pc.replace_with_mask(kinds, is_faulty, pa.array([f.kind for f in in_order]))
+            reasons = pc.replace_with_mask(
+                reasons, is_faulty, pa.array([f.reason for f in in_order])
+            )
             is_good = pa.array(is_good.to_numpy(zero_copy_only=False) & ~mask)
             rows = rows.take(pa.array(np.arange(len(values)), mask=mask))
         parts: Any = [values, kinds, reasons]
@@ -240,16 +242,16 @@ class NamesDecoder:
                 start = values[int(row)].as_py()[:LONG_HEADER].hex(" ") or "nothing"
                 why = f"needs 0 and an id of eight bytes in front, has {start}"
                 faults[int(row)] = Bad("malformed", why)
-        found = values.filter(in_front)
+        to_name = values.filter(in_front)
         length = GUID_HEADER if self._own_ids is None else LONG_HEADER
         starts = (
-            pc.binary_slice(found, 0, GUID_HEADER)
+            pc.binary_slice(to_name, 0, GUID_HEADER)
             if self._own_ids is None
-            else _own_names(found, self._own_ids)
+            else _own_names(to_name, self._own_ids)
         )
         encoded = pc.dictionary_encode(starts)
         fronts = [self._front(text, checked=False) for text in encoded.dictionary.to_pylist()]
-        bodies = pc.binary_replace_slice(found, 0, length, b"")
+        bodies = pc.binary_replace_slice(to_name, 0, length, b"")
         return _replaced(values, in_front, _put(fronts, encoded.indices, bodies)), faults
 
     def _front(self, text: bytes, *, checked: bool = True) -> bytes | Bad:
@@ -314,12 +316,12 @@ def _headers_of(headers: Any, part: Part, apicurio: Apicurio | None) -> Any:
     if not any(headers):
         return None
     there = dict(chain.from_iterable(headers))
-    found = {
+    by_name = {
         name: pa.array([dict(each).get(name) if each else None for each in headers], _BINARY)
         for name in _header_names(part, apicurio)
         if name in there
     }
-    return _first_of(found)
+    return _first_of(by_name)
 
 
 def _last_headers(headers: Any, part: Part, apicurio: Apicurio | None) -> Any:
@@ -328,7 +330,7 @@ def _last_headers(headers: Any, part: Part, apicurio: Apicurio | None) -> Any:
     if not len(entries):
         return None
     names = pc.struct_field(entries, "key")
-    found = {}
+    by_name = {}
     for name in _header_names(part, apicurio):
         names_schema = pc.equal(names, pa.scalar(name))
         if not pc.any(names_schema).as_py():
@@ -337,8 +339,8 @@ def _last_headers(headers: Any, part: Part, apicurio: Apicurio | None) -> Any:
         at = np.full(len(headers), -1)
         at[rows] = np.arange(len(rows))  # of an index that is there twice the last value counts
         values = pc.struct_field(entries, "value").filter(names_schema)
-        found[name] = values.take(pa.array(at, mask=at < 0))
-    return _first_of(found)
+        by_name[name] = values.take(pa.array(at, mask=at < 0))
+    return _first_of(by_name)
 
 
 def _header_names(part: Part, apicurio: Apicurio | None) -> list[str]:
@@ -347,12 +349,12 @@ def _header_names(part: Part, apicurio: Apicurio | None) -> list[str]:
     return [header_of(part), *own]
 
 
-def _first_of(found: Mapping[str, Any]) -> Any:
+def _first_of(by_name: Mapping[str, Any]) -> Any:
     """Return the first header of each record, with the kind of its id if it is Apicurio's."""
     kinds: Mapping[str, OwnIds] = {kind: kind for kind in _TAGS}
     texts = [
         each if (kind := kinds.get(name.rpartition(".")[2])) is None else _tagged(each, kind)
-        for name, each in found.items()
+        for name, each in by_name.items()
     ]
     if not texts:
         return None

@@ -141,8 +141,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--commits", type=int, default=COMMITS, help="for each server")
     parser.add_argument("--wait-s", type=float, default=0.0, help="for a server that starts")
-    found = parser.parse_args(arguments)
-    return serve(lambda settings: warm_up(settings, found.commits, found.wait_s), Settings)
+    options = parser.parse_args(arguments)
+    return serve(lambda settings: warm_up(settings, options.commits, options.wait_s), Settings)
 
 
 if __name__ == "__main__":

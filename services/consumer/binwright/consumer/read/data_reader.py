@@ -120,7 +120,7 @@ class KafkaDataReader:
         """Connect to the leaders of topics that will be read, so that the first fetch is faster."""
         with contextlib.suppress(KafkaError, BrokerUnavailable, TimeoutError):
             async with asyncio.timeout(WARM_S):
-                existing = await self._topics.found(topics)
+                existing = await self._topics.partitions(topics)
                 self._assign(self._assigned.partitions | existing)
                 await self._assigned.connect()
 
@@ -296,32 +296,32 @@ class KafkaDataReader:
                     then="escaped",
                 )
             watched.escaped.clear()
-            found, watched.fault = watched.fault, None
-            if found is None or found.offset != self._assigned.positions[partition]:
+            fault, watched.fault = watched.fault, None
+            if fault is None or fault.offset != self._assigned.positions[partition]:
                 continue  # stopped, or started elsewhere since
-            if found.large:
-                self._give_up(partition, found)
+            if fault.large:
+                self._give_up(partition, fault)
                 continue
             before = self._faults.get(partition)
-            if before is None or before.offset != found.offset:
+            if before is None or before.offset != fault.offset:
                 log(
                     BATCH_UNDECODABLE,
                     partition=name,
-                    offset=found.offset,
-                    next=found.next,
-                    reason=found.reason,
+                    offset=fault.offset,
+                    next=fault.next,
+                    reason=fault.reason,
                     then=f"fetched again for {GIVE_UP_S:.0f} s; other partitions are read",
                 )
-                self._faults[partition] = _Fault(found.offset, found.reason, loop_s())
-            elif loop_s() - before.since >= GIVE_UP_S and not found.out_of_memory:
-                self._give_up(partition, found)
+                self._faults[partition] = _Fault(fault.offset, fault.reason, loop_s())
+            elif loop_s() - before.since >= GIVE_UP_S and not fault.out_of_memory:
+                self._give_up(partition, fault)
                 continue
             self._delay([partition])
 
-    def _give_up(self, partition: TopicPartition, found: DecodeFault) -> None:
+    def _give_up(self, partition: TopicPartition, fault: DecodeFault) -> None:
         self.stop(partition)
         self._given_up[partition] = UndecodableBatch(
-            found.offset, found.next, found.reason, found.stored, found.large
+            fault.offset, fault.next, fault.reason, fault.stored, fault.large
         )
 
     async def _realign(self, partitions: Collection[TopicPartition]) -> None:

@@ -66,18 +66,18 @@ class DataTopics:
         replies = await _replies(
             self._cluster.topic_ids(topics, broker) for broker, topics in led.items()
         )
-        found: dict[str, set[str | None]] = {}
+        ids_of: dict[str, set[str | None]] = {}
         for reply in replies:
             for topic, topic_id in reply.items():
-                found.setdefault(topic, set()).add(topic_id)
-        return {topic: next(iter(ids)) for topic, ids in found.items() if len(ids) == 1}
+                ids_of.setdefault(topic, set()).add(topic_id)
+        return {topic: next(iter(ids)) for topic, ids in ids_of.items() if len(ids) == 1}
 
     async def existing(self, topics: Collection[str]) -> set[TopicPartition]:
         """Return all partitions of these topics."""
         leaders = await self._leaders(topics)
         return {TopicPartition(t, number) for t, numbers in leaders.items() for number in numbers}
 
-    async def found(self, topics: Collection[str]) -> set[TopicPartition]:
+    async def partitions(self, topics: Collection[str]) -> set[TopicPartition]:
         """Return the partitions of those of these topics that exist and that this user may see."""
         leaders = (await self._cluster.topics(topics)).leaders
         return {TopicPartition(t, number) for t, numbers in leaders.items() for number in numbers}
@@ -113,13 +113,13 @@ class DataTopics:
         if missing := [p for p in partitions if p.partition not in leaders[p.topic]]:
             raise TopicMissing(f"no such partitions: {_joined(missing)}")
         led = by_leader(leaders, set(partitions))
-        found = await asyncio.gather(
+        replies = await asyncio.gather(
             *(self._bounds(broker, topics) for broker, topics in led.items()),
             return_exceptions=True,
         )
         known: dict[TopicPartition, tuple[int, int]] = {}
         unavailable: BrokerUnavailable | None = None
-        for reply in found:
+        for reply in replies:
             if isinstance(reply, BrokerUnavailable):
                 unavailable = reply
             elif isinstance(reply, BaseException):

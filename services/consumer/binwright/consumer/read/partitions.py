@@ -94,7 +94,7 @@ class AssignedPartitions:
         self._reclaimed = reclaimed  # called when a lent partition is stopped
         self._pending: dict[TopicPartition, PendingStart] = {}
         self._begun_at: dict[TopicPartition, int] = {}  # the offset where reading began
-        self._lost: dict[str, dict[TopicPartition, OffsetRange]] = {}  # by topic, until `found`
+        self._lost: dict[str, dict[TopicPartition, OffsetRange]] = {}  # by topic, until `announced`
         self._topic_ids: dict[str, str | None] = {}  # when the topic's first partition was started
         self._taken: dict[str, int] = {}  # topic -> bytes of its rows that are being staged
         self.paused_topics = self._held_topics = frozenset[str]()  # held: those that do not land
@@ -220,7 +220,7 @@ class AssignedPartitions:
         """Return what retention deleted of a topic before it was read: it may be staged (†)."""
         return dict(self._lost.get(topic, {}))
 
-    def found(self, topic: str, lost: Mapping[TopicPartition, OffsetRange]) -> None:
+    def announced(self, topic: str, lost: Mapping[TopicPartition, OffsetRange]) -> None:
         """Apply that what is staged of `lost` is announced."""
         left = {p: at for p, at in self._lost.pop(topic, {}).items() if lost.get(p) != at}
         if left:

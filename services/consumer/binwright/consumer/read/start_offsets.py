@@ -117,8 +117,8 @@ class StartOffsets:
         unled = [entry.partition for entry in begin if entry.partition not in known]
         for pending in batch:
             if pending.need is Lookup.OUT_OF_RANGE and self._is_current(pending):
-                if (found := await self._out_of_range(topic, topic_id, pending)) is not None:
-                    yield found
+                if (start := await self._out_of_range(topic, topic_id, pending)) is not None:
+                    yield start
                 else:
                     unled.append(pending.partition)
         if missing := [

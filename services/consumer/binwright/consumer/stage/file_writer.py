@@ -116,7 +116,7 @@ class FileWriter:
         Raises:
             StagingUnavailable: The storage does not reply, or refuses.
         """
-        found = []
+        staged = []
         for target in self.targets(topic):
             sizes = await self._staging.sizes(target.name)
             footers = await self._staging.footers(target.name, sizes.keys())
@@ -126,8 +126,8 @@ class FileWriter:
                 }
                 own = (footer.topic or target.name) == topic and footer.topic_id == topic_id
                 if own and any(_meet(each, lost.get(p)) for p, each in ranges.items()):
-                    found.append(_announcement(name, target, topic, footer, sizes[name]))
-        return sorted(found, key=lambda each: (sorted(each.ranges.items()), each.file))
+                    staged.append(_announcement(name, target, topic, footer, sizes[name]))
+        return sorted(staged, key=lambda each: (sorted(each.ranges.items()), each.file))
 
     def keep(self, staged: Staged) -> None:
         """Count an announced file, whoever staged it, until its table's writer deletes it."""

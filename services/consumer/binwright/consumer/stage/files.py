@@ -91,9 +91,9 @@ class Files:
         if self._owner() is None:
             with self._fs.open_output_stream(f"{self._root}/{OWNER}") as stream:
                 stream.write(owner.encode())
-        if (found := self._owner()) != owner:  # read back: two may begin together
+        if (actual := self._owner()) != owner:  # read back: two may begin together
             raise PermissionError(
-                f"it is of {found}, as its file {OWNER} says, and this is {owner}: give one of "
+                f"it is of {actual}, as its file {OWNER} says, and this is {owner}: give one of "
                 "them another place, or delete that file if the other is gone for good"
             )
 
@@ -200,10 +200,10 @@ class Files:
         Raises:
             FileNotFoundError: The place itself is gone, as an unmounted volume is.
         """
-        found = frozenset(name for name, size in self._sizes(topic, names).items() if size)
-        if self._local and len(found) < len(names) and not Path(self._root).is_dir():
+        existing = frozenset(name for name, size in self._sizes(topic, names).items() if size)
+        if self._local and len(existing) < len(names) and not Path(self._root).is_dir():
             raise FileNotFoundError(f"the staging place is gone: {self._root} is no directory")
-        return found
+        return existing
 
     def _sizes(self, topic: str, names: Collection[str]) -> dict[str, int]:
         """Return the sizes of those of these files that exist, bytes."""

@@ -72,8 +72,8 @@ def to_arrow(rows: Mapping[TopicPartition, Sequence[Records]]) -> pa.Table:
     pairs = ((partition, part) for partition, parts in rows.items() for part in parts)
     batches = []
     for (_, are_lists), run in groupby(pairs, _kind):
-        found = list(run)
-        together = [found] if are_lists else [[pair] for pair in found]
+        pairs_of_kind = list(run)
+        together = [pairs_of_kind] if are_lists else [[pair] for pair in pairs_of_kind]
         batches += [_batch(several) for several in together]
     return pa.Table.from_batches(batches, schema=SCHEMA)
 
@@ -201,25 +201,25 @@ def encode(
     Columns and bad values are those of `decoder`, whatever `footer` says of them. Values are
     decoded within `memory`.
     """
-    sink, found = pa.BufferOutputStream(), _Found()
+    sink, facts = pa.BufferOutputStream(), _Facts()
     schema = SCHEMA if decoder is None else decoded_schema(decoder.columns)
     with pq.ParquetWriter(
         sink, schema, compression=CODEC, use_dictionary=False, write_statistics=False
     ) as writer:
         if decoder is None:
             table = to_arrow(rows)
-            found.newest_ms = _newest_ms(table)
+            facts.newest_ms = _newest_ms(table)
             writer.write_table(table)
         else:
-            found.write(writer, rows, decoder, memory or DecodingMemory())
-        entry = _entry(footer, decoder, found)
+            facts.write(writer, rows, decoder, memory or DecodingMemory())
+        entry = _entry(footer, decoder, facts)
         writer.add_key_value_metadata({FOOTER: orjson.dumps(entry).decode()})
     return sink.getvalue()
 
 
 @dataclass(slots=True)
-class _Found:
-    """What a file's records are found to be."""
+class _Facts:
+    """What is known of a file once its records are written."""
 
     newest_ms: int | None = None
     bad: int = 0
@@ -257,18 +257,18 @@ class _Found:
         writer.write_table(table)
 
 
-def _entry(footer: Footer, decoder: ValueDecoder | None, found: _Found) -> dict[str, Any]:
+def _entry(footer: Footer, decoder: ValueDecoder | None, facts: _Facts) -> dict[str, Any]:
     """Return what a file says of itself."""
     return {
         "topic": footer.topic,
         "topic_id": footer.topic_id,
         "ranges": [[p, first, end] for p, (first, end) in sorted(footer.ranges.items())],
         "columns": None if decoder is None else columns_text(decoder.columns),
-        "bad": found.bad,
-        "skipped": found.skipped,
-        "fault": found.fault,
+        "bad": facts.bad,
+        "skipped": facts.skipped,
+        "fault": facts.fault,
         "decoded_by": "" if decoder is None else decoder.settings,
-        "newest_ms": found.newest_ms,
+        "newest_ms": facts.newest_ms,
         "cut": None if footer.cut is None else sorted(footer.cut),
         "proposed": "" if decoder is None else columns_text(decoder.proposed),
     }
@@ -306,7 +306,7 @@ def decode_footer(tail: bytes) -> Footer | None:
         metadata = pq.read_metadata(pa.BufferReader(tail))
         entry = orjson.loads((metadata.metadata or {})[FOOTER.encode()])
         topic_id, ranges, topic = entry["topic_id"], entry["ranges"], entry.get("topic")
-        found = {
+        ranges_of = {
             checked_offset("partition", p): (
                 checked_offset("begin", first),
                 checked_offset("end", end),
@@ -330,7 +330,7 @@ def decode_footer(tail: bytes) -> Footer | None:
     return Footer(
         topic_id=topic_id,
         rows=metadata.num_rows,
-        ranges=found,
+        ranges=ranges_of,
         columns=columns,
         bad=bad,
         skipped=skipped,

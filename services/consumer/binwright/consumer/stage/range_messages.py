@@ -81,8 +81,8 @@ class RangeMessages:
                     decoder = Decoder(decode_range)
                     while True:
                         records = await read_or_log(reader, LANDING_TOPIC_UNREACHABLE)
-                        found = (r for r in records or () if _is_about_ranges(r.key))
-                        for _, message in decoder.decode(found):
+                        about_ranges = (r for r in records or () if _is_about_ranges(r.key))
+                        for _, message in decoder.decode(about_ranges):
                             self._apply(message)
                 finally:
                     await reader.close()

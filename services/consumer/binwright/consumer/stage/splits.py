@@ -161,8 +161,8 @@ class Splits:
             alone = position <= self._alone_before.get(partition, -1)
             if partition not in before or alone or not decide.is_behind(position, end, speed):
                 continue
-            if (found := self._partitions.lend(partition)) is not None:
-                begin, topic_id = found
+            if (lent := self._partitions.lend(partition)) is not None:
+                begin, topic_id = lent
                 self._hand_outs += 1
                 numbers = self._hand_outs << 32  # those of an earlier time never come again
                 split = Split(slots, begin, begin, speed, numbers)
@@ -276,8 +276,8 @@ class Splits:
                     self._tasks.create_task(self._help(message))
             case RangeStaged() if (message.slot, message.epoch) == (own.slot, own.epoch):
                 if (lent := self._lent.get(message.partition)) is not None:
-                    found = (message.helper, message.piece, message.rows, message.files, loop_s())
-                    self._take(lent, message.number, Piece(*found))
+                    piece = (message.helper, message.piece, message.rows, message.files, loop_s())
+                    self._take(lent, message.number, Piece(*piece))
             case _:
                 pass
 

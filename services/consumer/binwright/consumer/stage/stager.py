@@ -106,7 +106,7 @@ class Stager:
                 for staged in await self._writer.staged_before(taken.topic, taken.topic_id, lost):
                     log(STAGING_FOUND, topic=taken.topic, file=staged.file)
                     await announce(self._bus, self._origin, self._writer, staged, lambda: 0.0)
-                self._partitions.found(taken.topic, lost)
+                self._partitions.announced(taken.topic, lost)
             if work.files is None:
                 targets = self._writer.targets(taken.topic)
                 work.files = {target: self._writer.file_name() for target in targets}

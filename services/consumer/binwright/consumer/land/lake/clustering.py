@@ -66,8 +66,8 @@ def _has_order(there: StructType, path: str) -> bool:
     here: DataType = there
     for name in parse_path(path):
         fields = here.fields if isinstance(here, StructType) else ()
-        found = (f.dataType for f in fields if f.name.casefold() == name.casefold())
-        here = next(found, NullType())
+        types = (f.dataType for f in fields if f.name.casefold() == name.casefold())
+        here = next(types, NullType())
     return isinstance(here, NumericType | StringType | DateType | TimestampType)
 
 

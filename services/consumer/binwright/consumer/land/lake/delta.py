@@ -127,12 +127,12 @@ def _ensure(
 def columns_there(spark: SparkSession, path: str, comment: str) -> ColumnsThere:
     """Return the columns of the table, and which of them have this comment."""
     there = spark.table(quoted(path)).schema
-    found = (
+    commented_fields = (
         (field.name, type_there(field.dataType.simpleString()))
         for field in there.fields
         if field.metadata.get("comment") == comment
     )
-    commented = tuple(Column(name, kind) for name, kind in found if kind is not None)
+    commented = tuple(Column(name, kind) for name, kind in commented_fields if kind is not None)
     return ColumnsThere(frozenset(there.names), commented)
 
 
@@ -151,12 +151,12 @@ def add_columns(
     Raises:
         TableRefused: The table has one of another type.
     """
-    found = missing_columns(path, columns, spark.table(quoted(path)).schema, widen=widen)
-    if missing := [each for each in found if each.actual is None]:
+    lacking = missing_columns(path, columns, spark.table(quoted(path)).schema, widen=widen)
+    if missing := [each for each in lacking if each.actual is None]:
         described = f" COMMENT {literal_text(comment)}" if comment else ""
         added = ", ".join(f"{each.name} {each.wanted}{described}" for each in missing)
         spark.sql(f"ALTER TABLE {quoted(path)} ADD COLUMNS ({added})").collect()
-    if wider := [each for each in found if each.actual is not None]:
+    if wider := [each for each in lacking if each.actual is not None]:
         if properties(spark, path).get(WIDENS) != "true":
             set_properties(spark, path, {WIDENS: "true"})
         types = ", ".join(f"{each.name} TYPE {each.wanted}" for each in wider)
@@ -291,10 +291,10 @@ def highest_bad_offsets(
     place = ("topic_id", f"{KAFKA}.topic", f"{KAFKA}.partition")
     behind = spark.table(quoted(path)).where(" OR ".join(bad_since(since)) or "false")
     highest = behind.groupBy(*place).agg(sf.max(f"{KAFKA}.offset"))
-    found: dict[str | None, dict[TopicPartition, int]] = {}
+    offsets: dict[str | None, dict[TopicPartition, int]] = {}
     for topic_id, topic, number, offset in highest.collect():
-        found.setdefault(topic_id, {})[TopicPartition(topic, number)] = offset
-    return found
+        offsets.setdefault(topic_id, {})[TopicPartition(topic, number)] = offset
+    return offsets
 
 
 def bad_since(since: PartitionOffsets) -> Iterator[str]:

@@ -95,10 +95,10 @@ def bad_records(batch: Batch, directory: str, lease: str, bad_path: str) -> Fram
 
 def _topic_id(topic_ids: Mapping[str, str | None]) -> SparkColumn:
     """Return the id of a row's topic; NULL where Kafka has none."""
-    found = sf.lit(None)
+    topic_id_of = sf.lit(None)
     for topic, topic_id in sorted(topic_ids.items()):
-        found = sf.when(sf.col("topic") == topic, sf.lit(topic_id)).otherwise(found)
-    return found.cast("string")
+        topic_id_of = sf.when(sf.col("topic") == topic, sf.lit(topic_id)).otherwise(topic_id_of)
+    return topic_id_of.cast("string")
 
 
 def _staged(

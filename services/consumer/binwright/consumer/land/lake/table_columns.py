@@ -162,8 +162,8 @@ def missing_columns(
     Raises:
         TableRefused: A type differs, and may not be widened.
     """
-    found = tuple(each for each in differences(columns, there) if not (widen and each.fits))
-    wrong = [e for e in found if e.actual is not None and not (widen and e.widens)]
+    missing = tuple(each for each in differences(columns, there) if not (widen and each.fits))
+    wrong = [e for e in missing if e.actual is not None and not (widen and e.widens)]
     if wrong:
         hint = "set `widen`, or " if not widen and all(each.widens for each in wrong) else ""
         raise TableRefused(
@@ -171,4 +171,4 @@ def missing_columns(
             f"Values are not converted: {hint}name the table's types in `tables`, or other "
             "columns, or move the table away"
         )
-    return found
+    return missing
