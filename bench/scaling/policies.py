@@ -13,9 +13,9 @@ from tests.integration.assignor.java_members import ASSIGNOR, COOPERATIVE
 from binwright.lab.simulation.policies.rules import LagRule, Stabilised
 from binwright.lab.slo.policies import ScaledGroupPolicy
 from binwright.protocol.model import TopicPartition
-from binwright.scaler.decide.bins import least_loaded
 from binwright.scaler.decide.config import ScaledGroupSettings
 from binwright.scaler.decide.lags import EndHistory
+from binwright.scaler.decide.least_loaded import least_loaded
 from binwright.scaler.decide.policy import Bin, Fixed, PartitionLoad, Policy, ReplicaCapacity
 
 SERVICE_US = 5000

@@ -28,8 +28,8 @@ from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.scaler.decide.assigning import TOLERANCE
 from binwright.scaler.decide.even_bins import BinsProposal, even_out, imbalance
 from binwright.scaler.decide.members import in_order, owners
+from binwright.scaler.decide.plan_publication import GroupState, PlanPublisher, Rebalance
 from binwright.scaler.decide.policy import PartitionLoad, ReplicaCapacity
-from binwright.scaler.decide.publication import GroupState, PlanPublisher, Rebalance
 from binwright.scaler.groups import ConsumerGroups
 from binwright.scaler.kafka_plans import KafkaPlans
 from binwright.scaler.plans_topic import PLANS_CONFIG, PLANS_PARTITIONS, PLANS_TOPIC

@@ -18,7 +18,7 @@ from binwright.lab.slo.results import (
     runs_of,
 )
 from binwright.lab.slo.workloads import first, skewed
-from binwright.scaler.decide.bin_pack import Algorithm1
+from binwright.scaler.decide.paper_algorithms import Algorithm1
 
 SEEDS = 5
 LEFT_OUT = frozenset({"KEDA, lag", "HPA, CPU", "binwright, default"})

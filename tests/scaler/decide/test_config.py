@@ -11,7 +11,6 @@ import pytest
 from pydantic import ValidationError
 from tests.scaler.decide.scaled_groups import changed
 
-from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
 from binwright.scaler.decide.config import (
     DAYS,
     LEARNT,
@@ -21,6 +20,7 @@ from binwright.scaler.decide.config import (
     ScheduleSettings,
 )
 from binwright.scaler.decide.learning import Estimate, Learnt
+from binwright.scaler.decide.paper_algorithms import Algorithm1, Algorithm2
 from binwright.scaler.decide.sla_packing import SlaPacking
 
 OWN = Bounds(1, 10)

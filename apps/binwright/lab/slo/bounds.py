@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from binwright.lab.simulation.records.arrivals import RecordLoad
 from binwright.protocol.model import TopicPartition
-from binwright.scaler.decide.bins import least_loaded
+from binwright.scaler.decide.least_loaded import least_loaded
 from binwright.scaler.decide.policy import Bin, PartitionLoad
 
 EVENTS = 85

@@ -7,10 +7,10 @@ from binwright.lab.simulation.policies.rules import CpuRule, LagRule, Linear, St
 from binwright.lab.simulation.records.arrivals import RecordLoad
 from binwright.lab.simulation.records.group import GroupSettings
 from binwright.protocol.model import TopicPartition
-from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
-from binwright.scaler.decide.bins import least_loaded
 from binwright.scaler.decide.config import ScaledGroupSettings
 from binwright.scaler.decide.lags import EndHistory, work_of
+from binwright.scaler.decide.least_loaded import least_loaded
+from binwright.scaler.decide.paper_algorithms import Algorithm1, Algorithm2
 from binwright.scaler.decide.policy import (
     Bin,
     Decision,

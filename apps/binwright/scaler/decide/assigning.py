@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.model import Assignment, Slot, TopicPartition
-from binwright.scaler.decide.bins import Bins, assign, owned
 from binwright.scaler.decide.config import ScaledGroupSettings
 from binwright.scaler.decide.even_bins import BinsProposal, even_out, imbalance
+from binwright.scaler.decide.least_loaded import Bins, assign, owned
 from binwright.scaler.decide.members import (
     COOPERATIVE,
     EAGER,
@@ -23,14 +23,14 @@ from binwright.scaler.decide.members import (
     in_order,
     owners,
 )
-from binwright.scaler.decide.policy import Loads, Observation
-from binwright.scaler.decide.publication import (
+from binwright.scaler.decide.plan_publication import (
     PAUSE_S,
     GroupState,
     PlanPublication,
     PlanPublisher,
     Rebalance,
 )
+from binwright.scaler.decide.policy import Loads, Observation
 from binwright.scaler.decide.sizing import (
     AssignmentStep,
     Emptying,

@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 from pydantic import AfterValidator, Field, model_validator
 
 from binwright.protocol.section import Positive, Seconds, Section
-from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
 from binwright.scaler.decide.lags import StartsAt
 from binwright.scaler.decide.learning import Learnt
+from binwright.scaler.decide.paper_algorithms import Algorithm1, Algorithm2
 from binwright.scaler.decide.policy import Policy, ReplicaCapacity
 from binwright.scaler.decide.sla_packing import SlaPacking
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from binwright.packing.score import ROUNDING
 from binwright.protocol.model import Assignment, TopicPartition
-from binwright.scaler.decide.bins import Bins
+from binwright.scaler.decide.least_loaded import Bins
 
 Rates = Mapping[TopicPartition, float]
 

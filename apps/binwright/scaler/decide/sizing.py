@@ -10,10 +10,10 @@ from math import ceil
 
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.model import TopicPartition
-from binwright.scaler.decide.bins import Bins
 from binwright.scaler.decide.config import UP, Bounds, ScaledGroupSettings, Times
 from binwright.scaler.decide.lags import Baseline, Work, to_be_sized
 from binwright.scaler.decide.learning import Learnt
+from binwright.scaler.decide.least_loaded import Bins
 from binwright.scaler.decide.policy import Observation
 from binwright.scaler.decide.throughput import Throughput
 

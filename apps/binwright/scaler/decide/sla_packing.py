@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from binwright.packing.score import ROUNDING
 from binwright.protocol.model import TopicPartition
-from binwright.scaler.decide.bins import (
+from binwright.scaler.decide.least_loaded import (
     Bins,
     assign,
     exceeds,

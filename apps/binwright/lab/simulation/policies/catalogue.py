@@ -28,8 +28,8 @@ from binwright.packing.catalogue import algorithm
 from binwright.packing.inputs import Load
 from binwright.protocol.errors import PackingError
 from binwright.protocol.model import Assignment, BytesPerSecond, Slot, TopicPartition
-from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
 from binwright.scaler.decide.config import ScaledGroupSettings
+from binwright.scaler.decide.paper_algorithms import Algorithm1, Algorithm2
 from binwright.scaler.decide.policy import Decision, Observation, ReplicaCapacity
 from binwright.scaler.decide.sla_packing import SlaPacking
 from binwright.scaler.settings import ScalerSettings

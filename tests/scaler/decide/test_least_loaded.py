@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.scaler.decide.groups import PARTITIONS
 
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.scaler.decide.bins import (
+from binwright.scaler.decide.least_loaded import (
     Bins,
     assign,
     clip,

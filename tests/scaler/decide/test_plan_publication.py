@@ -7,8 +7,8 @@ from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.model import TopicPartition
 from binwright.scaler.decide.even_bins import BinsProposal
 from binwright.scaler.decide.members import GroupMember
+from binwright.scaler.decide.plan_publication import GroupState, PlanPublisher, Rebalance
 from binwright.scaler.decide.policy import PartitionLoad, ReplicaCapacity
-from binwright.scaler.decide.publication import GroupState, PlanPublisher, Rebalance
 
 PARTITIONS = [TopicPartition("orders", number) for number in range(4)]
 CAPACITY = ReplicaCapacity(rate=100, sla_s=1.0)

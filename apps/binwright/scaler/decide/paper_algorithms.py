@@ -10,7 +10,7 @@ from enum import Enum
 from math import floor
 
 from binwright.packing.score import ROUNDING
-from binwright.scaler.decide.bins import (
+from binwright.scaler.decide.least_loaded import (
     Bins,
     assign,
     clip,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.scaler.decide.groups import PAPER, PARTITIONS, observe, rates_of
 
-from binwright.scaler.decide.bin_pack import Algorithm1, Algorithm2
+from binwright.scaler.decide.paper_algorithms import Algorithm1, Algorithm2
 
 ONE = Algorithm1(capacity=PAPER)
 TWO = Algorithm2(capacity=PAPER, rebalance_s=0.5)
