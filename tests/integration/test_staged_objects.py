@@ -55,7 +55,7 @@ async def test_old_objects_are_found_in_the_directories_of_all_topics(staging: S
     for topic in ("orders", "clicks"):
         await staging.write(topic, FILE, in_columns(ROWS), footer_of(ROWS))
 
-    assert await staging.topics() == {"orders", "clicks"}
+    assert await staging.directories() == {"orders", "clicks"}
     assert await staging.older("orders", 3_600.0) == set()
     assert await staging.older("orders", -3_600.0) == {FILE}
 
@@ -92,7 +92,7 @@ async def test_objects_that_a_version_before_staged_above_are_taken_over(
             assert await staging.readable("orders", [FILE]) == {FILE}
             assert await before.existing("orders", [FILE]) == set()
             assert {*await staging.sizes("orders")} == {FILE}
-            assert await staging.topics() == {"orders"}
+            assert await staging.directories() == {"orders"}
 
 
 async def test_a_damaged_object_is_distinguished_from_an_intact_one(

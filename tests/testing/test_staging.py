@@ -58,7 +58,7 @@ async def test_footers_are_what_was_written() -> None:
 
     assert footer_of(ROWS, "an id") == Footer("an id", 1, {0: (0, 1)}, newest_ms=0)
     assert await staging.footers("orders", ["a", "torn", "lost"]) == {"a": footer_of(ROWS, "an id")}
-    assert await staging.topics() == {"orders"}
+    assert await staging.directories() == {"orders"}
 
 
 async def test_old_files_are_found() -> None:

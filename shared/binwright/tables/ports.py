@@ -81,7 +81,7 @@ class ValueDecoder(Protocol):
 class Staging(Protocol):
     """A directory or object-store prefix, with one directory per table.
 
-    `topic` is the table's name: its topic's, unless the settings give it another.
+    `directory` is a table's name; what could not be decoded is kept in its topic's.
     """
 
     async def prepare(self, owner: str = "") -> None:
@@ -93,7 +93,7 @@ class Staging(Protocol):
 
     async def write(
         self,
-        topic: str,
+        directory: str,
         name: str,
         rows: Mapping[TopicPartition, Sequence[Records]],
         footer: Footer,
@@ -107,58 +107,58 @@ class Staging(Protocol):
         called when the rows are decoded and encoded, before anything is written.
         """
 
-    async def keep(self, topic: str, name: str, content: bytes) -> None:
+    async def keep(self, directory: str, name: str, content: bytes) -> None:
         """Write a file that no collection deletes. Raise `StagingUnavailable`."""
 
-    async def content(self, topic: str, name: str) -> bytes | None:
+    async def content(self, directory: str, name: str) -> bytes | None:
         """Return what `keep` has written; None: there is no such file.
 
         Raises:
             StagingUnavailable: The storage does not reply, or refuses.
         """
 
-    async def delete(self, topic: str, names: Collection[str]) -> None:
+    async def delete(self, directory: str, names: Collection[str]) -> None:
         """Delete files, also if some do not exist. Raise `StagingUnavailable`."""
 
-    async def readable(self, topic: str, names: Collection[str]) -> Collection[str]:
+    async def readable(self, directory: str, names: Collection[str]) -> Collection[str]:
         """Return those of these files that are complete and readable.
 
         Raises:
             StagingUnavailable: The storage does not reply, or refuses: nothing is known of them.
         """
 
-    async def footers(self, topic: str, names: Collection[str]) -> Mapping[str, Footer]:
+    async def footers(self, directory: str, names: Collection[str]) -> Mapping[str, Footer]:
         """Return the footers of these files, without those that are missing or damaged.
 
         The number of rows is that of the file, not what it says. Only the files' ends are read, two
         requests each to an object store. Raise `StagingUnavailable`.
         """
 
-    async def existing(self, topic: str, names: Collection[str]) -> Collection[str]:
+    async def existing(self, directory: str, names: Collection[str]) -> Collection[str]:
         """Return those of these files that exist and are not empty; cheap: may be incomplete.
 
         Raises:
             StagingUnavailable: The storage does not reply, refuses, or is gone.
         """
 
-    async def topics(self) -> Collection[str]:
+    async def directories(self) -> Collection[str]:
         """Return the names of directories. Raise `StagingUnavailable`."""
 
-    async def sizes(self, topic: str) -> Mapping[str, int]:
-        """Return the bytes of the topic's staged files. Raise `StagingUnavailable`."""
+    async def sizes(self, directory: str) -> Mapping[str, int]:
+        """Return the bytes of its staged files. Raise `StagingUnavailable`."""
 
-    async def older(self, topic: str, age_s: float) -> Collection[str]:
-        """Return the topic's files of this age or older, and those that were never finished.
+    async def older(self, directory: str, age_s: float) -> Collection[str]:
+        """Return its files of this age or older, and those that were never finished.
 
         Raises:
             StagingUnavailable: The storage does not reply, or refuses.
         """
 
-    async def write_lease(self, topic: str, lease: str) -> None:
+    async def write_lease(self, directory: str, lease: str) -> None:
         """Write a file of this name without rows. Raise `StagingUnavailable`."""
 
-    async def delete_other_leases(self, topic: str, lease: str) -> None:
-        """Delete all of the topic's leases but this one. Raise `StagingUnavailable`."""
+    async def delete_other_leases(self, directory: str, lease: str) -> None:
+        """Delete all of its leases but this one. Raise `StagingUnavailable`."""
 
 
 @dataclass(frozen=True, slots=True)

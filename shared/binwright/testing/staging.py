@@ -80,7 +80,7 @@ class FakeStaging:
 
     async def write(
         self,
-        topic: str,
+        directory: str,
         name: str,
         rows: Mapping[TopicPartition, Sequence[Records]],
         footer: Footer,
@@ -122,88 +122,88 @@ class FakeStaging:
             newest_ms=newest_ms,
             proposed=() if decoder is None else decoder.proposed,
         )
-        self.files.setdefault(topic, {})[name] = FakeStagedFile(kept, footer, size, now, bad)
+        self.files.setdefault(directory, {})[name] = FakeStagedFile(kept, footer, size, now, bad)
         self.written += 1
         return size
 
-    async def keep(self, topic: str, name: str, content: bytes) -> None:
+    async def keep(self, directory: str, name: str, content: bytes) -> None:
         """Fit `Staging.keep`."""
         await asyncio.sleep(self.latency_s)
         self._refuse()
-        self.kept[topic, name] = content
+        self.kept[directory, name] = content
 
-    async def content(self, topic: str, name: str) -> bytes | None:
+    async def content(self, directory: str, name: str) -> bytes | None:
         """Fit `Staging.content`."""
         await asyncio.sleep(0)
         self._refuse()
-        return self.kept.get((topic, name))
+        return self.kept.get((directory, name))
 
-    async def delete(self, topic: str, names: Collection[str]) -> None:
+    async def delete(self, directory: str, names: Collection[str]) -> None:
         """Fit `Staging.delete`."""
         await asyncio.sleep(0)
         for name in names:
-            self.files.get(topic, {}).pop(name, None)
-            self.kept.pop((topic, name), None)
+            self.files.get(directory, {}).pop(name, None)
+            self.kept.pop((directory, name), None)
 
-    async def write_lease(self, topic: str, lease: str) -> None:
+    async def write_lease(self, directory: str, lease: str) -> None:
         """Fit `Staging.write_lease`."""
         await asyncio.sleep(0)
         self._refuse()
-        self.leases.setdefault(topic, set()).add(lease)
+        self.leases.setdefault(directory, set()).add(lease)
 
-    async def delete_other_leases(self, topic: str, lease: str) -> None:
+    async def delete_other_leases(self, directory: str, lease: str) -> None:
         """Fit `Staging.delete_other_leases`."""
         await asyncio.sleep(0)
         self._refuse()
-        self.leases[topic] = self.leases.get(topic, set()) & {lease}
+        self.leases[directory] = self.leases.get(directory, set()) & {lease}
 
-    async def readable(self, topic: str, names: Collection[str]) -> Collection[str]:
+    async def readable(self, directory: str, names: Collection[str]) -> Collection[str]:
         """Fit `Staging.readable`."""
         await asyncio.sleep(0)
-        return {name for name in names if self.rows(topic, name) is not None}
+        return {name for name in names if self.rows(directory, name) is not None}
 
-    async def existing(self, topic: str, names: Collection[str]) -> Collection[str]:
+    async def existing(self, directory: str, names: Collection[str]) -> Collection[str]:
         """Fit `Staging.existing`."""
         await asyncio.sleep(0)
-        kept = (file for kept_topic, file in self.kept if kept_topic == topic)
-        there = {*self.files.get(topic, {}), *self.leases.get(topic, ()), *kept}
+        kept = (file for kept_in, file in self.kept if kept_in == directory)
+        there = {*self.files.get(directory, {}), *self.leases.get(directory, ()), *kept}
         return there.intersection(names)
 
-    async def footers(self, topic: str, names: Collection[str]) -> Mapping[str, Footer]:
+    async def footers(self, directory: str, names: Collection[str]) -> Mapping[str, Footer]:
         """Fit `Staging.footers`."""
         await asyncio.sleep(0)
-        files = self.files.get(topic, {})
+        files = self.files.get(directory, {})
         return {n: files[n].footer for n in names if n in files and not files[n].torn}
 
-    async def topics(self) -> Collection[str]:
-        """Fit `Staging.topics`."""
+    async def directories(self) -> Collection[str]:
+        """Fit `Staging.directories`."""
         await asyncio.sleep(0)
         return {*self.files, *self.leases}
 
-    async def sizes(self, topic: str) -> Mapping[str, int]:
+    async def sizes(self, directory: str) -> Mapping[str, int]:
         """Fit `Staging.sizes`."""
         await asyncio.sleep(0)
         self._refuse()
-        return {name: file.bytes for name, file in self.files.get(topic, {}).items()}
+        return {name: file.bytes for name, file in self.files.get(directory, {}).items()}
 
-    async def older(self, topic: str, age_s: float) -> Collection[str]:
+    async def older(self, directory: str, age_s: float) -> Collection[str]:
         """Fit `Staging.older`."""
         await asyncio.sleep(0)
         before = asyncio.get_running_loop().time() - age_s
-        return {name for name, file in self.files.get(topic, {}).items() if file.at <= before}
+        return {name for name, file in self.files.get(directory, {}).items() if file.at <= before}
 
     # --- for the fake lake and for tests ---------------------------------------------------------
 
-    def rows(self, topic: str, file: str) -> Rows | None:
+    def rows(self, directory: str, file: str) -> Rows | None:
         """Return the rows of a file or lease; None if it is lost or truncated."""
-        if file in self.leases.get(topic, ()):
+        if file in self.leases.get(directory, ()):
             return {}
-        staged = self.files.get(topic, {}).get(file)
+        staged = self.files.get(directory, {}).get(file)
         return None if staged is None or staged.torn else staged.rows
 
-    def bad(self, topic: str, file: str) -> Collection[Place]:
+    def bad(self, directory: str, file: str) -> Collection[Place]:
         """Return the rows of a file that could not be decoded."""
-        staged = self.files.get(topic, {}).get(file)
+        staged = self.files.get(directory, {}).get(file)
         return staged.bad if staged else ()
 
     @property
@@ -211,13 +211,13 @@ class FakeStaging:
         """Return the size of all files, bytes."""
         return sum(file.bytes for files in self.files.values() for file in files.values())
 
-    def lose(self, topic: str) -> int:
-        """Remove all files of a topic; return how many."""
-        return len(self.files.pop(topic, {}))
+    def lose(self, directory: str) -> int:
+        """Remove all files of a directory; return how many."""
+        return len(self.files.pop(directory, {}))
 
-    def tear(self, topic: str) -> int:
-        """Truncate all files of a topic, which makes them unreadable; return how many."""
-        files = self.files.get(topic, {})
+    def tear(self, directory: str) -> int:
+        """Truncate all files of a directory, which makes them unreadable; return how many."""
+        files = self.files.get(directory, {})
         for file in files.values():
             file.torn = True
         return len(files)

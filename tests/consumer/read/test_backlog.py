@@ -138,8 +138,8 @@ async def test_a_storage_that_is_away_changes_nothing() -> None:
         await found.staging.delete("orders", ["1.parquet"])
         real = found.staging.existing
 
-        async def away(topic: str, names: Collection[str]) -> Collection[str]:
-            raise StagingUnavailable(f"{topic} with {names} is away")
+        async def away(directory: str, names: Collection[str]) -> Collection[str]:
+            raise StagingUnavailable(f"{directory} with {names} is away")
 
         found.staging.existing = away  # type: ignore[method-assign]
         await asyncio.sleep(60)

@@ -124,13 +124,13 @@ async def test_a_file_has_its_name_only_when_its_content_is_on_the_disk(tmp_path
 async def test_the_topics_of_a_location_are_its_directories(
     staging: FileStaging, tmp_path: Path
 ) -> None:
-    assert await staging.topics() == set(), "nothing was ever staged"
+    assert await staging.directories() == set(), "nothing was ever staged"
     for topic in ("orders", "clicks"):
         await staging.write(topic, NEW, in_columns(ROWS), footer_of(ROWS))
     (directory(tmp_path).parent / "a file").write_bytes(b"")
     (directory(tmp_path).parent / "no topic's").mkdir()
 
-    assert await staging.topics() == {"orders", "clicks"}
+    assert await staging.directories() == {"orders", "clicks"}
 
 
 async def test_footers_are_read_of_files_that_are_there_and_ours(
@@ -305,7 +305,7 @@ async def test_a_place_is_of_one_group_of_one_cluster(tmp_path: Path) -> None:
     async with FileStaging(place) as other:
         with pytest.raises(StagingUnavailable, match=r"is of group a of cluster x.*of cluster y"):
             await other.prepare("group a of cluster y")
-        assert await other.topics() == frozenset()
+        assert await other.directories() == frozenset()
 
 
 async def test_what_a_version_before_staged_in_the_directory_above_is_taken_over(

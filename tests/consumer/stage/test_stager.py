@@ -195,11 +195,11 @@ async def test_an_unexpected_error_stops_one_topic_which_is_reported_and_tried_a
         write = b.staging.write
 
         async def refuse_orders(
-            topic: str, name: str, rows: Any, footer: Footer, *others: Any, **named: Any
+            directory: str, name: str, rows: Any, footer: Footer, *others: Any, **named: Any
         ) -> int:
-            if topic == "orders":
+            if directory == "orders":
                 raise TypeError("'<=' not supported")
-            return await write(topic, name, rows, footer, *others, **named)
+            return await write(directory, name, rows, footer, *others, **named)
 
         b.staging.write = refuse_orders  # type: ignore[method-assign]
         b.topics.produce(P, *numbered(5))

@@ -30,7 +30,7 @@ async def collect_regularly(staging: Staging, reader: DataReader, age_s: float) 
     await asyncio.sleep(FIRST_COLLECTION_S)
     while True:
         try:
-            tables = sorted(await staging.topics())
+            tables = sorted(await staging.directories())
         except StagingUnavailable as exc:
             log(STAGING_COLLECT_FAILED, table=None, reason=str(exc))
             tables = []

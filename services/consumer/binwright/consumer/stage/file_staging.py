@@ -118,7 +118,7 @@ class FileStaging:
 
     async def write(
         self,
-        topic: str,
+        directory: str,
         name: str,
         rows: Mapping[TopicPartition, Sequence[Records]],
         footer: Footer,
@@ -134,66 +134,76 @@ class FileStaging:
             content = await execute(self._threads, _encoded, rows, footer, decoder, self._memory)
         encoded()
         return await self._run(
-            f"take {topic}/{name}", lambda files: files.put(topic, name, content)
+            f"take {directory}/{name}", lambda files: files.put(directory, name, content)
         )
 
-    async def keep(self, topic: str, name: str, content: bytes) -> None:
+    async def keep(self, directory: str, name: str, content: bytes) -> None:
         """Write a file that stays; see `Staging.keep`."""
-        await self._run(f"take {topic}/{name}", lambda files: files.keep(topic, name, content))
+        await self._run(
+            f"take {directory}/{name}", lambda files: files.keep(directory, name, content)
+        )
 
-    async def content(self, topic: str, name: str) -> bytes | None:
+    async def content(self, directory: str, name: str) -> bytes | None:
         """Return what a kept file has; see `Staging.content`."""
-        return await self._run(f"read {topic}/{name}", lambda files: files.content(topic, name))
+        return await self._run(
+            f"read {directory}/{name}", lambda files: files.content(directory, name)
+        )
 
-    async def delete(self, topic: str, names: Collection[str]) -> None:
+    async def delete(self, directory: str, names: Collection[str]) -> None:
         """Delete files; see `Staging.delete`."""
-        await self._run(f"delete files of {topic}", lambda files: files.delete(topic, names))
+        await self._run(
+            f"delete files of {directory}", lambda files: files.delete(directory, names)
+        )
 
-    async def readable(self, topic: str, names: Collection[str]) -> Collection[str]:
+    async def readable(self, directory: str, names: Collection[str]) -> Collection[str]:
         """Return which of these files are whole and readable; see `Staging.readable`."""
-        return await self._run(f"read {topic}", lambda files: files.readable(topic, names))
+        return await self._run(f"read {directory}", lambda files: files.readable(directory, names))
 
-    async def existing(self, topic: str, names: Collection[str]) -> Collection[str]:
+    async def existing(self, directory: str, names: Collection[str]) -> Collection[str]:
         """Return which of these files exist; see `Staging.existing`."""
-        return await self._run(f"list {topic}", lambda files: files.existing(topic, names))
+        return await self._run(f"list {directory}", lambda files: files.existing(directory, names))
 
     async def delete_all(self) -> None:
         """Delete the whole location: of a throw-away table. Raise `StagingUnavailable`."""
         await self._run("be deleted", lambda files: files.delete_all())
 
-    async def footers(self, topic: str, names: Collection[str]) -> Mapping[str, Footer]:
+    async def footers(self, directory: str, names: Collection[str]) -> Mapping[str, Footer]:
         """Return what these files say of themselves; see `Staging.footers`."""
         ordered = sorted(names)
 
         async def read(begin: int) -> list[tuple[str, Footer | None]]:
             mine = ordered[begin::READERS]
             return await self._run(
-                f"read {topic}", lambda files: [(name, files.footer(topic, name)) for name in mine]
+                f"read {directory}",
+                lambda files: [(name, files.footer(directory, name)) for name in mine],
             )
 
         parts = await asyncio.gather(*map(read, range(min(READERS, len(ordered)))))
         return {name: footer for part in parts for name, footer in part if footer is not None}
 
-    async def topics(self) -> Collection[str]:
-        """Return the topics that have a directory; see `Staging.topics`."""
-        return await self._run("be listed", lambda files: files.topics())
+    async def directories(self) -> Collection[str]:
+        """Return the names of directories; see `Staging.directories`."""
+        return await self._run("be listed", lambda files: files.directories())
 
-    async def sizes(self, topic: str) -> Mapping[str, int]:
-        """Return the bytes of the topic's staged files; see `Staging.sizes`."""
-        return await self._run(f"list {topic}", lambda files: files.sizes(topic))
+    async def sizes(self, directory: str) -> Mapping[str, int]:
+        """Return the bytes of its staged files; see `Staging.sizes`."""
+        return await self._run(f"list {directory}", lambda files: files.sizes(directory))
 
-    async def older(self, topic: str, age_s: float) -> Collection[str]:
-        """Return the topic's old files; see `Staging.older`."""
-        return await self._run(f"list {topic}", lambda files: files.older(topic, age_s))
+    async def older(self, directory: str, age_s: float) -> Collection[str]:
+        """Return its old files; see `Staging.older`."""
+        return await self._run(f"list {directory}", lambda files: files.older(directory, age_s))
 
-    async def write_lease(self, topic: str, lease: str) -> None:
+    async def write_lease(self, directory: str, lease: str) -> None:
         """Write a file without rows; see `Staging.write_lease`."""
-        await self._run(f"take {topic}/{lease}", lambda files: files.write_lease(topic, lease))
-
-    async def delete_other_leases(self, topic: str, lease: str) -> None:
-        """Delete the topic's other leases; see `Staging.delete_other_leases`."""
         await self._run(
-            f"delete leases of {topic}", lambda files: files.delete_other_leases(topic, lease)
+            f"take {directory}/{lease}", lambda files: files.write_lease(directory, lease)
+        )
+
+    async def delete_other_leases(self, directory: str, lease: str) -> None:
+        """Delete its other leases; see `Staging.delete_other_leases`."""
+        await self._run(
+            f"delete leases of {directory}",
+            lambda files: files.delete_other_leases(directory, lease),
         )
 
     async def _run(self, action: str, work: Callable[["Files"], T]) -> T:

@@ -51,7 +51,7 @@ class Probe:
 
 
 class Files:
-    """Staged files below a root, with one directory per topic."""
+    """Staged files below a root, with one directory per table."""
 
     def __init__(
         self, url: str, sync: Callable[[int], None] = os.fsync, *, moved: bool = False
@@ -136,32 +136,32 @@ class Files:
 
     def write(
         self,
-        topic: str,
+        directory: str,
         name: str,
         rows: Mapping[TopicPartition, Sequence[Records]],
         footer: Footer,
     ) -> int:
         """Write a file of raw records whole and durably; return its bytes."""
-        return self.put(topic, name, parquet.encode(rows, footer))
+        return self.put(directory, name, parquet.encode(rows, footer))
 
-    def keep(self, topic: str, name: str, content: bytes) -> None:
+    def keep(self, directory: str, name: str, content: bytes) -> None:
         """Write a file durably, under a name that is not one of a staged file."""
-        self.put(topic, name, pa.py_buffer(content))
+        self.put(directory, name, pa.py_buffer(content))
 
-    def content(self, topic: str, name: str) -> bytes | None:
+    def content(self, directory: str, name: str) -> bytes | None:
         """Return what a file has, `FOOTER_BYTES` at most; None: there is none of this name."""
         try:
-            with self._fs.open_input_file(self._path(topic, name)) as file:
+            with self._fs.open_input_file(self._path(directory, name)) as file:
                 return _read(file, 0, min(file.size(), parquet.FOOTER_BYTES))
         except FileNotFoundError:
             return None
 
-    def put(self, topic: str, name: str, content: pa.Buffer) -> int:
+    def put(self, directory: str, name: str, content: pa.Buffer) -> int:
         """Write a file whole and durably; return its bytes."""
         if self._local:
-            self._write_locally(Path(self._root) / topic, name, content)
+            self._write_locally(Path(self._root) / directory, name, content)
         else:
-            with self._fs.open_output_stream(self._path(topic, name)) as stream:
+            with self._fs.open_output_stream(self._path(directory, name)) as stream:
                 stream.write(content)
         return content.size
 
@@ -188,36 +188,36 @@ class Files:
         finally:
             os.close(handle)
 
-    def delete(self, topic: str, names: Collection[str]) -> None:
+    def delete(self, directory: str, names: Collection[str]) -> None:
         """Delete staged files and marks; a missing one is no error."""
-        for name in self._sizes(topic, names):
+        for name in self._sizes(directory, names):
             if _is_ours(name) or is_mark(name):
-                self._delete(topic, name)
+                self._delete(directory, name)
 
-    def existing(self, topic: str, names: Collection[str]) -> frozenset[str]:
+    def existing(self, directory: str, names: Collection[str]) -> frozenset[str]:
         """Return which of these files exist and are not empty: Spark skips an empty one.
 
         Raises:
             FileNotFoundError: The place itself is gone, as an unmounted volume is.
         """
-        existing = frozenset(name for name, size in self._sizes(topic, names).items() if size)
+        existing = frozenset(name for name, size in self._sizes(directory, names).items() if size)
         if self._local and len(existing) < len(names) and not Path(self._root).is_dir():
             raise FileNotFoundError(f"the staging place is gone: {self._root} is no directory")
         return existing
 
-    def _sizes(self, topic: str, names: Collection[str]) -> dict[str, int]:
+    def _sizes(self, directory: str, names: Collection[str]) -> dict[str, int]:
         """Return the sizes of those of these files that exist, bytes."""
         if self._local or len(names) < FEW:
-            infos = self._fs.get_file_info([self._path(topic, name) for name in sorted(names)])
+            infos = self._fs.get_file_info([self._path(directory, name) for name in sorted(names)])
         else:  # one listing for up to a thousand
-            infos = self._listed(topic)
+            infos = self._listed(directory)
         wanted = frozenset(names)
         files = (info for info in infos if info.type == pafs.FileType.File)
         return {info.base_name: info.size for info in files if info.base_name in wanted}
 
-    def readable(self, topic: str, names: Collection[str]) -> frozenset[str]:
+    def readable(self, directory: str, names: Collection[str]) -> frozenset[str]:
         """Return which of these files exist and can be read as a whole."""
-        return frozenset(name for name in names if self._is_whole(self._path(topic, name)))
+        return frozenset(name for name in names if self._is_whole(self._path(directory, name)))
 
     def _is_whole(self, path: str) -> bool:
         # Read first, decoded then: an error of the store or the network says nothing of the file.
@@ -232,18 +232,18 @@ class Files:
         """Delete the whole location: of a throw-away table."""
         self._fs.delete_dir(self._root)
 
-    def footer(self, topic: str, name: str) -> Footer | None:
+    def footer(self, directory: str, name: str) -> Footer | None:
         """Return what a file says of itself; None if it is missing, damaged, or none of ours.
 
         Its end is read, 4 MiB at most: on an object store in two requests.
         """
         try:
-            return self._footer(topic, name)
+            return self._footer(directory, name)
         except FileNotFoundError:
-            return self._footer(topic, name) if self._takes_over(topic, name) else None
+            return self._footer(directory, name) if self._takes_over(directory, name) else None
 
-    def _footer(self, topic: str, name: str) -> Footer | None:
-        with self._fs.open_input_file(self._path(topic, name)) as file:
+    def _footer(self, directory: str, name: str) -> Footer | None:
+        with self._fs.open_input_file(self._path(directory, name)) as file:
             size = file.size()
             tail = _read(file, max(0, size - parquet.TAIL_BYTES), size)
             wanted = parquet.footer_bytes(tail)
@@ -253,37 +253,37 @@ class Files:
                 tail = _read(file, size - wanted, size)
         return parquet.decode_footer(tail)
 
-    def _takes_over(self, topic: str, name: str) -> bool:
+    def _takes_over(self, directory: str, name: str) -> bool:
         """Move a file here that a version before staged in the directory above, if it is there."""
         if self._former is None or not is_staged_file(name):
             return False
-        source = f"{self._former}/{topic}/{name}"
+        source = f"{self._former}/{directory}/{name}"
         if self._fs.get_file_info(source).type != pafs.FileType.File:
             return False
         if self._local:
-            self._fs.create_dir(f"{self._root}/{topic}", recursive=True)
-        self._fs.move(source, self._path(topic, name))
+            self._fs.create_dir(f"{self._root}/{directory}", recursive=True)
+        self._fs.move(source, self._path(directory, name))
         return True
 
-    def topics(self) -> frozenset[str]:
-        """Return the topics that have a directory."""
+    def directories(self) -> frozenset[str]:
+        """Return the names of directories."""
         return frozenset(
             info.base_name
             for info in self._listed()
             if info.type == pafs.FileType.Directory and is_topic_name(info.base_name)
         )
 
-    def sizes(self, topic: str) -> dict[str, int]:
-        """Return the bytes of the topic's staged files, without leases and unfinished ones."""
-        files = (info for info in self._listed(topic) if info.is_file)
+    def sizes(self, directory: str) -> dict[str, int]:
+        """Return the bytes of its staged files, without leases and unfinished ones."""
+        files = (info for info in self._listed(directory) if info.is_file)
         return {info.base_name: info.size for info in files if is_staged_file(info.base_name)}
 
-    def older(self, topic: str, age_s: float) -> frozenset[str]:
+    def older(self, directory: str, age_s: float) -> frozenset[str]:
         """Return the names of files of this age or older, and of abandoned unfinished ones."""
         now = time.time()
         return frozenset(
             info.base_name
-            for info in self._listed(topic)
+            for info in self._listed(directory)
             if info.is_file
             and _is_ours(info.base_name)
             and info.mtime_ns is not None
@@ -291,29 +291,29 @@ class Files:
             >= (min(age_s, UNFINISHED_S) if info.base_name.startswith(UNFINISHED) else age_s)
         )
 
-    def write_lease(self, topic: str, lease: str) -> None:
+    def write_lease(self, directory: str, lease: str) -> None:
         """Write a file without rows."""
-        self.write(topic, lease, {}, parquet.NO_ROWS)
+        self.write(directory, lease, {}, parquet.NO_ROWS)
 
-    def delete_other_leases(self, topic: str, lease: str) -> None:
-        """Delete all leases of the topic's table but this one; a missing one is no error."""
-        former = [] if self._former is None else self._listed(topic, self._former)  # (†)
-        for info in (*self._listed(topic), *former):
+    def delete_other_leases(self, directory: str, lease: str) -> None:
+        """Delete all leases of the table but this one; a missing one is no error."""
+        former = [] if self._former is None else self._listed(directory, self._former)  # (†)
+        for info in (*self._listed(directory), *former):
             if is_lease(info.base_name) and info.base_name != lease:
                 with suppress(FileNotFoundError):
                     self._fs.delete_file(info.path)
 
-    def _listed(self, topic: str = "", root: str | None = None) -> list[pafs.FileInfo]:
-        """Return what is in a topic's directory, or in the root; nothing if it does not exist."""
-        directory = f"{root or self._root}/{topic}" if topic else self._root
-        return self._fs.get_file_info(pafs.FileSelector(directory, allow_not_found=True))
+    def _listed(self, directory: str = "", root: str | None = None) -> list[pafs.FileInfo]:
+        """Return what is in a directory, or in the root; nothing if it does not exist."""
+        path = f"{root or self._root}/{directory}" if directory else self._root
+        return self._fs.get_file_info(pafs.FileSelector(path, allow_not_found=True))
 
-    def _delete(self, topic: str, name: str) -> None:
+    def _delete(self, directory: str, name: str) -> None:
         with suppress(FileNotFoundError):
-            self._fs.delete_file(self._path(topic, name))
+            self._fs.delete_file(self._path(directory, name))
 
-    def _path(self, topic: str, name: str) -> str:
-        return f"{self._root}/{topic}/{name}"
+    def _path(self, directory: str, name: str) -> str:
+        return f"{self._root}/{directory}/{name}"
 
 
 def _is_ours(name: str) -> bool:
