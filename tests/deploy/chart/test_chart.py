@@ -12,7 +12,6 @@ import yaml
 from tests.deploy.chart.manifests import Objects, check_equal, kustomized, objects
 from tests.helm import CHART, helm, run_helm
 from tests.programs import ROOT, ProgramMissing
-from tools import chart_schema
 from tools.dist import pack_chart
 from tools.locks import project
 
@@ -336,10 +335,6 @@ def test_definitions_stay_and_can_be_left_out(render: Render) -> None:
 )
 def test_values_that_are_wrong_are_refused(tmp_path: Path, argument: str, reason: str) -> None:
     assert reason in refusal(tmp_path, "--set", argument)
-
-
-def test_the_schema_is_that_of_the_settings() -> None:
-    assert chart_schema.FILE.read_text() == chart_schema.text(), "python -m tools.chart_schema"
 
 
 def test_the_chart_has_the_version_of_the_images_that_it_runs() -> None:

@@ -100,7 +100,7 @@ class IngestConfig:
 
 
 class TableWriters(Protocol):
-    """The writers of topics' tables; see `consumer.writer.writers.Writers`."""
+    """The writers of topics' tables; see `consumer.land.writers.Writers`."""
 
     def start(self, topics: Collection[str]) -> None:
         """Start writing the tables of these topics."""
