@@ -104,13 +104,13 @@ def take_settings(arguments: Sequence[str]) -> list[str]:
         SettingsError: No file follows it.
     """
     rest: list[str] = []
-    given = iter(arguments)
-    for argument in given:
+    remaining = iter(arguments)
+    for argument in remaining:
         name, equals, value = argument.partition("=")
         if name != OPTION:
             rest.append(argument)
             continue
-        if not (file := value if equals else next(given, "")):
+        if not (file := value if equals else next(remaining, "")):
             raise SettingsError(f"{OPTION} names no file")
         os.environ[VARIABLE] = file
     if named := os.environ.get(VARIABLE):

@@ -52,10 +52,10 @@ def known_targets(settings: Settings, reported: Collection[TableStatus]) -> dict
     """
     targets: dict[str, Targets] = {}
     for topic in sorted({*(t for each in reported for t in each.topics), *settings.topics}):
-        given = {target.name: target for target in settings.targets(topic)}
+        configured = {target.name: target for target in settings.targets(topic)}
         written = {t.name for t in reported if topic in t.topics and t.state != "unwritten"}
-        for name in sorted(written or given):
-            targets[name] = (*targets.get(name, ()), given.get(name, Target(topic, name)))
+        for name in sorted(written or configured):
+            targets[name] = (*targets.get(name, ()), configured.get(name, Target(topic, name)))
     return targets
 
 

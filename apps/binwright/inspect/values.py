@@ -257,11 +257,11 @@ def landed_by_deltalake(
         exact = {name.casefold(): name for name in dataset.schema.names}
         values = {name: exact[name.casefold()] for name in names}
         nested = KAFKA in exact
-        chosen = dict.fromkeys((*([KAFKA] if nested else exact.values()), *values.values()))
+        columns_read = dict.fromkeys((*([KAFKA] if nested else exact.values()), *values.values()))
         landed = defaultdict[Place, list[dict[str, Any]]](list)
         if not (runs := _within(topic, wanted, nested=nested)):
             return landed
-        for row in dataset.to_table([*chosen], filter=reduce(or_, runs)).to_pylist():
+        for row in dataset.to_table([*columns_read], filter=reduce(or_, runs)).to_pylist():
             record = row[KAFKA] if nested else row
             own = {name: row[there] for name, there in values.items()}
             landed[record["partition"], record["offset"]].append({**record, **own, "row": own})

@@ -110,8 +110,8 @@ def _given(settings: Settings, name: SettingName) -> str:
 
 
 def _with(settings: Settings, name: str, value: str) -> Settings:
-    given = settings.controller.model_dump(exclude_unset=True) | {name: value}
-    return settings.changed(controller=ControllerSettings.model_validate(given))
+    controller = settings.controller.model_dump(exclude_unset=True) | {name: value}
+    return settings.changed(controller=ControllerSettings.model_validate(controller))
 
 
 def savings(

@@ -126,11 +126,11 @@ def with_adopted(in_force: Controls, given: Mapping[SettingName, str | None]) ->
     )
 
 
-def _unadoptable(order: AdoptOrder, value: str, given: str | None) -> str:
-    if given is None:
+def _unadoptable(order: AdoptOrder, value: str, configured: str | None) -> str:
+    if configured is None:
         return "the group's object gives it, and is to be changed instead"
-    if given != order.replaces:
-        return f"the settings give {given} by now"
+    if configured != order.replaces:
+        return f"the settings give {configured} by now"
     return value_fault(order.setting, value)
 
 

@@ -47,8 +47,10 @@ class People:
     def at(self, wall_ms: int, config: GroupConfig) -> "People":
         """Return them at this time, ms since 1970: some orders have ended, hours have begun."""
         in_force = self.orders.in_force(wall_ms)
-        given = config.settings
-        now = controls(in_force, given.pin_orders, given.frozen_windows, given.max_slots, wall_ms)
+        settings = config.settings
+        now = controls(
+            in_force, settings.pin_orders, settings.frozen_windows, settings.max_slots, wall_ms
+        )
         now = with_adopted(now, config.adoptable)
         # The same object if it is the same: it is compared often.
         now = self.controls if now == self.controls else now

@@ -26,8 +26,10 @@ class GenerationStickyAssignor(StickyPartitionAssignor):  # type: ignore[misc]
         """Fit `StickyPartitionAssignor.assign`; the next generation's number is the user data."""
         user_data = cls.next_generation(members)
         return {
-            member: ConsumerProtocolMemberAssignment(chosen.version, chosen.assignment, user_data)
-            for member, chosen in super().assign(cluster, members).items()
+            member: ConsumerProtocolMemberAssignment(
+                assignment.version, assignment.assignment, user_data
+            )
+            for member, assignment in super().assign(cluster, members).items()
         }
 
     @classmethod

@@ -83,9 +83,9 @@ class NewestValues:
 def _ranges(bounds: Bounds, wanted: int) -> dict[int, tuple[int, int]]:
     """Return the offsets to read: the last ones of some partitions, as many in each."""
     fullest = sorted(bounds, key=lambda p: (bounds[p][0] - bounds[p][1], p))[:MOST_PARTITIONS]
-    chosen = [number for number in fullest if bounds[number][0] < bounds[number][1]]
-    share = -(-wanted // len(chosen)) if chosen else 0
-    return {p: (max(bounds[p][0], bounds[p][1] - share), bounds[p][1]) for p in sorted(chosen)}
+    partitions = [number for number in fullest if bounds[number][0] < bounds[number][1]]
+    share = -(-wanted // len(partitions)) if partitions else 0
+    return {p: (max(bounds[p][0], bounds[p][1] - share), bounds[p][1]) for p in sorted(partitions)}
 
 
 @asynccontextmanager

@@ -63,14 +63,14 @@ async def load_configuration(kubeconfig: Path | None) -> Any:
     return configuration
 
 
-def own_namespace(given: str | None) -> str:
+def own_namespace(namespace: str | None) -> str:
     """Return the namespace to work in.
 
     Raises:
         SettingsError: None is given, and this process does not run in a pod.
     """
-    if given is not None:
-        return given
+    if namespace is not None:
+        return namespace
     try:
         return NAMESPACE_FILE.read_text().strip()
     except OSError as exc:

@@ -87,6 +87,6 @@ def field_name(setting: str) -> str:
     return to_camel(spelled)
 
 
-def renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def renamed(fields: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     """Return the given fields of an object under our names; `names` has theirs -> ours."""
-    return {ours: given[theirs] for theirs, ours in names.items() if theirs in given}
+    return {ours: fields[theirs] for theirs, ours in names.items() if theirs in fields}

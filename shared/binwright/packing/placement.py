@@ -142,8 +142,8 @@ def _usable(
     open_slots = [slot for slot in every if rules.is_open(slot)]
     ordered = dict.fromkeys(chain(pinned, readers, sorted(set(packed.values())), open_slots))
     allowed = (slot for slot in ordered if slot in every and (rules.is_open(slot) or slot in loads))
-    chosen = frozenset(islice(allowed, max(rules.consumers, len(pinned))))
-    return chosen if any(map(rules.is_open, chosen)) else chosen | {open_slots[0]}
+    usable = frozenset(islice(allowed, max(rules.consumers, len(pinned))))
+    return usable if any(map(rules.is_open, usable)) else usable | {open_slots[0]}
 
 
 def is_overfull(target: Assignment, rates: Rates, capacities: SlotCapacities) -> bool:

@@ -53,6 +53,6 @@ def with_parameters(url: str, **parameters: str) -> str:
     """Return the URL with these parameters behind its own; unchanged if there are none."""
     if not parameters:
         return url
-    server, _, given = url.partition(";")
+    server, _, own = url.partition(";")
     more = (f"{name}={quote(value, safe='')}" for name, value in parameters.items())
-    return ";".join(filter(None, (server.rstrip("/") + "/", given.strip(";"), *more)))
+    return ";".join(filter(None, (server.rstrip("/") + "/", own.strip(";"), *more)))

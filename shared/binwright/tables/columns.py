@@ -166,14 +166,14 @@ def column_names(names: Iterable[str], taken: Iterable[str] = ()) -> tuple[str, 
     A field whose name a column may have keeps it. In others what none may have is `_`. What would
     have the name of another, or one that is taken, whatever its case, gets a number behind it.
     """
-    given = [*names]
+    fields = [*names]
     used, counts = set(taken), dict[str, int]()
     columns: list[str] = []
-    for name in given:
+    for name in fields:
         keeps = _cleaned(name) == name and folded(name) not in used
         used.update([folded(name)] if keeps else [])
         columns.append(name if keeps else "")
-    for place, name in enumerate(given):
+    for place, name in enumerate(fields):
         if not columns[place]:
             columns[place] = base = _cleaned(name)
             while folded(columns[place]) in used:
@@ -214,10 +214,10 @@ def _in_values(kind: ColumnType) -> ColumnType:
 
 
 def _renamed(columns: Sequence[Column], taken: Iterable[str]) -> Columns:
-    given = [column.named for column in columns]
+    fields = [column.named for column in columns]
     return tuple(
         Column(name, column.type, None if name == was else was)
-        for name, was, column in zip(column_names(given, taken), given, columns, strict=True)
+        for name, was, column in zip(column_names(fields, taken), fields, columns, strict=True)
     )
 
 

@@ -304,8 +304,8 @@ def _number(node: dict[str, Node]) -> ColumnType:
         return Simple("float")
     if node.get("title") != "org.apache.kafka.connect.data.Decimal":
         return Simple("double")
-    given = _object_of(node, "connect.parameters")
-    digits = given.get("connect.decimal.precision", str(MOST_DIGITS)), given.get("scale")
+    parameters = _object_of(node, "connect.parameters")
+    digits = parameters.get("connect.decimal.precision", str(MOST_DIGITS)), parameters.get("scale")
     if not all(isinstance(each, str) and _DIGITS.fullmatch(each) for each in digits):
         raise NoColumn("is a decimal without a scale")
     precision, scale = map(int, digits)

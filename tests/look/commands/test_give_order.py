@@ -7,7 +7,7 @@ import pytest
 from tests.look.test_status import now, two_consumers
 
 from binwright.look.commands.give_order import (
-    Given,
+    OrderOptions,
     adopt_order,
     check_replaces,
     check_slot,
@@ -111,17 +111,17 @@ def test_what_names_no_consumer_is_not_refused() -> None:
 
 
 def test_an_order_is_signed() -> None:
-    given = Given(None, None, 1.0, "why", "1h")
+    given = OrderOptions(None, None, 1.0, "why", "1h")
     signed = signature(given, NOW_MS)
     assert (signed["reason"], signed["until_ms"]) == ("why", NOW_MS + HOUR_MS)
     assert "@" in signed["by"]
     with pytest.raises(SettingsError, match="501 characters, 500 at most"):
-        signature(Given(None, None, 1.0, "x" * (REASON_LENGTH + 1)), NOW_MS)
+        signature(OrderOptions(None, None, 1.0, "x" * (REASON_LENGTH + 1)), NOW_MS)
 
 
 # --- adoption of what savings propose -----------------------------------------------------------
 
-WHO = signature(Given(None, None, 1.0, "cheaper"), NOW_MS, by="carol")
+WHO = signature(OrderOptions(None, None, 1.0, "cheaper"), NOW_MS, by="carol")
 
 
 def proposing(change: str | None, replaces: str = "sticky") -> GroupView:

@@ -89,15 +89,15 @@ async def measured_topics(
         BrokerUnavailable: Kafka does not answer.
     """
     async with ClusterClient(settings.kafka) as cluster:
-        chosen = selection(settings, wanted or Wanted((), (".*",)))
-        metadata = await cluster.topics(None if chosen.patterns else chosen.topics)
+        selected = selection(settings, wanted or Wanted((), (".*",)))
+        metadata = await cluster.topics(None if selected.patterns else selected.topics)
         # The list lacks topics that this user may not see; asked by name, Kafka gives the reason.
-        named = await cluster.topics(chosen.topics - metadata.leaders.keys())
-        check_named(settings.kafka, chosen, metadata, named)
+        named = await cluster.topics(selected.topics - metadata.leaders.keys())
+        check_named(settings.kafka, selected, metadata, named)
         leaders = {
             topic: partitions
             for topic, partitions in {**metadata.leaders, **named.leaders}.items()
-            if chosen.includes(topic) and topic not in metadata.internal - chosen.topics
+            if selected.includes(topic) and topic not in metadata.internal - selected.topics
         }
         if not leaders:
             raise SettingsError(_none(settings.kafka, wanted))
@@ -107,17 +107,17 @@ async def measured_topics(
 
 
 def check_named(
-    kafka: KafkaSettings, chosen: Selection, listed: TopicsMetadata, named: TopicsMetadata
+    kafka: KafkaSettings, selected: Selection, listed: TopicsMetadata, named: TopicsMetadata
 ) -> None:
     """Raise `SettingsError` for topics that are named and cannot be described."""
     errors = {**listed.errors, **named.errors}
-    if refused := sorted(chosen.topics & errors.keys()):
+    if refused := sorted(selected.topics & errors.keys()):
         reasons = "; ".join(f"{topic}: {errors[topic]}" for topic in refused)
         raise SettingsError(
             f"--topics: Kafka does not describe {reasons}. Give this user the right Describe on "
             "them, or leave them out"
         )
-    if missing := sorted(chosen.topics - listed.leaders.keys() - named.leaders.keys()):
+    if missing := sorted(selected.topics - listed.leaders.keys() - named.leaders.keys()):
         raise SettingsError(
             f"--topics: no such topic at {kafka.bootstrap_servers}: {', '.join(missing)}; create "
             "it, or name others"

@@ -45,7 +45,7 @@ Make = Callable[[Status], GroupOrder]
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class OrderOptions:
     """What every order has, as options give it."""
 
     group: str | None
@@ -112,11 +112,11 @@ def check_replaces(order: GroupOrder, settings: Settings) -> None:
     """Raise `UserError` for the adoption of a change of settings that are others by now."""
     if not isinstance(order, AdoptOrder) or order.value is None:
         return
-    given = setting_text(getattr(settings.controller, order.setting))
-    if given != order.replaces:
+    present = setting_text(getattr(settings.controller, order.setting))
+    if present != order.replaces:
         raise UserError(
             f"proposal {order.proposal} is for controller.{order.setting} = {order.replaces}, and "
-            f"the settings give {given}: `binwright savings --publish` makes another"
+            f"the settings give {present}: `binwright savings --publish` makes another"
         )
 
 
@@ -248,17 +248,17 @@ class Signature(TypedDict):
     until_ms: int
 
 
-def signature(given: Given, now_ms: int, by: str | None = None) -> Signature:
+def signature(options: OrderOptions, now_ms: int, by: str | None = None) -> Signature:
     """Return who gives an order now (the user unless named), and why.
 
     Raises:
         SettingsError: An option is wrong.
     """
-    if len(given.reason) > REASON_LENGTH:
-        raise SettingsError(f"--reason: {len(given.reason)} characters, {REASON_LENGTH} at most")
+    if len(options.reason) > REASON_LENGTH:
+        raise SettingsError(f"--reason: {len(options.reason)} characters, {REASON_LENGTH} at most")
     return Signature(
         by=(by or user_name())[:NAME_LENGTH],
-        reason=given.reason,
+        reason=options.reason,
         at_ms=now_ms,
-        until_ms=until_ms(given.until, now_ms),
+        until_ms=until_ms(options.until, now_ms),
     )

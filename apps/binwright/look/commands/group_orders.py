@@ -16,7 +16,7 @@ from binwright.cli.runner import run_for_result
 from binwright.cli.terminal import Console
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.look.commands.give_order import (
-    Given,
+    OrderOptions,
     Signature,
     adopt_order,
     give_order,
@@ -69,9 +69,9 @@ def _begin(
     group: GroupOption = None,
     bootstrap_servers: Bootstrap = None,
     timeout: Seconds = KAFKA_S,
-) -> Given:
+) -> OrderOptions:
     """Have the options of a command that begins something."""
-    return Given(group, bootstrap_servers, timeout, reason, until)
+    return OrderOptions(group, bootstrap_servers, timeout, reason, until)
 
 
 def _end(
@@ -80,13 +80,13 @@ def _end(
     group: GroupOption = None,
     bootstrap_servers: Bootstrap = None,
     timeout: Seconds = KAFKA_S,
-) -> Given:
+) -> OrderOptions:
     """Have the options of a command that ends something."""
-    return Given(group, bootstrap_servers, timeout, reason)
+    return OrderOptions(group, bootstrap_servers, timeout, reason)
 
 
 def _gives(
-    options: Callable[..., Given],
+    options: Callable[..., OrderOptions],
 ) -> Callable[[Callable[..., GroupOrder]], Callable[..., None]]:
     """Return a decorator that makes a command of what makes an order, with these options.
 

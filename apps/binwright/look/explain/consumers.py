@@ -136,10 +136,10 @@ def explain_consumer(group: GroupFacts, slot: Slot) -> Explanation:
     if consumer.state == "silent":
         text = f"its last report was {duration(consumer.silent_s)} ago"
         lines.append(Line("is", text))
-    given = [p for p in group.view.history.plans if slot in {new for _, new in p.moves.values()}]
-    if given:
-        reasons = "; ".join(given[-1].reasons)
-        text = f"{plan_name(group, given[-1])}, gave it partitions last: {reasons}"
+    plans = [p for p in group.view.history.plans if slot in {new for _, new in p.moves.values()}]
+    if plans:
+        reasons = "; ".join(plans[-1].reasons)
+        text = f"{plan_name(group, plans[-1])}, gave it partitions last: {reasons}"
     else:
         text = "no plan that the topic still has gave it partitions"
     lines.append(Line("why", text))

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from binwright.look.commands.approve import approve
 from binwright.look.commands.give_order import (
-    Given,
+    OrderOptions,
     Signature,
     adopt_order,
     give_order,
@@ -135,8 +135,8 @@ class OrderDesk:
                 )
                 done = await follow(self.connect, group, order, ORDER_S)
                 return f"the table {asked.what} is {asked.order}d: {done}"
-        given = Given(group, None, ORDER_S, asked.reason, asked.until)
-        who = signature(given, self.now_ms(), by)
+        options = OrderOptions(group, None, ORDER_S, asked.reason, asked.until)
+        who = signature(options, self.now_ms(), by)
         published = await give_order(
             self.connect, self.settings, group, lambda seen: make_order(asked, seen, who), ORDER_S
         )

@@ -143,8 +143,11 @@ class Leadership:
             await check_compacted(self._bus, topic)
         landing = self._context.landing_topic
         await ensure_own(self._bus, landing, LANDING_PARTITIONS, LANDING_CONFIG)
-        async with open_orders(self._bus, metadata, self._context.orders_topic) as (ordered, given):
-            for record, message in given:  # before any plan of this leader
+        async with open_orders(self._bus, metadata, self._context.orders_topic) as (
+            ordered,
+            standing,
+        ):
+            for record, message in standing:  # before any plan of this leader
                 self._feed(RecordRead(loop_s(), record.offset, message))
             await self._lead(ordered)
 

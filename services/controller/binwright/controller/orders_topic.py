@@ -29,13 +29,13 @@ ORDERS_MOVED = LogEvent.info(
 FORMER = {b"approved", b"cordon", b"freeze", b"pin", b"savings", b"scale"}
 """First parts of the keys of what was in the metadata topic."""
 
-Given = Sequence[tuple[Record, OrderRecord]]
+OrderRecords = Sequence[tuple[Record, OrderRecord]]
 
 
 @asynccontextmanager
 async def open_orders(
     bus: ControlTopics, metadata: str, topic: str
-) -> AsyncIterator[tuple[Reader, Given]]:
+) -> AsyncIterator[tuple[Reader, OrderRecords]]:
     """Give a reader of the orders topic, and all that it has read: up to the end by now.
 
     Args:
@@ -49,11 +49,11 @@ async def open_orders(
     reader = await bus.reader(topic, ORDERS_PARTITION, 0)
     try:
         decoder = Decoder(decode_order)
-        given = await _read_to_end(bus, reader, topic, decoder)
-        if not any(isinstance(message, FormerOrders) for _, message in given):
+        standing = await _read_to_end(bus, reader, topic, decoder)
+        if not any(isinstance(message, FormerOrders) for _, message in standing):
             await _take_over(bus, metadata, topic)
-            given += await _read_to_end(bus, reader, topic, decoder)
-        yield reader, given
+            standing += await _read_to_end(bus, reader, topic, decoder)
+        yield reader, standing
     finally:
         await reader.close()
 

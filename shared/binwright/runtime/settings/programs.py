@@ -96,8 +96,8 @@ class ProgramSettings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments first, then the environment, then the file."""
         del dotenv_settings, file_secret_settings
-        given = getattr(init_settings, "init_kwargs", {}).keys()
-        if given >= settings_cls.model_fields.keys():
+        arguments = getattr(init_settings, "init_kwargs", {}).keys()
+        if arguments >= settings_cls.model_fields.keys():
             return (init_settings,)  # all are given
         path = os.environ.get(FILE_VARIABLE)
         file = (_OwnTables(settings_cls, Path(path)),) if path else ()

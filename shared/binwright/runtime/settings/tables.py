@@ -97,18 +97,18 @@ class DecodingSettings(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _has_read_its_file(cls, given: Any) -> Any:
+    def _has_read_its_file(cls, entry: Any) -> Any:
         """Replace a file by its text: other programs may not have the file."""
-        if not isinstance(given, dict) or (file := given.get("columns_file")) is None:
-            return given
-        if given.get("columns") is not None:
+        if not isinstance(entry, dict) or (file := entry.get("columns_file")) is None:
+            return entry
+        if entry.get("columns") is not None:
             raise ValueError("columns and columns_file are set: leave one of them out")
         try:
             text = Path(file).read_text(encoding="utf-8")
         except (OSError, ValueError, TypeError) as exc:
             why = getattr(exc, "strerror", None) or exc
             raise ValueError(f"columns_file {file} cannot be read: {why}") from exc
-        return {**given, "columns_file": None, "columns": text}
+        return {**entry, "columns_file": None, "columns": text}
 
     @field_validator("columns")
     @classmethod
@@ -293,10 +293,10 @@ class TableSettings(DecodingSettings):
 
     @model_validator(mode="after")
     def _has_no_columns_if_raw(self) -> Self:
-        given = [n for n in OF_COLUMNS if getattr(self, n) != type(self).model_fields[n].default]
-        if self.format == RAW and given:
+        named = [n for n in OF_COLUMNS if getattr(self, n) != type(self).model_fields[n].default]
+        if self.format == RAW and named:
             raise ValueError(
-                f"names {', '.join(given)}, and raw records have no columns and none that are bad"
+                f"names {', '.join(named)}, and raw records have no columns and none that are bad"
             )
         return self
 

@@ -51,14 +51,14 @@ def replacements(group: Group, taken: Collection[Slot] = ()) -> dict[Slot, Slot]
     Empty while only those are disrupted for which no slot of the same limit is left.
     """
     free = _free_slots(group, taken)
-    chosen: dict[Slot, Slot] = {}
+    replacement_of: dict[Slot, Slot] = {}
     for slot in _to_replace(group):
         limit = group.config.limits.for_slot(slot)
         alike = (s for s in free if group.config.limits.for_slot(s) == limit)
         if (other := next(alike, None)) is not None:
-            chosen[slot] = other
+            replacement_of[slot] = other
             free.remove(other)
-    return chosen
+    return replacement_of
 
 
 def _to_replace(group: Group) -> list[Slot]:

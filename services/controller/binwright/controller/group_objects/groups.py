@@ -315,17 +315,17 @@ class Groups:
         self, cluster: NamespaceObjects, obj: Obj
     ) -> Callable[[], Awaitable[Template]] | None:
         """Return a function that returns the object's own template; None: the ConfigMap's."""
-        given = obj["spec"].get("template")
-        if given is None:
+        template = obj["spec"].get("template")
+        if template is None:
             return None
         origin = f"ConsumerGroup {name_of(obj)}, spec.template"
         settings = self.base.kubernetes
 
         async def own() -> Template:
             if settings.templates == "any":
-                return check_template(given, origin)
-            check_patch(given, origin, settings)  # first: it is refused without a ConfigMap, too
-            return patched(await cluster.template(namespace_of(obj)), given, origin)
+                return check_template(template, origin)
+            check_patch(template, origin, settings)  # first: it is refused without a ConfigMap, too
+            return patched(await cluster.template(namespace_of(obj)), template, origin)
 
         return own
 

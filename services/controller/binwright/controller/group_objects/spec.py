@@ -176,8 +176,8 @@ def _large(spec: _Spec) -> str:
     return ""
 
 
-def _tables(given: Iterable[Obj]) -> tuple[TableSettings, ...]:
-    return tuple(TableSettings(**renamed(table, TABLE)) for table in given)
+def _tables(tables: Iterable[Obj]) -> tuple[TableSettings, ...]:
+    return tuple(TableSettings(**renamed(table, TABLE)) for table in tables)
 
 
 def _controller(spec: Obj, parsed: _Spec) -> dict[str, Any]:
