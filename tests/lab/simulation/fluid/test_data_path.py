@@ -122,6 +122,16 @@ def test_a_pause_delays_what_is_written_in_it() -> None:
     assert latencies.share_within(0.0) == pytest.approx(1 - 4 * 50 / 500)
 
 
+def test_a_pause_is_as_long_if_backlogs_are_looked_at_meanwhile() -> None:
+    data = path(load((50.0,)), 100.0, 100.0)
+    data.stop_reading(0, A, 3.0)
+    assert data.lags(4.0) == [50.0]
+    data.start_reading(0, B, 5.0)
+
+    assert data.lags(5.0) == [100.0]
+    assert data.moves.paused_s == 2.0
+
+
 def test_a_first_reader_and_the_same_reader_again_are_no_moves() -> None:
     data = path(load((50.0,)), 100.0)
     data.stop_reading(0, A, 1.0)

@@ -1,6 +1,6 @@
 """The partitions of a simulation: who reads each, what waits, and what moves have cost."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from binwright.lab.simulation.fluid.arrivals import FluidLoad
 from binwright.lab.simulation.fluid.measures import LagSeries, Latencies, LatencyPieces
@@ -10,10 +10,21 @@ from binwright.protocol.model import Slot
 
 @dataclass(slots=True)
 class Unread:
-    """A partition without a reader: what waits since when it was read last."""
+    """A partition without a reader: what waits since it was read last.
+
+    Attributes:
+        backlog: What waits, as far as it was counted.
+        since: When it was read last.
+        counted_to: Up to when what waits was counted.
+    """
 
     backlog: ByteBacklog
     since: float
+    counted_to: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Count from the last reading on."""
+        self.counted_to = self.since
 
 
 @dataclass(slots=True)
@@ -81,7 +92,7 @@ class DataPath:
 
     def _wait(self, index: int, unread: Unread, now: float) -> None:
         """Append what was written while it had no reader, row by row: lag grows evenly in each."""
-        load, at = self.load, unread.since
+        load, at = self.load, unread.counted_to
         row = load.row_at(at)
         while at < now:
             end = min(now, load.edges[row + 1]) if row + 2 < len(load.edges) else now
@@ -89,7 +100,7 @@ class DataPath:
             unread.backlog.write(at, end, load.rows[row][index])
             self.lag.add(at, end, before, unread.backlog.size)
             at, row = end, row + 1
-        unread.since = max(now, unread.since)
+        unread.counted_to = max(now, unread.counted_to)
 
     # --- what can be seen ------------------------------------------------------------------------
 
@@ -121,7 +132,7 @@ class DataPath:
         for reader in self._readers.values():
             reader.backlogs.clear()
         for unread in self._unread.values():
-            unread.backlog = ByteBacklog()
+            unread.backlog, unread.since = ByteBacklog(), now
         self.moves, self._counted_from = Moves(), now
 
     def finish(self, now: float) -> Latencies:
