@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from tests.builders import CONFIG, configured
 
 from binwright.group.config import ControllerSettings
+from binwright.group.controls import pin_orders
 from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
 
@@ -48,9 +49,9 @@ def test_pins_and_frozen_hours_are_orders_and_windows() -> None:
             "frozen_hours": ["22:00-06:00"],
         }
     )
-    orders = [(pin.topic, pin.partition, pin.slot) for pin in settings.pin_orders]
+    orders = [(pin.topic, pin.partition, pin.slot) for pin in pin_orders(settings.pins)]
     assert orders == [("orders", 1, 3), ("orders", 2, 3), ("clicks", None, 0)]
-    assert {pin.by for pin in settings.pin_orders} == {"controller.pins"}
+    assert {pin.by for pin in pin_orders(settings.pins)} == {"controller.pins"}
     assert settings.frozen_windows == (DailyWindow(22 * 60, 6 * 60),)
 
 

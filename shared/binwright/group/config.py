@@ -12,7 +12,6 @@ from binwright.packing.inputs import Capacity, SlotCapacities
 from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
 from binwright.protocol.names import TopicName
-from binwright.protocol.orders import PinOrder, SettingName, setting_text
 from binwright.protocol.section import Positive, Seconds, Section
 from binwright.protocol.selection import Selection
 
@@ -118,15 +117,6 @@ class ControllerSettings(Section):
         return self.limits if self.limit_bytes_per_s == "auto" else None
 
     @cached_property
-    def pin_orders(self) -> tuple[PinOrder, ...]:
-        """The pins as orders, one for each partition that is named."""
-        return tuple(
-            PinOrder(topic=pin.topic, partition=number, slot=Slot(pin.slot), by="controller.pins")
-            for pin in self.pins
-            for number in ((None,) if pin.partitions is None else pin.partitions)
-        )
-
-    @cached_property
     def frozen_windows(self) -> tuple[DailyWindow, ...]:
         """The frozen hours, parsed."""
         return tuple(map(DailyWindow.parse, self.frozen_hours))
@@ -191,15 +181,6 @@ class GroupConfig:
         share = self.capacity / self.limits.default
         named = {s: BytesPerSecond(share * limit) for s, limit in self.limits.named.items()}
         return SlotCapacities(self.capacity, named)
-
-    @property
-    def adoptable(self) -> dict[SettingName, str | None]:
-        """Return the values of the settings that an order may change; None: it may not here."""
-        values: dict[SettingName, str | None] = {
-            "packing": self.settings.packing,
-            "replan_interval_s": setting_text(self.settings.replan_interval_s),
-        }
-        return {name: None if name in self.given else value for name, value in values.items()}
 
     def with_settings(self, **changes: Any) -> Self:
         """Return the configuration with some settings changed; the limits stay.

@@ -7,7 +7,9 @@ settings give what it replaces. What is not followed is named, and why.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
+from binwright.group.config import GroupConfig, Pin
 from binwright.packing.rules import NO_RULES, Rules
 from binwright.protocol.daily_windows import DailyWindow
 from binwright.protocol.model import Slot
@@ -19,6 +21,7 @@ from binwright.protocol.orders import (
     PinOrder,
     ScaleOrder,
     SettingName,
+    setting_text,
     signed,
     subject,
     value_fault,
@@ -124,6 +127,25 @@ def with_adopted(in_force: Controls, given: Mapping[SettingName, str | None]) ->
         packing=values.get("packing"),
         replan_interval_s=None if interval is None else float(interval),
     )
+
+
+@lru_cache(maxsize=64)  # each tick asks for them again
+def pin_orders(pins: tuple[Pin, ...]) -> tuple[PinOrder, ...]:
+    """Return the pins of the settings as orders, one for each partition that is named."""
+    return tuple(
+        PinOrder(topic=pin.topic, partition=number, slot=Slot(pin.slot), by="controller.pins")
+        for pin in pins
+        for number in ((None,) if pin.partitions is None else pin.partitions)
+    )
+
+
+def adoptable(config: GroupConfig) -> dict[SettingName, str | None]:
+    """Return the values of the settings that an order may change; None: it may not here."""
+    values: dict[SettingName, str | None] = {
+        "packing": config.settings.packing,
+        "replan_interval_s": setting_text(config.settings.replan_interval_s),
+    }
+    return {name: None if name in config.given else value for name, value in values.items()}
 
 
 def _unadoptable(order: AdoptOrder, value: str, configured: str | None) -> str:

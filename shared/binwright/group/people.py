@@ -7,7 +7,14 @@ names.
 from dataclasses import dataclass, field, replace
 
 from binwright.group.config import GroupConfig
-from binwright.group.controls import NO_CONTROLS, Controls, controls, with_adopted
+from binwright.group.controls import (
+    NO_CONTROLS,
+    Controls,
+    adoptable,
+    controls,
+    pin_orders,
+    with_adopted,
+)
 from binwright.protocol.metadata import Accepted, Planned, Proposed, Withdrawn
 from binwright.protocol.model import Assignment
 from binwright.protocol.orders import Approved, GroupOrder, StandingOrders
@@ -49,9 +56,13 @@ class People:
         in_force = self.orders.in_force(wall_ms)
         settings = config.settings
         now = controls(
-            in_force, settings.pin_orders, settings.frozen_windows, settings.max_slots, wall_ms
+            in_force,
+            pin_orders(settings.pins),
+            settings.frozen_windows,
+            settings.max_slots,
+            wall_ms,
         )
-        now = with_adopted(now, config.adoptable)
+        now = with_adopted(now, adoptable(config))
         # The same object if it is the same: it is compared often.
         now = self.controls if now == self.controls else now
         return replace(self, wall_ms=wall_ms, controls=now)

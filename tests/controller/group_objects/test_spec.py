@@ -15,6 +15,7 @@ from binwright.controller.group_objects.spec import (
     settings_of,
 )
 from binwright.controller.settings import ControllerProgramSettings
+from binwright.group.controls import adoptable
 from binwright.kafka.metrics_topic import Measurements
 from binwright.kubernetes.objects import Obj
 from binwright.protocol.errors import SettingsError
@@ -306,8 +307,8 @@ def test_what_an_object_gives_no_order_changes() -> None:
     given = consumer_group(packing="sticky:4", budgets={"catchUpSeconds": 60})
     assert given_settings(given) == {"packing", "catch_up_s"}
     found = group_context(settings_of(given, load_settings()), given_settings(given)).config
-    assert found.adoptable == {"packing": None, "replan_interval_s": "60"}
-    assert group_context(load_settings()).config.adoptable["packing"] == "sticky"
+    assert adoptable(found) == {"packing": None, "replan_interval_s": "60"}
+    assert adoptable(group_context(load_settings()).config)["packing"] == "sticky"
 
 
 WIDE = ", ".join(f"c{n} INT" for n in range(6_000))  # the schema lets 65,536 characters be
