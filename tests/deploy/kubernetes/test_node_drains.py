@@ -99,9 +99,17 @@ async def reader(system: System) -> Obj:
     return found[0]
 
 
-def planned(system: System, *texts: str) -> bool:
+def planned(system: System, text: str) -> bool:
     """Whether a plan gave this reason."""
-    return any(all(t in event for t in texts) for _, event in system.view.recent_events)
+    return any(text in event for _, event in system.view.recent_events)
+
+
+async def until_planned(system: System, text: str) -> None:
+    try:
+        await until(lambda: planned(system, text), LONG_S)
+    except TimeoutError as exc:
+        events = "\n".join(event for _, event in system.view.recent_events)
+        raise AssertionError(f"no plan because of {text}:\n{events}") from exc
 
 
 async def test_partitions_move_before_pods_end_by_a_drain_a_spot_notice_or_a_new_image(
@@ -128,7 +136,7 @@ async def test_partitions_move_before_pods_end_by_a_drain_a_spot_notice_or_a_new
 
         await system.plane.kubectl("uncordon", node)
         await set_taints(system.plane, second["spec"]["nodeName"], SPOT)
-        await until(lambda: planned(system, f"taint {SPOT}"), LONG_S)
+        await until_planned(system, f"taint {SPOT}")
         await until(lambda: name_of(second) in ends.asked, LONG_S)
         third = await reader(system)
         await set_taints(system.plane, second["spec"]["nodeName"])
@@ -139,7 +147,7 @@ async def test_partitions_move_before_pods_end_by_a_drain_a_spot_notice_or_a_new
         text = template["data"]["pod.yaml"].replace(before, after)
         await system.api.merge(TEMPLATE, {"data": {"pod.yaml": text}})
         change = f"its image changes from {before} to {after}, 0 of 1 done"
-        await until(lambda: planned(system, change), LONG_S)
+        await until_planned(system, change)
         await until(lambda: name_of(third) in ends.asked, LONG_S)
         assert (await reader(system))["spec"]["containers"][0]["image"] == after
         enough.set()
