@@ -112,7 +112,10 @@ def test_a_replacement_that_never_starts_delays_no_plan_that_is_necessary() -> N
     driver = running(at(0, 0, 1, 1), rate=70.0)
     driver.feed(Disrupted(driver.now, disruptions("node", A)))
     packed(driver, at(0, 2, 1, 3))
-    assert plans(driver.actions)[-1].targets == at(4, 2, 1, 3)
+    plan = plans(driver.actions)[-1]
+    assert plan.targets == at(4, 2, 1, 3)
+    assert plan.reasons[0].startswith("consumer 4 replaces consumer 0: ")
+    assert "of its limit" in plan.reasons[1]
 
 
 def test_a_packing_that_is_rejected_is_followed_by_replacements() -> None:

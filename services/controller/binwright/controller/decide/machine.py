@@ -63,7 +63,7 @@ from binwright.controller.decide.replacements import (
     begin_replacements,
     on_disrupted,
     permit_renewals,
-    replaced,
+    plan_with_replacements,
 )
 from binwright.controller.decide.splits import refresh_splits
 from binwright.controller.decide.states import (
@@ -85,7 +85,6 @@ from binwright.group.plans import (
     Rejected,
     has_fresh_measurements,
     packing_request,
-    plan,
     proposed_message,
     triggers,
 )
@@ -294,7 +293,7 @@ def _request_packing(group: Group, now: float, triggered_by: tuple[str, ...]) ->
 
 def _on_packed(state: Reassign, event: Packed) -> Step:
     """Start, propose or reject the plan that the packing leads to."""
-    result = plan(state.group, replaced(state.group, event.target), state.triggered_by)
+    result = plan_with_replacements(state.group, event.target, state.triggered_by)
     people = replace(state.group.people, over_budget=result.over_budget)
     group = replace(state.group, people=people)
     if isinstance(result, Rejected):

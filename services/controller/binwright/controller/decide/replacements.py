@@ -14,9 +14,10 @@ from binwright.controller.decide.drain import forced_plan
 from binwright.controller.decide.events import Action, Disrupted, Log, Publish, Renew, Update
 from binwright.controller.decide.moves import find_readers
 from binwright.controller.decide.states import Manage, State, Step
+from binwright.group import plans
 from binwright.group.budgets import moves_left
 from binwright.group.group import Group
-from binwright.group.plans import Plan, counted
+from binwright.group.plans import Plan, Rejected, counted
 from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import Assignment, Slot
 
@@ -126,12 +127,20 @@ def _leaving(group: Group) -> frozenset[Slot]:
 # --- the plan -----------------------------------------------------------------------------------
 
 
-def replaced(group: Group, target: Assignment) -> Assignment:
-    """Return a packing's result with the consumers replaced that are to be replaced now."""
+def plan_with_replacements(
+    group: Group, packing: Assignment, triggered_by: tuple[str, ...]
+) -> Plan | Rejected:
+    """Return what becomes of a packing's result, with who is to be replaced now replaced in it."""
     if not group.fleet.disruptions or group.settings.mode != "act":
-        return target
-    others = replacements(group, set(target.values()))
-    return {partition: others.get(slot, slot) for partition, slot in target.items()}
+        return plans.plan(group, packing, triggered_by)
+    packed = set(packing.values())
+    others = {s: other for s, other in replacements(group, packed).items() if s in packed}
+    target = {partition: others.get(slot, slot) for partition, slot in packing.items()}
+    result = plans.plan(group, target, triggered_by)
+    if isinstance(result, Rejected):
+        return result
+    kept = {s: other for s, other in others.items() if other in result.target.values()}
+    return replace(result, reasons=(*replacement_reasons(group, kept), *result.reasons))
 
 
 def _replacement_plan(group: Group, others: Replacements) -> Plan | None:
