@@ -131,6 +131,18 @@ async def test_what_cannot_be_emptied_now_is_a_fault_and_tried_again() -> None:
     assert (target.fault, workload.orders) == ("", [1])
 
 
+async def test_an_unexpected_error_of_an_order_is_shown() -> None:
+    scaler, plans, workload, target = scene([40.0] * 4, 1, group(range(4)))
+
+    async def publish(plan: GroupPlan) -> None:
+        raise RuntimeError(f"plan {plan.generation}")
+
+    plans.publish = publish  # type: ignore[method-assign]
+    await run_for(scaler, 1)
+    assert target.fault == "RuntimeError: plan 0; the scaler's log has the traceback"
+    assert workload.orders == []
+
+
 async def test_a_group_that_cannot_be_described_keeps_its_replicas() -> None:
     scaler, plans, workload, target = scene([40.0] * 4, 1, group(range(4)))
 

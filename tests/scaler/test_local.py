@@ -97,6 +97,7 @@ def _is(process: psutil.Process, mark: str, number: int) -> bool:
     ("wrong", "message"),
     [
         ({"command": ["worker"]}, "needs a command with {replica}"),
+        ({"assigns": True, "mode": "approve"}, "without a command somebody else sets it"),
         ({"command": ["{replica}"], "min_replicas": 3, "max_replicas": 2}, "0 <= min <= max"),
         ({"command": ["{replica}"], "schedules": [{"start": "25:00"}]}, "expected a time of day"),
         ({"command": ["{replica}"], "schedules": [{"time_zone": "Mars"}]}, "no such time zone"),

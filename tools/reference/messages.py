@@ -64,7 +64,7 @@ TOPICS: Mapping[str, tuple[str, tuple[Any, ...]]] = {
         (Needs,),
     ),
     "binwright.plans": (
-        """A controller writes, the assignors in the members of ordinary consumer groups read. The
+        """The scaler writes, the assignors in the members of ordinary consumer groups read. The
         topic is compacted by key.""",
         (GroupPlan,),
     ),

@@ -54,7 +54,7 @@ PLAN_ABSENT = LogEvent.info(
     "An aiokafka member found no valid plan for its group; it assigns as the sticky assignor does.",
 )
 PLAN_FOLLOWED = LogEvent.info(
-    "plan.followed", "An aiokafka member assigns partitions by the controller's plan."
+    "plan.followed", "An aiokafka member assigns partitions by the scaler's plan."
 )
 
 FIRST_READ_S = 2.0

@@ -13,13 +13,13 @@ SCALER_PASSES_TOTAL = Metric(
 )
 SCALED_GROUP_FAULT = Metric(
     "binwright_scaled_group_fault",
-    "1 while the group's offsets or its workload cannot be looked up or changed.",
+    "1 while the group cannot be looked up, or its replicas or its plan cannot be set.",
     TARGET,
     "scaler",
 )
 SCALED_GROUP_REPLICAS = Metric(
     "binwright_scaled_group_replicas",
-    "Replicas that the group's workload is set to.",
+    "Replicas that the group's workload is set to; its members where somebody else runs them.",
     TARGET,
     "scaler",
 )

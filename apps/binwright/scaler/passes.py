@@ -32,7 +32,7 @@ from binwright.scaler.ports import CommittedOffsets, EndLookup, GroupLookup, Sca
 
 GROUP_FAULTED = LogEvent.warning(
     "group.faulted",
-    "A scaled group cannot be sized, or Kafka does not know a name in its settings; the reason.",
+    "A scaled group cannot be sized or assigned, or Kafka does not know a name in its settings.",
 )
 GROUP_RECOVERED = LogEvent.info(
     "group.recovered", "What was wrong with a scaled group is set right."
@@ -50,7 +50,7 @@ TARGET_FAILED = LogEvent.error(
 )
 SCALE_FAILED = LogEvent.warning(
     "scale.failed",
-    "The scaler could not set the replicas of a group's workload; the next pass tries again.",
+    "A group's replicas could not be set, or its plan not published; the next pass tries again.",
 )
 GROUP_SCALED = LogEvent.info(
     "group.scaled", "The scaler set the replicas of a group's workload, with the reasons."
@@ -384,6 +384,11 @@ class Scaler:
             target.fault = str(exc) or f"the order was not carried out within {ORDER_S:g} s"
             number = verdict.order
             log(SCALE_FAILED, target=target.key, replicas=number, reason=target.fault)
+            target.on_change(target, None)
+            return
+        except Exception as exc:  # noqa: BLE001 - it is shown, and other groups go on
+            log(TARGET_FAILED, target=target.key, exc_info=True)
+            target.fault = f"{type(exc).__name__}: {exc}; the scaler's log has the traceback"
             target.on_change(target, None)
             return
         target.fault = ""

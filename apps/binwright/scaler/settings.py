@@ -1,4 +1,4 @@
-"""Settings of the scaler: groups of ordinary consumers, where their replicas run, who steers."""
+"""Settings of the scaler: groups of ordinary consumers, and where their replicas run."""
 
 from pathlib import Path
 from typing import Annotated, Self
@@ -32,6 +32,11 @@ class LocalGroupSettings(ScaledGroupSettings):
     @model_validator(mode="after")
     def _command_names_the_replica(self) -> Self:
         if self.assigns and not self.command:
+            if self.mode == "approve":
+                raise ValueError(
+                    f"group {self.group}: mode approve is for changes of a number, and without a "
+                    "command somebody else sets it: use act, or observe"
+                )
             return self
         if not any(REPLICA in part for part in self.command):
             raise ValueError(
@@ -55,7 +60,7 @@ class ScalerSettings(Section):
     objects: bool = False
     """Scale the workloads of ScaledGroup objects, in the namespaces of `[kubernetes]`."""
     groups: tuple[LocalGroupSettings, ...] = ()
-    """Groups whose replicas run on this machine: a table `[[scaler.groups]]` each."""
+    """Groups whose replicas run here, or by somebody else: a table `[[scaler.groups]]` each."""
     assigned_groups: dict[str, TopicPatterns] = {}  # noqa: RUF012 - pydantic copies it
     """Namespace -> patterns of the groups that its ScaledGroups may assign; unset: any."""
     plans_topic: str = "binwright.plans"

@@ -1,4 +1,4 @@
-"""What a controller publishes to the assignors inside the members of an ordinary consumer group."""
+"""What the scaler publishes to the assignors inside the members of an ordinary consumer group."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -249,10 +249,11 @@ class Planner:
             self.records_per_s, self.config.bounds, len(loads), self.config.times(state.learnt)
         )
         bins = planned(policy, loads, current, number)
+        pause_s = self.config.rebalance_s
         publisher = PlanPublisher(
             capacity=policy.capacity,
             rebalance=Rebalance(
-                pause_s=state.learnt.rebalance_s.known(self.config.rebalance_s or PAUSE_S),
+                pause_s=state.learnt.rebalance_s.known(PAUSE_S) if pause_s is None else pause_s,
                 stops_all=seen.protocol == EAGER,
             ),
             valid_s=self.valid_s,

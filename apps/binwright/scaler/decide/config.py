@@ -187,7 +187,9 @@ class ScaledGroupSettings(Section):
     Unset: learnt with `sla_s`, else 0.
     """
     rebalance_s: NotNegative | None = None
-    """How long a rebalance leaves partitions unread; counts with `sla_s`. Unset: 0."""
+    """How long a rebalance leaves partitions unread; counts with `sla_s`. Unset: 0, and as measured
+    where it is asked whether an assignment is worth one.
+    """
     commit_interval_s: NotNegative | None = None
     """The group's commit interval: younger records are no lag.
 

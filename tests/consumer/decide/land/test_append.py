@@ -396,12 +396,24 @@ def test_records_are_read_again_only_if_kafka_has_all_of_them(kafka: KafkaState)
     assert table.request(QueryKafka) == QueryKafka(frozenset({TOPIC}), begins_of=frozenset())
 
 
-def test_while_kafka_does_not_answer_no_file_is_given_up() -> None:
+@pytest.mark.parametrize(
+    ("kafka", "why"),
+    [
+        (Unclear("away"), "away"),
+        (KafkaState({}, {}, None, unknown=frozenset({TOPIC})), "not describe all of them"),
+        (replace(topic_state({}), leaderless=frozenset({part(0)})), "not describe all of them"),
+    ],
+    ids=["away", "unknown topic", "no leader"],
+)
+def test_while_it_is_not_known_what_kafka_has_no_file_is_given_up(
+    kafka: KafkaState | Unclear, why: str
+) -> None:
     table = Table()
-    table.kafka = Unclear("away")
+    table.kafka = kafka
     verdict = table.land(file(columns=None))
     assert isinstance(verdict, Refused)
-    assert verdict.reason.endswith("away")
+    assert verdict.reason.endswith(why)
+    assert "is not known" in verdict.reason
 
 
 # --- bad_share -----------------------------------------------------------------------------------

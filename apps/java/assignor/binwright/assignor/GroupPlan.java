@@ -10,7 +10,7 @@ import java.util.Objects;
 import java.util.Set;
 import org.apache.kafka.common.TopicPartition;
 
-/** A plan of the controller: which partitions one member of a group is to read. */
+/** A plan of the scaler: which partitions one member of a group is to read. */
 final class GroupPlan {
     private static final String KIND = "group-plan/1";
 

@@ -111,7 +111,7 @@ final class PlansTopic {
             return;
         }
         if (record.value() == null) {
-            last = null; // the controller steers this group no more
+            last = null; // the scaler assigns this group no more
             return;
         }
         try {

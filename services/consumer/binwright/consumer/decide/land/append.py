@@ -436,7 +436,11 @@ class BatchCommit:
             return Refused(f"{reason}; {unknown}")
         if not isinstance(outcome, KafkaState):
             raise _end(outcome)
-        if not has_all(_firsts(needed), topic_ids, outcome):
+        firsts = _firsts(needed)
+        if outcome.unknown & topic_ids.keys() or outcome.leaderless & firsts.keys():
+            unknown = "whether Kafka still has them is not known: it does not describe all of them"
+            return Refused(f"{reason}; {unknown}")
+        if not has_all(firsts, topic_ids, outcome):
             return Refused(
                 f"{reason}; Kafka no longer has all of these records, so they are not read again: "
                 f"{self._config.table.name}/{needed[0].file}"
