@@ -6,12 +6,12 @@ import pytest
 from tests.builders import alive, configured, group, report, with_member
 from tests.controller.decide.driver import A, B, ControllerDriver, P, Q, published
 
-from binwright.controller.decide.events import Log
 from binwright.controller.decide.limits import LIMITS_MEASURED, measure_limits
 from binwright.group.config import GroupConfig
 from binwright.group.group import Group
 from binwright.group.limits import SHARE, adopt_limits
 from binwright.group.plans import Pack
+from binwright.protocol.log_events import Log
 from binwright.protocol.metadata import Claim, LimitsMeasured, MeasuredCapacity
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot
 

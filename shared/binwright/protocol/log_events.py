@@ -1,5 +1,7 @@
 """What programs write to their logs: each event is declared in the module that logs it."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, Self
 
 Level = Literal["debug", "info", "warning", "error"]
@@ -42,3 +44,11 @@ class LogEvent(str):
     def error(cls, name: str, meaning: str) -> Self:
         """Declare an event that an operator should look at."""
         return cls._of("error", name, meaning)
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What a decision has logged."""
+
+    event: LogEvent
+    facts: Mapping[str, object] = field(default_factory=dict)

@@ -5,8 +5,9 @@ from typing import TypeVar
 
 from tests.controller.decide.driver import CONFIG, A, B, ControllerDriver, P, Q, assigned, published
 
-from binwright.controller.decide.events import Action, Log, Reconcile
+from binwright.controller.decide.events import Action, Reconcile
 from binwright.group.config import Mode
+from binwright.protocol.log_events import Log
 from binwright.protocol.metadata import Accepted, Inbound
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.orders import Approved

@@ -40,11 +40,12 @@ from binwright.controller.decide.apply import (
     later_claim,
 )
 from binwright.controller.decide.deaths import process_ended
-from binwright.controller.decide.events import Destroy, Log, ProcessEnded, Publish, Send
+from binwright.controller.decide.events import Destroy, ProcessEnded, Publish, Send
 from binwright.group.group import Group
 from binwright.group.members import Member
 from binwright.group.ownership import State
 from binwright.protocol.commands import Leave
+from binwright.protocol.log_events import Log
 from binwright.protocol.metadata import Claim, Inbound, Planned
 from binwright.protocol.model import TopicPartition
 

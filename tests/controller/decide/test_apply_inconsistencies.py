@@ -27,9 +27,9 @@ from binwright.controller.decide.apply import (
     correct,
     inconsistency,
 )
-from binwright.controller.decide.events import Log
 from binwright.group.ownership import Starting, State
 from binwright.protocol.commands import StartReading, StopReading, StopWriting
+from binwright.protocol.log_events import Log
 from binwright.protocol.metadata import Inbound, TableReport
 
 BOTH = {S0: alive(1), S1: alive(2)}

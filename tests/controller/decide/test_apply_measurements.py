@@ -15,11 +15,12 @@ from binwright.controller.decide.apply import (
     apply_measurement,
     drop_silent_monitors,
 )
-from binwright.controller.decide.events import Action, Log
+from binwright.controller.decide.events import Action
 from binwright.controller.decide.states import Sentinel
 from binwright.group.fold import Measured
 from binwright.group.plans import Pack
 from binwright.protocol.commands import StopReading
+from binwright.protocol.log_events import Log
 from binwright.protocol.metrics import PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 

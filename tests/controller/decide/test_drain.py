@@ -23,12 +23,13 @@ from binwright.controller.decide.drain import (
     keep_alive,
     reader_plan,
 )
-from binwright.controller.decide.events import Action, Log, Packed, Reconcile, Send
+from binwright.controller.decide.events import Action, Packed, Reconcile, Send
 from binwright.controller.decide.states import Manage, Reassign, Sentinel, Synchronize
 from binwright.group.members import Member
 from binwright.group.ownership import Owned, State
 from binwright.group.plans import Pack
 from binwright.protocol.commands import StartReading, StateQuery, StopReading
+from binwright.protocol.log_events import Log
 from binwright.protocol.metadata import Goodbye, Planned
 from binwright.protocol.model import Slot, TopicPartition
 

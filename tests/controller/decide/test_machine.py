@@ -16,11 +16,12 @@ from tests.controller.decide.driver import (
 )
 
 from binwright.controller.decide.carry_out import PLAN_REJECTED
-from binwright.controller.decide.events import Log, ProcessEnded, Reconcile
+from binwright.controller.decide.events import ProcessEnded, Reconcile
 from binwright.controller.decide.states import Manage, Sentinel, Synchronize
 from binwright.group.ownership import Owned, Released
 from binwright.group.plans import Pack
 from binwright.protocol.commands import StartReading, StopReading
+from binwright.protocol.log_events import Log
 from binwright.protocol.metadata import Dead
 from binwright.protocol.model import Slot, TopicPartition
 

@@ -27,10 +27,11 @@ from tests.controller.decide.running_group import (
 )
 
 from binwright.controller.decide.carry_out import PLAN_REJECTED
-from binwright.controller.decide.events import Log, Packed, Reconcile
+from binwright.controller.decide.events import Packed, Reconcile
 from binwright.controller.decide.states import Manage, Reassign, Sentinel
 from binwright.group.plans import Pack
 from binwright.protocol.commands import StartReading, StartWriting, StopReading, StopWriting
+from binwright.protocol.log_events import Log
 from binwright.protocol.metadata import Accepted, Planned, Proposed
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.orders import Approved, ScaleOrder

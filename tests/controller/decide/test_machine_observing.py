@@ -15,10 +15,11 @@ from tests.controller.decide.driver import (
 )
 
 from binwright.controller.decide.carry_out import PLAN_REJECTED
-from binwright.controller.decide.events import Log, Reconcile
+from binwright.controller.decide.events import Reconcile
 from binwright.controller.decide.states import Sentinel
 from binwright.group.plans import Pack
 from binwright.protocol.commands import StopReading
+from binwright.protocol.log_events import Log
 from binwright.protocol.metadata import Planned, Proposed
 from binwright.protocol.orders import Approved
 

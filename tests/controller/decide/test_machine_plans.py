@@ -18,7 +18,7 @@ from tests.controller.decide.driver import (
 )
 
 from binwright.controller.decide.carry_out import PLAN_REJECTED
-from binwright.controller.decide.events import Log, Packed, Reconcile, Tick
+from binwright.controller.decide.events import Packed, Reconcile, Tick
 from binwright.controller.decide.machine import transition
 from binwright.controller.decide.states import Manage, Reassign, Sentinel, SteppedDown
 from binwright.group.fold import RecordRead
@@ -28,6 +28,7 @@ from binwright.group.plans import Pack
 from binwright.packing.inputs import SlotCapacities
 from binwright.protocol.commands import StartReading, StopReading
 from binwright.protocol.errors import IllegalTransition
+from binwright.protocol.log_events import Log
 from binwright.protocol.metadata import Claim, Planned
 from binwright.protocol.model import BytesPerSecond, PerSlot, TopicPartition
 

@@ -27,9 +27,10 @@ from tests.controller.decide.running_group import (
     running,
 )
 
-from binwright.controller.decide.events import Action, Disrupted, Log, Packed, Reconcile, Renew
+from binwright.controller.decide.events import Action, Disrupted, Packed, Reconcile, Renew
 from binwright.controller.decide.states import Manage, Sentinel
 from binwright.protocol.commands import StopReading
+from binwright.protocol.log_events import Log
 from binwright.protocol.metadata import Accepted, Goodbye
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.ports.fleet import Disruption

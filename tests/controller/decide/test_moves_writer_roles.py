@@ -34,12 +34,13 @@ from tests.controller.decide.driver import (
 )
 
 from binwright.controller.decide.apply import WRITER_LOST
-from binwright.controller.decide.events import Action, Log, Reconcile, Send
+from binwright.controller.decide.events import Action, Reconcile, Send
 from binwright.controller.decide.moves import move_writers, wanted_writers
 from binwright.controller.decide.states import Manage, Sentinel
 from binwright.group.group import Group
 from binwright.group.ownership import Owned, Released, State
 from binwright.protocol.commands import StartReading, StartWriting, StopReading, StopWriting
+from binwright.protocol.log_events import Log
 from binwright.protocol.metadata import Gap, Goodbye
 from binwright.protocol.model import Slot, TopicPartition
 

@@ -7,7 +7,6 @@ from tests.builders import CONFIG, alive, changed, group, owned, record_read
 from tests.controller.decide.driver import published
 
 from binwright.controller.decide.apply import ORDER_RECEIVED, apply_record
-from binwright.controller.decide.events import Log
 from binwright.controller.decide.orders import (
     ORDER_EXPIRED,
     PLAN_HELD,
@@ -18,6 +17,7 @@ from binwright.controller.decide.orders import (
 )
 from binwright.group.group import Group
 from binwright.group.plans import reader_triggers
+from binwright.protocol.log_events import Log
 from binwright.protocol.metadata import Held
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.orders import (

@@ -22,7 +22,7 @@ from tests.builders import (
     with_member,
 )
 
-from binwright.controller.decide.events import Log, Reconcile, Send
+from binwright.controller.decide.events import Reconcile, Send
 from binwright.controller.decide.splits import refresh_splits
 from binwright.group.controls import Controls
 from binwright.group.group import Group
@@ -32,6 +32,7 @@ from binwright.group.rates import MeasuredRates
 from binwright.packing.inputs import SlotCapacities
 from binwright.packing.rules import Rules
 from binwright.protocol.commands import SplitReading
+from binwright.protocol.log_events import Log
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 
 SPLIT = CONFIG.with_settings(split=True, max_slots=6)

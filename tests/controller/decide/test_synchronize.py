@@ -21,7 +21,7 @@ from tests.builders import (
     report,
 )
 
-from binwright.controller.decide.events import Broadcast, Log, Reconcile, Send
+from binwright.controller.decide.events import Broadcast, Reconcile, Send
 from binwright.controller.decide.synchronize import (
     adopt_reports,
     awaiting_reply,
@@ -31,6 +31,7 @@ from binwright.controller.decide.synchronize import (
 from binwright.group.group import Group
 from binwright.group.members import Member
 from binwright.protocol.commands import StateQuery, StopReading, StopWriting
+from binwright.protocol.log_events import Log
 from binwright.protocol.metadata import Report
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.patterns import compile_pattern

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from tests.builders import changed, group
 
-from binwright.controller.decide.events import Log
 from binwright.controller.decide.orders import PLAN_HELD
 from binwright.controller.decide.states import Sentinel, State
 from binwright.controller.group_objects.plan_events import (
@@ -19,6 +18,7 @@ from binwright.group.people import Proposal
 from binwright.kubernetes.events import EventRecorder
 from binwright.kubernetes.objects import Obj, Owner
 from binwright.kubernetes.status import APPROVE_ANNOTATION, Approvals
+from binwright.protocol.log_events import Log
 from binwright.protocol.metadata import Accepted, Proposed
 from binwright.protocol.model import Slot, TopicPartition
 

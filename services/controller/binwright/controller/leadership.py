@@ -17,7 +17,6 @@ from binwright.controller.decide.events import (
     Destroy,
     Disrupted,
     Event,
-    Log,
     Packed,
     ProcessEnded,
     Publish,
@@ -53,7 +52,7 @@ from binwright.kafka.own_topics import ensure_own
 from binwright.kafka.publishing import QueuedPublisher
 from binwright.packing.catalogue import algorithm
 from binwright.protocol.errors import ExternalError, UserError
-from binwright.protocol.log_events import LogEvent
+from binwright.protocol.log_events import Log, LogEvent
 from binwright.protocol.metadata import decode_inbound
 from binwright.protocol.metadata_topic import POLICY, UNCLEAN, refusal, weaknesses
 from binwright.protocol.model import Assignment, Slot

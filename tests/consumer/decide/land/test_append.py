@@ -26,7 +26,6 @@ from binwright.consumer.decide.land.states import (
     FootersRead,
     KafkaState,
     LeaseGone,
-    Log,
     Outcome,
     PublishColumns,
     QueryKafka,
@@ -38,6 +37,7 @@ from binwright.consumer.decide.land.states import (
     WriterConfig,
 )
 from binwright.consumer.decide.new_columns import ADDED, MOST_ADDED
+from binwright.protocol.log_events import Log
 from binwright.protocol.model import TopicPartition
 from binwright.tables.columns import Column, Columns, Simple, parse_columns, parse_row
 from binwright.tables.ports import Batch, ColumnsThere, FileSlice, Footer

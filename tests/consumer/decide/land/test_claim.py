@@ -11,7 +11,6 @@ from binwright.consumer.decide.land.states import (
     Conflict,
     DeleteOtherLeases,
     Done,
-    Log,
     Outcome,
     QueryKafka,
     Refused,
@@ -19,6 +18,7 @@ from binwright.consumer.decide.land.states import (
     Unclear,
     WriteLease,
 )
+from binwright.protocol.log_events import Log
 from binwright.protocol.names import lease_name
 
 from .scene import Scene, claim, effects_of, landed_offsets, landing, staged

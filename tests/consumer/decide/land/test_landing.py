@@ -15,7 +15,6 @@ from binwright.consumer.decide.land.states import (
     DeleteFiles,
     HistoryRead,
     LeaseGone,
-    Log,
     Lost,
     QueryKafka,
     Refused,
@@ -24,6 +23,7 @@ from binwright.consumer.decide.land.states import (
     Unreadable,
     WriteLease,
 )
+from binwright.protocol.log_events import Log
 from binwright.protocol.names import lease_name
 from binwright.tables.stamp import Stamp, read_stamp
 

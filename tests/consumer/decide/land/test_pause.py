@@ -3,7 +3,8 @@
 import pytest
 
 from binwright.consumer.decide.land import machine
-from binwright.consumer.decide.land.states import Append, Committed, HistoryRead, Log
+from binwright.consumer.decide.land.states import Append, Committed, HistoryRead
+from binwright.protocol.log_events import Log
 from binwright.tables.stamp import read_stamp
 
 from .scene import (

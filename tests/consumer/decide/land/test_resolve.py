@@ -15,7 +15,6 @@ from binwright.consumer.decide.land.states import (
     KafkaState,
     LandedOffsets,
     Landing,
-    Log,
     QueryKafka,
     ReadAnnouncements,
     ReadHistory,
@@ -24,6 +23,7 @@ from binwright.consumer.decide.land.states import (
     Resolving,
     Unclear,
 )
+from binwright.protocol.log_events import Log
 from binwright.tables.ports import Commit
 from binwright.tables.stamp import Stamp
 

@@ -5,12 +5,12 @@ from binwright.consumer.decide.land.states import (
     Append,
     Committed,
     DeleteFiles,
-    Log,
     QueryKafka,
     ReadAnnouncements,
     RereadPartitions,
     Unclear,
 )
+from binwright.protocol.log_events import Log
 
 from .scene import CONFIG, TOPIC, Scene, at, effects_of, landing, staged, topic_state
 

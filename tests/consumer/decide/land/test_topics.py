@@ -13,7 +13,6 @@ from binwright.consumer.decide.land.states import (
     DeleteFiles,
     HistoryRead,
     KafkaState,
-    Log,
     QueryKafka,
     ReadLandedOffsets,
     RereadPartitions,
@@ -22,6 +21,7 @@ from binwright.consumer.decide.land.states import (
     WriterConfig,
 )
 from binwright.protocol.landing import Staged
+from binwright.protocol.log_events import Log
 from binwright.tables.ports import PartitionOffsets
 from binwright.tables.stamp import Stamp, read_stamp
 

@@ -9,7 +9,6 @@ from binwright.controller.decide.events import (
     Broadcast,
     Destroy,
     Event,
-    Log,
     Packed,
     Publish,
     Reconcile,
@@ -29,6 +28,7 @@ from binwright.lab.simulation.product.consumers import Consumers
 from binwright.lab.simulation.product.idle_skip import next_tick
 from binwright.lab.simulation.scenario import ROUNDING, TICK_S, Scenario
 from binwright.packing.catalogue import Packing
+from binwright.protocol.log_events import Log
 from binwright.protocol.metadata import Inbound, Planned, Report
 from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond

@@ -13,7 +13,6 @@ from binwright.consumer.decide.land.states import (
     CommitOffsets,
     DeleteFiles,
     Effect,
-    Log,
     ReadAnnouncements,
     RereadPartitions,
     by_name,
@@ -23,7 +22,7 @@ from binwright.consumer.land.context import WriterContext
 from binwright.consumer.read.start_offsets import OFFSETS_NOT_COMMITTED
 from binwright.protocol.errors import BrokerUnavailable, StagingUnavailable, TopicMissing
 from binwright.protocol.landing import Staged
-from binwright.protocol.log_events import LogEvent
+from binwright.protocol.log_events import Log, LogEvent
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import DataReader, GroupOffset
 from binwright.runtime.logs import log

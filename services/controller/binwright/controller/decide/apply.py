@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from binwright.controller.decide.catch_up import with_backlogs
-from binwright.controller.decide.events import Action, Destroy, Log, Send, Update
+from binwright.controller.decide.events import Action, Destroy, Send, Update
 from binwright.controller.decide.moves import start_reading, stop_unexpected
 from binwright.group.fold import (
     Change,
@@ -29,7 +29,7 @@ from binwright.group.group import Group
 from binwright.group.ownership import Owned, Released, State
 from binwright.group.people import PlanApproved
 from binwright.protocol.commands import Leave
-from binwright.protocol.log_events import LogEvent
+from binwright.protocol.log_events import Log, LogEvent
 from binwright.protocol.metadata import Claim, Gap, Proposed, Report
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.monitors import drop_silent

@@ -8,14 +8,14 @@ number of a proposed plan stays valid when another controller takes over.
 from dataclasses import dataclass, replace
 
 from binwright.controller.decide.drain import forced_plan
-from binwright.controller.decide.events import Action, Log, Publish, Reconcile, Update
+from binwright.controller.decide.events import Action, Publish, Reconcile, Update
 from binwright.controller.decide.moves import find_readers
 from binwright.group.controls import Controls
 from binwright.group.group import Group
 from binwright.group.ownership import PartitionOwnership
 from binwright.group.people import Proposal
 from binwright.group.plans import Plan, Rejected, evaluate
-from binwright.protocol.log_events import LogEvent
+from binwright.protocol.log_events import Log, LogEvent
 from binwright.protocol.metadata import Accepted, Proposed, Withdrawn
 from binwright.protocol.model import Slot, TopicPartition
 

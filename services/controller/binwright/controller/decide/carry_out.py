@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from binwright.controller.decide.approval import approved_slots
-from binwright.controller.decide.events import Action, Log, Publish, Reconcile
+from binwright.controller.decide.events import Action, Publish, Reconcile
 from binwright.controller.decide.moves import goal_for
 from binwright.controller.decide.states import Manage, Sentinel, Step
 from binwright.group.budgets import uncount_moves
 from binwright.group.group import Group
 from binwright.group.plans import Plan, planned_message
-from binwright.protocol.log_events import LogEvent
+from binwright.protocol.log_events import Log, LogEvent
 from binwright.protocol.model import Slot
 
 PLAN_REJECTED = LogEvent.info(

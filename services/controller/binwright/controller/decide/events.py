@@ -1,13 +1,13 @@
 """The events of the controller's machine, and the actions that its shell carries out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from binwright.group.fold import Measured, RecordRead
 from binwright.group.group import Group
 from binwright.group.plans import Pack
 from binwright.protocol.commands import Command
-from binwright.protocol.log_events import LogEvent
+from binwright.protocol.log_events import Log
 from binwright.protocol.metadata import Inbound
 from binwright.protocol.model import Assignment, Slot
 from binwright.protocol.ports.fleet import Disruption
@@ -102,14 +102,6 @@ class StepDown:
     """Another controller leads: stop, and send no more commands."""
 
     term: int  # of the other controller
-
-
-@dataclass(frozen=True, slots=True)
-class Log:
-    """Write a log event."""
-
-    event: LogEvent
-    facts: Mapping[str, object] = field(default_factory=dict)
 
 
 Action = Publish | Send | Broadcast | Pack | Reconcile | Renew | Destroy | StepDown | Log

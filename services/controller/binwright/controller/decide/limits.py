@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from binwright.controller.decide.events import Action, Log, Publish, Update
+from binwright.controller.decide.events import Action, Publish, Update
 from binwright.group.group import Group
 from binwright.group.limits import measured_limits
-from binwright.protocol.log_events import LogEvent
+from binwright.protocol.log_events import Log, LogEvent
 from binwright.protocol.metadata import LimitsMeasured
 
 LIMITS_MEASURED = LogEvent.info(

@@ -39,7 +39,6 @@ from binwright.controller.decide.events import (
     Action,
     Disrupted,
     Event,
-    Log,
     Packed,
     ProcessEnded,
     Publish,
@@ -89,7 +88,7 @@ from binwright.group.plans import (
     triggers,
 )
 from binwright.protocol.errors import IllegalTransition
-from binwright.protocol.log_events import LogEvent
+from binwright.protocol.log_events import Log, LogEvent
 from binwright.protocol.metadata import Claim, Report, Started
 
 ASSIGNMENT_INCONSISTENT = LogEvent.info(

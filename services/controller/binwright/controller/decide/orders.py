@@ -3,12 +3,12 @@
 import re
 from dataclasses import replace
 
-from binwright.controller.decide.events import Log, Publish, Update
+from binwright.controller.decide.events import Publish, Update
 from binwright.controller.decide.replacements import roll_held
 from binwright.group.budgets import affords
 from binwright.group.group import Group
 from binwright.group.plans import order_triggers, overload, overloaded, reader_triggers
-from binwright.protocol.log_events import LogEvent
+from binwright.protocol.log_events import Log, LogEvent
 from binwright.protocol.metadata import Held
 from binwright.protocol.orders import MAX_SHOWN, MAX_TEXT, signed
 

@@ -11,14 +11,14 @@ from dataclasses import replace
 from binwright.controller.decide.approval import approved_slots
 from binwright.controller.decide.carry_out import give_up
 from binwright.controller.decide.drain import forced_plan
-from binwright.controller.decide.events import Action, Disrupted, Log, Publish, Renew, Update
+from binwright.controller.decide.events import Action, Disrupted, Publish, Renew, Update
 from binwright.controller.decide.moves import find_readers
 from binwright.controller.decide.states import Manage, State, Step
 from binwright.group import plans
 from binwright.group.budgets import moves_left
 from binwright.group.group import Group
 from binwright.group.plans import Plan, Rejected, counted
-from binwright.protocol.log_events import LogEvent
+from binwright.protocol.log_events import Log, LogEvent
 from binwright.protocol.model import Assignment, Slot
 
 PLAN_INTERRUPTED = LogEvent.info(

@@ -11,13 +11,13 @@ from math import ceil
 
 from immutables import Map
 
-from binwright.controller.decide.events import Action, Log, Reconcile, Send, Update
+from binwright.controller.decide.events import Action, Reconcile, Send, Update
 from binwright.group.group import Group
 from binwright.group.members import SplitCommand
 from binwright.group.ownership import Owned, Starting
 from binwright.packing.inputs import slot_capacities
 from binwright.protocol.commands import SplitReading
-from binwright.protocol.log_events import LogEvent
+from binwright.protocol.log_events import Log, LogEvent
 from binwright.protocol.model import Slot, TopicPartition
 
 PARTITION_SPLIT = LogEvent.info(

@@ -6,15 +6,7 @@ from dataclasses import replace
 from binwright.controller.decide.apply import apply_record, later_claim
 from binwright.controller.decide.approval import approved_slots, inherit_approved
 from binwright.controller.decide.deaths import declare_dead, was_paused
-from binwright.controller.decide.events import (
-    Action,
-    Broadcast,
-    Log,
-    Reconcile,
-    StepDown,
-    Tick,
-    Update,
-)
+from binwright.controller.decide.events import Action, Broadcast, Reconcile, StepDown, Tick, Update
 from binwright.controller.decide.moves import stop_unexpected
 from binwright.controller.decide.states import Sentinel, Step, SteppedDown, Synchronize
 from binwright.group.fold import RecordRead, StateRecord
@@ -28,7 +20,7 @@ from binwright.group.ownership import (
     State,
 )
 from binwright.protocol.commands import StateQuery
-from binwright.protocol.log_events import LogEvent
+from binwright.protocol.log_events import Log, LogEvent
 from binwright.protocol.metadata import Claim, Report
 from binwright.protocol.model import Slot, TopicPartition
 

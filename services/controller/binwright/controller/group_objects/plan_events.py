@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from binwright.controller.decide import apply, approval, orders
-from binwright.controller.decide.events import Action, Log, Publish
+from binwright.controller.decide.events import Action, Publish
 from binwright.controller.decide.states import State
 from binwright.group.people import Proposal
 from binwright.kubernetes.events import EventRecorder
 from binwright.kubernetes.objects import Obj, Owner, now
 from binwright.kubernetes.status import APPROVE_ANNOTATION, Approvals
 from binwright.protocol.errors import UserError
+from binwright.protocol.log_events import Log
 from binwright.protocol.metadata import Dead, Planned, Proposed
 
 MAX_SHOWN = 100  # changes in a status; an object must not exceed about a megabyte

@@ -32,7 +32,6 @@ from binwright.consumer.decide.land.states import (
     FootersRead,
     KafkaState,
     LeaseGone,
-    Log,
     Outcome,
     PublishColumns,
     QueryKafka,
@@ -44,7 +43,7 @@ from binwright.consumer.decide.land.states import (
     WriterConfig,
 )
 from binwright.consumer.decide.new_columns import ADDED, MOST_ADDED, growth, proposed_by
-from binwright.protocol.log_events import LogEvent
+from binwright.protocol.log_events import Log, LogEvent
 from binwright.protocol.model import TopicPartition, newest
 from binwright.tables.columns import Column, Columns, columns_text
 from binwright.tables.ports import Batch, FileSlice, Footer, PartitionOffsets

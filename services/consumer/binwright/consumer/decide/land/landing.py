@@ -20,7 +20,6 @@ from binwright.consumer.decide.land.states import (
     InFlightCommit,
     KafkaState,
     Landing,
-    Log,
     QueryKafka,
     ReadAnnouncements,
     Request,
@@ -30,7 +29,7 @@ from binwright.consumer.decide.land.states import (
 )
 from binwright.protocol.fields import LATEST_MS
 from binwright.protocol.landing import Staged
-from binwright.protocol.log_events import LogEvent
+from binwright.protocol.log_events import Log, LogEvent
 from binwright.protocol.model import TopicPartition, newest
 from binwright.protocol.orders import TableOrder
 from binwright.tables.ports import Batch

@@ -34,7 +34,6 @@ from binwright.consumer.decide.land.states import (
     LandedOffsets,
     Landing,
     LeaseGone,
-    Log,
     Lost,
     Outcome,
     QueryKafka,
@@ -51,7 +50,7 @@ from binwright.consumer.decide.land.states import (
     by_name,
 )
 from binwright.protocol.landing import Staged
-from binwright.protocol.log_events import LogEvent
+from binwright.protocol.log_events import Log, LogEvent
 from binwright.protocol.orders import TableOrder
 from binwright.tables.ports import PartitionOffsets, Table
 from binwright.tables.stamp import Stamp

@@ -7,7 +7,7 @@ from enum import Enum
 from binwright.consumer.decide.land.chain import Chain
 from binwright.consumer.decide.land.commits import Resolved
 from binwright.protocol.landing import Staged
-from binwright.protocol.log_events import LogEvent
+from binwright.protocol.log_events import Log
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
 from binwright.tables.columns import Columns
@@ -388,14 +388,6 @@ class RereadPartitions:
     """Have these partitions read again: partition -> offset to begin at."""
 
     committed: PartitionOffsets
-
-
-@dataclass(frozen=True, slots=True)
-class Log:
-    """Log an event."""
-
-    event: LogEvent
-    facts: Mapping[str, object] = field(default_factory=dict)
 
 
 def by_name(offsets: PartitionOffsets) -> Mapping[str, int]:
