@@ -93,6 +93,11 @@ class ScaledTarget:
         """What is wrong: `fault`, else what the last decision says; empty: nothing."""
         return self.fault or ("" if self.verdict is None else self.verdict.fault)
 
+    def fail(self, error: Exception) -> None:
+        """Take an error that nobody expected, while it is handled, as the fault."""
+        log(TARGET_FAILED, target=self.key, exc_info=True)
+        self.fault = f"{type(error).__name__}: {error}; the scaler's log has the traceback"
+
     def log_changes(self) -> None:
         """Log a problem, and records that were deleted unread, once for each change."""
         problem, lost = self.problem, 0 if self.verdict is None else self.verdict.work.lost
@@ -290,8 +295,7 @@ class Scaler:
             try:
                 self._decide_one(target, ends, fault, seen.get(target.config.group))
             except Exception as exc:  # noqa: BLE001 - an unexpected error in one group must not end others
-                log(TARGET_FAILED, target=target.key, exc_info=True)
-                target.fault = f"{type(exc).__name__}: {exc}; the scaler's log has the traceback"
+                target.fail(exc)
 
     async def _describe(
         self, targets: Collection[ScaledTarget]
@@ -387,8 +391,7 @@ class Scaler:
             target.on_change(target, None)
             return
         except Exception as exc:  # noqa: BLE001 - it is shown, and other groups go on
-            log(TARGET_FAILED, target=target.key, exc_info=True)
-            target.fault = f"{type(exc).__name__}: {exc}; the scaler's log has the traceback"
+            target.fail(exc)
             target.on_change(target, None)
             return
         target.fault = ""
