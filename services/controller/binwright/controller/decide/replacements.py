@@ -139,7 +139,8 @@ def plan_with_replacements(
     result = plans.plan(group, target, triggered_by)
     if isinstance(result, Rejected):
         return result
-    kept = {s: other for s, other in others.items() if other in result.target.values()}
+    used = set(result.target.values())
+    kept = {slot: other for slot, other in others.items() if other in used}
     return replace(result, reasons=(*replacement_reasons(group, kept), *result.reasons))
 
 
