@@ -128,12 +128,13 @@ async def _scale(
 
     leader = scaler(lambda: sources.leader, "scaling")
     keda = scaler(lambda: sources.keda, "answering")
-    # The passes are the leader's: one process has one number of them.
-    health.collectors += [leader.samples, keda.group_samples]
+    health.collectors.append(keda.group_samples)
 
     async def lead() -> None:
-        async with background_tasks(*(must_not_end(work()) for work in sources.work)):
-            await leader.run()
+        # The passes are the leader's: one process has one number of them.
+        with health.collecting(leader.samples):
+            async with background_tasks(*(must_not_end(work()) for work in sources.work)):
+                await leader.run()
 
     async with open_sources(settings, sources, leader.request_pass, keda.request_pass):
         health.collectors += sources.samples
