@@ -111,14 +111,21 @@ def test_a_schema_uses_types_of_others() -> None:
         ({"type": "int", "logicalType": "date"}, "value date"),
         ({"type": "array", "items": "int"}, "value array<int>"),
         (["null", record(("a", "int"))], "value struct<a:int>"),
+        ({"type": "long", "name": "R"}, "value bigint"),
+        ({"type": ["null", "string"]}, "value string"),
+        ({"type": {"type": "array", "items": "int"}}, "value array<int>"),
+        ({"type": []}, ""),
     ],
 )
 def test_what_is_no_record_is_one_column(schema: Any, column: str) -> None:
     assert columns(schema) == column
 
 
-def test_what_is_no_record_may_be_a_type_of_another_schema() -> None:
-    assert columns("Point", record(("x", "int"), name="Point")) == "value struct<x:int>"
+@pytest.mark.parametrize("wrapped", ["geo.Point", {"type": "geo.Point"}])
+def test_a_record_is_rows_however_it_is_written(wrapped: Any) -> None:
+    point = record(("x", "int"), name="geo.Point")
+    assert columns({"type": point}) == columns({"type": {"type": point}}) == "x int"
+    assert columns(wrapped, point) == "x int"
 
 
 @pytest.mark.parametrize(

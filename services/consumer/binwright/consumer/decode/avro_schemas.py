@@ -88,14 +88,12 @@ class AvroSchema:
         try:
             for each in references:
                 parser.node(orjson.loads(each))
-            document = orjson.loads(text)
-            top = parser.node(document)
+            top = parser.node(orjson.loads(text))
         except RecursionError:
             raise SchemaRefused("is nested too deep") from None
         except ValueError as exc:
             raise SchemaRefused(f"is no Avro schema: {exc}"[:150]) from exc
-        is_row = isinstance(document, dict) and document["type"] in {"record", "error"}
-        is_row = is_row or bool(branch_names(top))
+        is_row = top.kind == "record" or branch_names(top)
         self.top = top if is_row else Node("record", fields={ONLY_FIELD: top})
         self._columns_and_notes: tuple[Columns, tuple[str, ...]] | None = None
 
