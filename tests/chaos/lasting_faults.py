@@ -22,8 +22,8 @@ from tests.chaos.system import System
 from tests.kafka.batches import ZSTD, produce
 from tests.kafka.bombs import bomb, zstd
 
-from binwright.consumer.land.lake.session import ReconnectingSession
 from binwright.kafka.client import client_options
+from binwright.lake.session import ReconnectingSession
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 from binwright.tables.columns import KAFKA

@@ -177,7 +177,7 @@ async def test_an_unreachable_spark_is_reported_with_what_to_check(unused_tcp_po
 
 async def test_a_silent_spark_is_abandoned_after_the_timeout() -> None:
     async with silent_server() as address:
-        with pytest.raises(LakeUnavailable, match=r"open a session: no answer in 0.5 s"):
+        with pytest.raises(LakeUnavailable, match=r"open a session: no answer within 0.5 s"):
             async with asyncio.timeout(30), lake_reader(f"sc://{address}", query_s=0.5):
                 pytest.fail("opened")
 

@@ -27,6 +27,7 @@ PROGRAMS = {
     "fleets": "controller, scaler",
     "kafka": "all",
     "kubernetes": "controller, scaler",
+    "lake": "command line, consumer",
     "packing": "controller",
     "runtime": "all",
 }

@@ -3,40 +3,22 @@
 import asyncio
 import re
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeVar
 
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql.connect.session import SparkSession
 
+from binwright.lake.session import ReconnectingSession, Work
 from binwright.protocol.errors import LakeUnavailable
 from binwright.runtime.settings.consumer import LakeSettings
-from binwright.runtime.spark_channel import SparkChannel, refusal
+from binwright.runtime.spark_channel import refusal
 from binwright.runtime.spark_url import host_and_port, redacted_url
 from binwright.tables.columns import KAFKA
 
 CONNECT_S = 5.0
 QUERY_S, COUNT_S = 300.0, 30.0
-CLOSE_S = 10.0
 REDACTED = "*********(redacted)"  # what Spark shows of a secret
-
-PORTABLE = {
-    # By default Spark writes INT96, which has nanoseconds: on a time before 1678 or after 2262
-    # Arrow's readers fail, or show another one.
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Days before 1582 are counted as staged files and all other readers count them.
-    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
-    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
-    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
-    # Lists and decimals in the forms of the format, not in those of Spark 1.4.
-    "spark.sql.parquet.writeLegacyFormat": "false",
-    # Delta's statistics have times in this zone: elsewhere the year 9999 ends as +10000.
-    "spark.sql.session.timeZone": "UTC",
-}
-"""Settings of every session that writes: all readers read the same values in its files, whatever
-the server's own settings are."""
 
 _MISSING = {"PATH_NOT_FOUND", "DELTA_TABLE_NOT_FOUND"}
 _DETAILS = re.compile(r'details = "(.*)"')
@@ -44,22 +26,19 @@ _DETAILS = re.compile(r'details = "(.*)"')
 _FOR_READING = {
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
-    **PORTABLE,  # recordings are written, too
 }
 
 T = TypeVar("T")
 
 
 class LakeReader:
-    """A Spark session that runs one query at a time. See `lake_reader`."""
+    """Runs one query at a time on a Spark session. See `lake_reader`."""
 
     def __init__(self, url: str, query_s: float | None) -> None:
-        self._url, self._query_s = url, query_s
-        # Without this the client retries silently for ten minutes.
-        self._spark = SparkSession.builder.channelBuilder(SparkChannel(url)).create()
-        self._spark.client.set_retry_policies([])
+        self._server, self._query_s = redacted_url(url), query_s
+        self._session = ReconnectingSession(lambda: url, _FOR_READING)
 
-    async def run(self, doing: str, query: Callable[[Any], T]) -> T:
+    async def run(self, doing: str, query: Work[T]) -> T:
         """Return the result of `query` on the session; it runs in a thread and may block.
 
         Args:
@@ -67,43 +46,22 @@ class LakeReader:
             query: Is given the session.
 
         Raises:
-            LakeUnavailable: Spark failed, or did not answer in time; this session is closed then.
+            LakeUnavailable: Spark failed, or did not answer in time: the query is given up.
         """
-        work = asyncio.create_task(asyncio.to_thread(query, self._spark))
         try:
-            async with asyncio.timeout(self._query_s):
-                return await asyncio.shield(work)
+            return await self._session.run(query, self._query_s)
         except TimeoutError as exc:
-            raise self._unavailable(doing, f"no answer in {self._query_s:g} s") from exc
+            raise LakeUnavailable(f"{doing}: {exc} (Spark at {self._server})") from exc
         except PySparkException as exc:
-            raise self._failed(doing, exc) from exc
-        finally:
-            if not work.done():
-                await self._abandon(work)
-
-    def _failed(self, doing: str, exc: PySparkException) -> LakeUnavailable:
-        line = reason(exc)
-        if (refused := refusal(exc, line)) is not None:
-            return LakeUnavailable(f"{doing}: Spark at {redacted_url(self._url)} {refused}")
-        return self._unavailable(doing, line)
-
-    def _unavailable(self, doing: str, why: str) -> LakeUnavailable:
-        return LakeUnavailable(f"{doing}: {why} (Spark at {redacted_url(self._url)})")
-
-    async def _abandon(self, work: asyncio.Task[Any]) -> None:
-        # A thread that waits inside Spark's client returns when the channel is closed.
-        self._spark.release_session_on_close = False
-        await self.close()
-        await asyncio.wait({work}, timeout=CLOSE_S)
-        if work.done():
-            work.exception()  # retrieved, or asyncio logs it; the caller has an error already
+            line = reason(exc)
+            refused = refusal(exc, line)
+            why = f"{line} (Spark at {self._server})"
+            why = why if refused is None else f"Spark at {self._server} {refused}"
+            raise LakeUnavailable(f"{doing}: {why}") from exc
 
     async def close(self) -> None:
-        """Close the session; may be called again."""
-        await asyncio.wait({asyncio.create_task(asyncio.to_thread(self._close))}, timeout=CLOSE_S)
-
-    def _close(self) -> None:
-        self._spark.stop()
+        """End the session; may be called again."""
+        await self._session.close()
 
 
 @asynccontextmanager
@@ -118,12 +76,9 @@ async def lake_reader(url: str, *, query_s: float | None = QUERY_S) -> AsyncIter
         LakeUnavailable: Nothing listens there, or it does not answer; says what to check.
     """
     await asyncio.to_thread(check_reachable, url)
+    reader = LakeReader(url, query_s)
     try:
-        reader = LakeReader(url, query_s)
-    except OSError as exc:
-        raise LakeUnavailable(f"{exc}. Check lake.ca_file") from exc
-    try:
-        await reader.run("open a session", _prepare)
+        await reader.run("open a session", lambda _: None)
         yield reader
     finally:
         await reader.close()
@@ -252,8 +207,3 @@ def frame(spark: Any, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]
     """Return a data frame of few local rows; columns by name, with SQL types."""
     ddl = ", ".join(f"{name} {kind}" for name, kind in columns.items())
     return spark.createDataFrame(list(rows), ddl)
-
-
-def _prepare(spark: Any) -> None:
-    for name, value in _FOR_READING.items():
-        spark.conf.set(name, value)

@@ -29,7 +29,7 @@ from tests.deploy.alerts.runbook import command_of
 from tests.integration.landing import has_landed, produce, until
 from tests.integration.security.secured_broker import USER
 
-from binwright.consumer.land.lake.session import ReconnectingSession
+from binwright.lake.session import ReconnectingSession
 from binwright.local.server import HOST
 from binwright.runtime.settings.group import Settings
 

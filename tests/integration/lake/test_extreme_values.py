@@ -36,10 +36,10 @@ from binwright.consumer.decode.avro_values import AvroDecoder
 from binwright.consumer.decode.csv_values import CsvDecoder
 from binwright.consumer.decode.json_values import JsonDecoder
 from binwright.consumer.decode.protobuf_values import ProtobufDecoder, TableSchema
-from binwright.consumer.land.lake.session import ReconnectingSession
 from binwright.consumer.land.lake.spark_lake import SparkLake
 from binwright.consumer.stage.file_staging import FileStaging
-from binwright.lake.lake_reader import PORTABLE, lake_reader
+from binwright.lake.lake_reader import lake_reader
+from binwright.lake.session import CONF, ReconnectingSession
 from binwright.protocol.errors import LakeUnavailable
 from binwright.protocol.fields import LATEST_MS
 from binwright.protocol.model import TopicPartition
@@ -543,15 +543,15 @@ async def test_files_of_before_are_found_and_rewritten_as_the_page_has_it(
 
 async def test_each_session_that_writes_has_the_settings_of_files(spark_url: str) -> None:
     def settings(spark: Any) -> dict[str, str]:
-        return {key: spark.conf.get(key) for key in PORTABLE}
+        return {key: spark.conf.get(key) for key in CONF}
 
     session = ReconnectingSession(lambda: spark_url)
     try:
-        assert await session.run(settings, 60.0) == PORTABLE
+        assert await session.run(settings, 60.0) == CONF
     finally:
         await session.close()
     async with lake_reader(spark_url) as reader:
-        assert await reader.run("ask", settings) == PORTABLE
+        assert await reader.run("ask", settings) == CONF
 
 
 async def test_a_session_without_one_of_its_settings_is_not_used(spark_url: str) -> None:

@@ -13,12 +13,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql.connect.session import SparkSession
 
 from binwright.consumer.land.lake.delta import spark_path
-from binwright.consumer.land.lake.faults import LakeErrors, mentions, reported_by_server
-from binwright.consumer.land.lake.session import ReconnectingSession
+from binwright.consumer.land.lake.faults import LakeErrors, mentions
 from binwright.consumer.land.lake.staged_rows import literal
 from binwright.consumer.stage.file_staging import FileStaging
 from binwright.inspect.decide.doctor.findings import Finding
 from binwright.inspect.decide.doctor.lake import Delta, Spark, StagingProbe, probe_seen
+from binwright.lake.session import ReconnectingSession, reported_by_server
 from binwright.protocol.errors import LakeUnavailable, StagingUnavailable
 from binwright.runtime.settings.consumer import LakeSettings
 from binwright.runtime.spark_url import redacted_url

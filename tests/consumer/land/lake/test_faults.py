@@ -2,16 +2,14 @@
 
 import grpc
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import (
     AnalysisException,
-    SparkConnectException,
     SparkConnectGrpcException,
     SparkException,
     UnknownException,
 )
 
-from binwright.consumer.land.lake.faults import LakeErrors, reported_by_server
+from binwright.consumer.land.lake.faults import LakeErrors
 from binwright.protocol.errors import (
     BinwrightError,
     LakeUnavailable,
@@ -23,7 +21,6 @@ from binwright.protocol.errors import (
 
 ERRORS = LakeErrors("/lake/orders", "sc://spark:15002")
 
-CLOSED = SparkConnectException(errorClass="NO_ACTIVE_SESSION", messageParameters={})  # by pyspark
 OVERTAKEN = UnknownException(
     "(io.delta.exceptions.ConcurrentTransactionException) [DELTA_CONCURRENT_TRANSACTION] "
     "ConcurrentTransactionException: This error occurs when multiple streaming queries are using "
@@ -198,25 +195,6 @@ def test_the_message_has_path_and_reason_in_one_line(exc: Exception, text: str) 
     assert message.startswith("/lake/orders: ")
     assert text in message
     assert "\n" not in message
-
-
-@pytest.mark.parametrize(
-    ("exc", "works"),
-    [
-        (OVERTAKEN, True),
-        (NO_TABLE, True),
-        (GONE, False),
-        (RESTARTED, False),
-        (CANCELLED, False),
-        (CLOSED, False),
-    ],
-)
-def test_a_session_still_works_only_after_an_error_that_the_server_reported(
-    exc: PySparkException,
-    works: bool,
-) -> None:
-    assert reported_by_server(exc) is works
-    assert not reported_by_server(LATE)
 
 
 def test_of_a_constraint_the_values_that_it_refuses_are_reported() -> None:

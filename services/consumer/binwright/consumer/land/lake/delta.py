@@ -10,9 +10,6 @@ from pyspark.sql.types import StructType
 
 from binwright.consumer.decide.widening import type_there
 from binwright.consumer.land.lake.creation import create, created, property_list, with_retries
-from binwright.consumer.land.lake.faults import (
-    reported_by_server,
-)
 from binwright.consumer.land.lake.staged_rows import Frame, literal_text, tasks_for
 from binwright.consumer.land.lake.table_columns import (
     BAD,
@@ -22,6 +19,7 @@ from binwright.consumer.land.lake.table_columns import (
     missing_columns,
 )
 from binwright.lake.lake_reader import is_of_columns, properties, quoted
+from binwright.lake.session import reported_by_server
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.keeping import SKIPPED, changed_keeping
 from binwright.protocol.log_events import LogEvent

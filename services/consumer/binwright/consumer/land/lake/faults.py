@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
+from binwright.lake.session import reported_by_server
 from binwright.protocol.errors import (
     BinwrightError,
     LakeUnavailable,
@@ -94,14 +95,6 @@ def is_of(exc: BaseException, *known: str) -> bool:
     head = _HEAD.match(str(exc))
     own = f"{condition or ''} {head[0] if head else ''}"
     return any(name in own for name in known)
-
-
-def reported_by_server(exc: BaseException) -> bool:
-    """Return whether the server itself reported the error, so that its session still works."""
-    if not isinstance(exc, SparkConnectGrpcException):  # pyspark's own errors have names, too
-        return False
-    condition = exc.getCondition() or ""
-    return bool(condition) and not condition.startswith(("INVALID_HANDLE", "OPERATION_"))
 
 
 @dataclass(frozen=True, slots=True)

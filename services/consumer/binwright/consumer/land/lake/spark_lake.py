@@ -17,8 +17,8 @@ from pyspark.sql.connect.session import SparkSession
 from binwright.consumer.land.lake import clustering, delta, staged_rows
 from binwright.consumer.land.lake.faults import LakeErrors
 from binwright.consumer.land.lake.log_trim import local_path, trim_log
-from binwright.consumer.land.lake.session import ReconnectingSession, Work
 from binwright.consumer.land.lake.table_columns import KAFKA_COLUMN, RAW, check_still_there
+from binwright.lake.session import ReconnectingSession, Work
 from binwright.protocol.errors import BinwrightError, WriteUnclear
 from binwright.protocol.log_events import LogEvent
 from binwright.protocol.names import BAD_SUFFIX

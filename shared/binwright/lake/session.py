@@ -14,15 +14,15 @@ from queue import SimpleQueue
 from typing import TypeVar
 
 from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.session import SparkSession
 
-from binwright.consumer.land.lake.faults import reported_by_server
-from binwright.lake.lake_reader import PORTABLE
 from binwright.protocol.errors import LakeUnavailable
 from binwright.protocol.log_events import LogEvent
 from binwright.runtime.logs import log
 from binwright.runtime.spark_channel import SparkChannel
+from binwright.runtime.spark_url import redacted_url
 
 SESSION_RELEASE_FAILED = LogEvent.debug(
     "session.release_failed",
@@ -55,8 +55,29 @@ CONF = {
     "spark.sql.files.ignoreMissingFiles": "false",
     # Of a name that is there twice the last value counts, as in columns; else commits would fail.
     "spark.sql.variant.allowDuplicateKeys": "true",
-    **PORTABLE,
+    # By default Spark writes INT96, which has nanoseconds: on a time before 1678 or after 2262
+    # Arrow's readers fail, or show another one.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Days before 1582 are counted as staged files and all other readers count them.
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    # Lists and decimals in the forms of the format, not in those of Spark 1.4.
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    # Delta's statistics have times in this zone: elsewhere the year 9999 ends as +10000.
+    "spark.sql.session.timeZone": "UTC",
 }
+"""Settings of every session: whatever the server's own are, all readers read the same values in
+what it writes, and it reads all files or fails."""
+
+
+def reported_by_server(exc: BaseException) -> bool:
+    """Return whether the server itself reported the error, so that its session still works."""
+    if not isinstance(exc, SparkConnectGrpcException):  # pyspark's own errors have names, too
+        return False
+    condition = exc.getCondition() or ""
+    return bool(condition) and not condition.startswith(("INVALID_HANDLE", "OPERATION_"))
 
 
 class _ShortRetries(DefaultPolicy):  # type: ignore[misc]
@@ -107,14 +128,19 @@ class Session:
     def _open(self) -> SparkSession:
         if self._spark is None:
             # Not by `builder`: it would make this session the default of the process.
-            spark = SparkSession(SparkChannel(self._url(), channelOptions=CHANNEL))
+            url = self._url()
+            server = redacted_url(url)
+            try:
+                spark = SparkSession(SparkChannel(url, channelOptions=CHANNEL))
+            except OSError as exc:
+                raise LakeUnavailable(f"Spark at {server}: {exc}. Check lake.ca_file") from exc
             spark.client.set_retry_policies([_ShortRetries()])
             with self._ending:
                 self._spark = spark
                 if self._ended:
                     spark.client.close()  # the call fails
             for key, value in self._conf.items():
-                _set(spark, key, value)
+                _set(spark, server, key, value)
         return self._spark
 
     def end(self) -> threading.Thread:
@@ -139,7 +165,7 @@ class Session:
         spark.client.close()
 
 
-def _set(spark: SparkSession, key: str, value: str) -> None:
+def _set(spark: SparkSession, server: str, key: str, value: str) -> None:
     """Set a value of a session.
 
     Raises:
@@ -154,8 +180,8 @@ def _set(spark: SparkSession, key: str, value: str) -> None:
         if (actual := spark.conf.get(key, None)) != value:
             why = str(exc).partition("\n")[0]
             raise LakeUnavailable(
-                f"Spark does not let a session set {key} to {value}, and has {actual}: {why}. "
-                "Set it in the server's own configuration"
+                f"Spark at {server} does not let a session set {key} to {value}, and has {actual}: "
+                f"{why}. Set it in the server's own configuration"
             ) from exc
 
 
@@ -177,10 +203,15 @@ class ReconnectingSession:
         self._session: Session | None = None
         self._ending: list[threading.Thread] = []
 
-    async def run(self, work: Work[T], limit_s: float) -> T:
+    async def run(self, work: Work[T], limit_s: float | None) -> T:
         """Return what `work` returns; raise what it raises.
 
+        Args:
+            work: Is given the session; runs in the session's thread, and may block.
+            limit_s: How long it may take, seconds; None: however long it takes.
+
         Raises:
+            LakeUnavailable: The session cannot be opened with its settings; says what to check.
             TimeoutError: `work` took longer than `limit_s`; it may go on, and take effect.
         """
         async with self._turn:
@@ -188,12 +219,11 @@ class ReconnectingSession:
             try:
                 async with asyncio.timeout(limit_s):
                     return await session.run(work)
-            except TimeoutError as exc:
-                self._abandon()
-                raise TimeoutError(f"no answer within {limit_s:g} s") from exc
             except BaseException as exc:
                 if not reported_by_server(exc):
                     self._abandon()
+                if isinstance(exc, TimeoutError) and limit_s is not None:
+                    raise TimeoutError(f"no answer within {limit_s:g} s") from exc
                 raise
 
     async def reset(self) -> None:
