@@ -20,8 +20,8 @@ from binwright.kubernetes.objects import field_name
 from binwright.protocol.section import Section
 from binwright.runtime.settings.consumer import ConsumerSettings, LakeSettings, StagingSettings
 from binwright.runtime.settings.group import Settings
-from binwright.runtime.settings.tables import KeySettings, TableSettings
 from binwright.scaler.decide.config import ScaledGroupSettings, ScheduleSettings
+from binwright.tables.settings import KeySettings, TableSettings
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 WIDTH = 118

@@ -6,7 +6,7 @@ from binwright.consumer.decode.decoders import DecodingTotals
 from binwright.consumer.report_metrics import consumer_samples
 from binwright.protocol.metadata import MeasuredCapacity, Report, TableReport
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
-from binwright.runtime.settings.targets import Target
+from binwright.tables.targets import Target
 
 P = TopicPartition("orders", 0)
 TYPED = Target("orders", "orders_typed")

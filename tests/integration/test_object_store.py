@@ -34,8 +34,8 @@ from binwright.protocol.errors import StagedUnreadable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import is_lease
 from binwright.runtime.settings.consumer import LakeSettings
-from binwright.runtime.settings.targets import Target
 from binwright.tables.ports import Batch, FileSlice, Lake, Table
+from binwright.tables.targets import Target
 from binwright.testing.control_topics import loop_ms
 from binwright.testing.data_topics import FakeDataReader
 

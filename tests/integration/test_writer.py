@@ -27,9 +27,9 @@ from binwright.consumer.stage.file_writer import one_raw_table
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.settings.consumer import LakeSettings
-from binwright.runtime.settings.targets import Target
 from binwright.tables.columns import parse_columns
 from binwright.tables.ports import Table
+from binwright.tables.targets import Target
 from binwright.testing.control_topics import loop_ms
 from binwright.testing.data_topics import FakeDataReader
 

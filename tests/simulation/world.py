@@ -49,8 +49,8 @@ from binwright.protocol.ports.kafka import ControlTopics
 from binwright.protocol.selection import Selection
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings.monitor import MonitorSettings
-from binwright.runtime.settings.targets import Target
 from binwright.tables.ports import Table
+from binwright.tables.targets import Target
 from binwright.testing.control_topics import FakeControlTopics, loop_ms
 from binwright.testing.data_topics import FakeDataReader, FakePace, FakeTopics
 from binwright.testing.fleet import FakeFleet

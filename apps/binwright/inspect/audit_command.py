@@ -29,7 +29,7 @@ from binwright.protocol.errors import SettingsError
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK
 from binwright.runtime.settings.consumer import LakeSettings
 from binwright.runtime.settings.group import Settings
-from binwright.runtime.settings.targets import Target
+from binwright.tables.targets import Target
 
 LISTED = 20  # differences
 SAMPLE = 1_000  # records of a table

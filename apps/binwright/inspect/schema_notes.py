@@ -11,9 +11,9 @@ from binwright.consumer.decode.registry import SchemaRegistry
 from binwright.consumer.decode.registry_decoders import Registry
 from binwright.protocol.errors import RegistryUnavailable
 from binwright.runtime.settings.registry import RegistrySettings
-from binwright.runtime.settings.tables import DecodingSettings
-from binwright.runtime.settings.targets import Target
 from binwright.tables.schemas import SchemaRefused, renamed
+from binwright.tables.settings import DecodingSettings
+from binwright.tables.targets import Target
 
 
 async def schema_notes(registry: RegistrySettings, targets: Sequence[Target]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import get_args, get_origin
+from typing import Annotated, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -105,7 +105,8 @@ def _is_list(field: FieldInfo) -> bool:
 
 def _parts(field: FieldInfo) -> Iterator[type[Section]]:
     """Yield the models of the tables in a list or mapping."""
-    for kind in get_args(field.annotation):
+    for item in get_args(field.annotation):
+        kind = get_args(item)[0] if get_origin(item) is Annotated else item
         if isinstance(kind, type) and issubclass(kind, Section):
             yield kind
 

@@ -37,8 +37,8 @@ from binwright.look.table_status import PartitionStatus, topics_text
 from binwright.protocol.errors import LakeUnavailable, UserError
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.settings.group import Settings
-from binwright.runtime.settings.tables import DecodingSettings, KeySettings
 from binwright.tables.columns import REST
+from binwright.tables.settings import DecodingSettings, KeySettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from binwright.look.status import Status
 from binwright.look.table_status import TableStatus, topics_text
 from binwright.protocol.errors import LakeUnavailable, UserError
 from binwright.runtime.settings.group import Settings
-from binwright.runtime.settings.targets import Target
+from binwright.tables.targets import Target
 
 T = TypeVar("T")
 

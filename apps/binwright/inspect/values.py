@@ -39,8 +39,8 @@ from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.kafka import Records
 from binwright.runtime.settings.consumer import LakeSettings
 from binwright.runtime.settings.group import Settings
-from binwright.runtime.settings.targets import Target
 from binwright.tables.columns import KAFKA, REST, Columns, folded, is_variant, quoted
+from binwright.tables.targets import Target
 
 RUNS = 8  # of neighbouring records of a partition: one fetch returns many
 READ_S = 60.0

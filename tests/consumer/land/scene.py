@@ -24,9 +24,9 @@ from binwright.protocol.metadata import TableReport
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.orders import TableOrder
-from binwright.runtime.settings.targets import Target
 from binwright.tables.columns import Columns, parse_columns
 from binwright.tables.ports import Footer, Lake, Table, ValueDecoder
+from binwright.tables.targets import Target
 from binwright.testing.control_topics import FakeControlTopics, loop_ms
 from binwright.testing.data_topics import FakeDataReader, FakeTopics
 from binwright.testing.lake import FakeLake

@@ -7,7 +7,7 @@ from tests.consumer.land.scene import P, Scene, once, process, seconds
 
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.settings.group import load_settings
-from binwright.runtime.settings.targets import Target
+from binwright.tables.targets import Target
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

@@ -11,8 +11,8 @@ from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings.targets import Target
 from binwright.tables.ports import Footer
+from binwright.tables.targets import Target
 from binwright.testing.records import in_columns
 from binwright.testing.staging import ROW_OVERHEAD, FakeStaging
 

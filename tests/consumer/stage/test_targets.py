@@ -18,7 +18,7 @@ from tests.consumer.harness import (
 from binwright.consumer.ingest import IngestConfig
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.metadata import Report
-from binwright.runtime.settings.targets import Target
+from binwright.tables.targets import Target
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 

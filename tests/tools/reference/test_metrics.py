@@ -18,7 +18,7 @@ from binwright.protocol.orders import Savings, SimulatedCost
 from binwright.protocol.ports.fleet import Disruption
 from binwright.runtime.health import Health
 from binwright.runtime.metrics import Sample
-from binwright.runtime.settings.targets import Target
+from binwright.tables.targets import Target
 
 P = TopicPartition("orders", 0)
 SLOT = Slot(0)

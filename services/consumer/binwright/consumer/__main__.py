@@ -47,9 +47,9 @@ from binwright.runtime.run import background_tasks
 from binwright.runtime.serve import serve
 from binwright.runtime.settings.consumer import LakeSettings
 from binwright.runtime.settings.group import Settings
-from binwright.runtime.settings.targets import Target
 from binwright.runtime.traces import open_traces
 from binwright.tables.ports import Lake, Table
+from binwright.tables.targets import Target
 
 HELLO_SENT = LogEvent.info("hello.sent", "The consumer process sent its `Hello` and has its epoch.")
 DRAIN_OVERDUE = LogEvent.warning(

@@ -58,8 +58,8 @@ from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import log
 from binwright.runtime.run import must_not_end
-from binwright.runtime.settings.targets import Target
 from binwright.tables.ports import Staging
+from binwright.tables.targets import Target
 
 CONSUMER_ENDED = LogEvent.info(
     "consumer.ended", "The consumer has handed everything over and ends."

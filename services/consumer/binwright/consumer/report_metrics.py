@@ -11,7 +11,7 @@ from binwright.consumer.decode.decoders import DecodingTotals
 from binwright.protocol.metadata import Report, TableReport
 from binwright.runtime import group_metrics
 from binwright.runtime.metrics import Sample, table_lands, topic_label
-from binwright.runtime.settings.targets import Target
+from binwright.tables.targets import Target
 
 T = TypeVar("T")
 

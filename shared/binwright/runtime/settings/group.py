@@ -1,11 +1,12 @@
 """The settings of a group: what its consumers read, and those who look at it."""
 
 from functools import cached_property
+from pathlib import Path
 from posixpath import normpath
-from typing import Any, Self
+from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
-from pydantic import model_validator
+from pydantic import BeforeValidator, model_validator
 
 from binwright.group.config import ControllerSettings
 from binwright.protocol.selection import (
@@ -23,10 +24,10 @@ from binwright.runtime.settings.consumer import (
 from binwright.runtime.settings.loading import load
 from binwright.runtime.settings.programs import TopicSettings
 from binwright.runtime.settings.registry import RegistrySettings
-from binwright.runtime.settings.tables import TableSettings
-from binwright.runtime.settings.targets import Target, Targets, check_tables
 from binwright.runtime.settings.traces import TracesSettings
 from binwright.runtime.storage_path import below
+from binwright.tables.settings import TableSettings
+from binwright.tables.targets import Target, Targets, check_tables
 
 STAGING = "_staging"  # in lake.path
 LATE_S, LATE_TARGETS = 60.0, 4
@@ -43,6 +44,28 @@ def _place(path: str) -> tuple[str, ...]:
     return scheme, parts.hostname or "", *filter(None, normpath(f"/{parts.path}").split("/"))
 
 
+def with_text_of_file(entry: Any) -> Any:
+    """Return an entry of `tables` with the text of its `columns_file`, and of that of its key.
+
+    The text takes the file's place: other programs may not have the file.
+
+    Raises:
+        ValueError: A file cannot be read.
+    """
+    if not isinstance(entry, dict):
+        return entry
+    if "key" in entry:
+        entry = {**entry, "key": with_text_of_file(entry["key"])}
+    if (file := entry.get("columns_file")) is None or entry.get("columns") is not None:
+        return entry
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, ValueError, TypeError) as exc:
+        why = getattr(exc, "strerror", None) or exc
+        raise ValueError(f"columns_file {file} cannot be read: {why}") from exc
+    return {**entry, "columns_file": None, "columns": text}
+
+
 class Settings(TopicSettings):
     """The settings of a group: what its consumers read, and those who look at it."""
 
@@ -51,7 +74,7 @@ class Settings(TopicSettings):
     staging: StagingSettings = StagingSettings()
     """Where consumers stage rows for the tables' writers."""
     lake: LakeSettings = LakeSettings()
-    tables: tuple[TableSettings, ...] = ()
+    tables: tuple[Annotated[TableSettings, BeforeValidator(with_text_of_file)], ...] = ()
     """Tables of other names, or with columns."""
     registry: RegistrySettings = RegistrySettings()
     traces: TracesSettings = TracesSettings()

@@ -6,7 +6,7 @@ from binwright.group.config import ControllerSettings, GroupConfig
 from binwright.runtime.settings.consumer import LakeSettings
 from binwright.runtime.settings.group import LATE_TARGETS, STALE_WINDOWS, Settings
 from binwright.runtime.settings.monitor import MonitorSettings
-from binwright.runtime.settings.targets import TableNames, Targets
+from binwright.tables.targets import TableNames, Targets
 
 
 def group_config(settings: Settings, given: frozenset[str] = frozenset()) -> GroupConfig:

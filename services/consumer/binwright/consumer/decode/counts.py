@@ -18,9 +18,9 @@ from binwright.consumer.decode.record_decoder import OF_KEY
 from binwright.consumer.decode.schema_names import Part
 from binwright.protocol.log_events import LogEvent
 from binwright.runtime.logs import log
-from binwright.runtime.settings.targets import Target
 from binwright.tables.columns import Columns
 from binwright.tables.ports import ValueDecoder
+from binwright.tables.targets import Target
 
 TABLE_FIELD_UNKNOWN = LogEvent.warning(
     "table.field_unknown",

@@ -19,10 +19,10 @@ from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
 from binwright.runtime.logs import log
 from binwright.runtime.settings.group import Settings
-from binwright.runtime.settings.tables import DecodingSettings, TableSettings
-from binwright.runtime.settings.targets import Target
 from binwright.tables.columns import KAFKA_KEY, Columns
 from binwright.tables.ports import ValueDecoder
+from binwright.tables.settings import DecodingSettings, TableSettings
+from binwright.tables.targets import Target
 
 SCHEMA_REFUSED = LogEvent.error(
     "schema.refused",

@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 
 from binwright.consumer.decode.arrow_types import BAD, row_type
 from binwright.consumer.decode.one_by_one import REASON_LENGTH, Decoded
-from binwright.runtime.settings.tables import ONE_COLUMN, key_column
 from binwright.tables.columns import Columns
 from binwright.tables.ports import ValueDecoder
+from binwright.tables.settings import ONE_COLUMN, key_column
 
 OF_KEY = "key_"
 """In front of the kind of a bad record whose key could not be decoded: `key_malformed`."""

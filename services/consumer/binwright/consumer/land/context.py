@@ -11,8 +11,8 @@ from binwright.consumer.land.maintenance import TableMaintenance
 from binwright.consumer.land.orders import TableOrders
 from binwright.consumer.stage.timings import Timings
 from binwright.protocol.ports.kafka import ControlTopics, DataReader
-from binwright.runtime.settings.targets import Target
 from binwright.tables.ports import Lake, Staging
+from binwright.tables.targets import Target
 
 COMMITS_AT_ONCE = 2
 """Concurrent appends of one process on one Spark server: more would make each of them slower, and

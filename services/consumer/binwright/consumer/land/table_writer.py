@@ -50,9 +50,9 @@ from binwright.runtime.backoff import Backoff, until_set
 from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import log
 from binwright.runtime.metrics import topic_label
-from binwright.runtime.settings.targets import Target, check_forms, forms_differ
 from binwright.runtime.spark_url import redacted_url
 from binwright.tables.ports import Lake
+from binwright.tables.targets import Target, check_forms, forms_differ
 
 TABLE_RESTARTED = LogEvent.warning(
     "table.restarted", "A table's writer starts over: its session or the landing topic failed."

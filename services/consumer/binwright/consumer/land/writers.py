@@ -14,7 +14,7 @@ from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metadata import TableReport
 from binwright.runtime.logs import log
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.runtime.settings.targets import Target
+from binwright.tables.targets import Target
 
 COMMIT_ABANDONED = LogEvent.warning(
     "commit.abandoned",

@@ -15,8 +15,8 @@ from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.log_events import LogEvent
 from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import log
-from binwright.runtime.settings.targets import Target
 from binwright.tables.ports import Staging
+from binwright.tables.targets import Target
 
 STAGING_FULL = LogEvent.error(
     "staging.full",

@@ -16,8 +16,8 @@ from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.names import staged_by
 from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import log
-from binwright.runtime.settings.targets import Target
 from binwright.tables.ports import Footer, Staging
+from binwright.tables.targets import Target
 
 STAGING_SLOW = LogEvent.warning("staging.slow", "Staging one file takes long.")
 

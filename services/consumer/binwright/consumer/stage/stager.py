@@ -18,7 +18,7 @@ from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import log
-from binwright.runtime.settings.targets import Target
+from binwright.tables.targets import Target
 
 STAGING_FOUND = LogEvent.warning(
     "staging.found",

@@ -7,8 +7,8 @@ from prometheus_client import CollectorRegistry, Histogram
 from binwright.consumer.metrics import COMMIT_SECONDS, OLDEST_ROW_AGE_SECONDS, STAGING_SECONDS
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.exposition import histogram
-from binwright.runtime.settings.targets import Target
 from binwright.runtime.traces import Attribute, Span, Trace, untraced
+from binwright.tables.targets import Target
 
 
 @dataclass(slots=True)

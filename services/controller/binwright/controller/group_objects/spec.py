@@ -15,8 +15,8 @@ from binwright.protocol.patterns import compile_pattern
 from binwright.protocol.section import Section, TopicPatterns
 from binwright.runtime.settings.group import Settings
 from binwright.runtime.settings.loading import settings_environment
-from binwright.runtime.settings.tables import KeySettings, TableSettings
 from binwright.runtime.spark_url import has_token
+from binwright.tables.settings import KeySettings, TableSettings
 
 API_VERSION, KIND = f"{DOMAIN}/v1alpha1", "ConsumerGroup"
 PLURAL = "consumergroups"

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.names import BAD_SUFFIX, table_name
-from binwright.runtime.settings.tables import RAW, TableSettings
+from binwright.tables.settings import RAW, TableSettings
 
 
 @dataclass(frozen=True, slots=True)

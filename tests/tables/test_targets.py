@@ -7,7 +7,7 @@ import pytest
 from binwright.protocol.errors import SettingsError, TableRefused
 from binwright.runtime.settings.group import Settings, load_settings
 from binwright.runtime.settings.loading import settings_environment
-from binwright.runtime.settings.targets import TableNames, Targets, check_forms, forms_differ
+from binwright.tables.targets import TableNames, Targets, check_forms, forms_differ
 
 
 def entry(**given: Any) -> dict[str, Any]:
@@ -129,6 +129,7 @@ def test_topics_of_one_name_share_a_table_also_by_two_entries_of_one_form() -> N
     targets = [target for topic in ("a", "b", "c", "c2") for target in settings.targets(topic)]
     assert {target.name for target in targets} == {"all"}
     assert forms_differ(targets) == ""
+    check_forms(targets)
 
 
 def test_a_table_of_two_forms_that_only_patterns_name_is_refused() -> None:

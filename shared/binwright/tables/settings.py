@@ -3,7 +3,7 @@
 import re
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
@@ -95,21 +95,6 @@ class DecodingSettings(Section):
     """
     part: ClassVar[Literal["value", "key"]] = "value"
 
-    @model_validator(mode="before")
-    @classmethod
-    def _has_read_its_file(cls, entry: Any) -> Any:
-        """Replace a file by its text: other programs may not have the file."""
-        if not isinstance(entry, dict) or (file := entry.get("columns_file")) is None:
-            return entry
-        if entry.get("columns") is not None:
-            raise ValueError("columns and columns_file are set: leave one of them out")
-        try:
-            text = Path(file).read_text(encoding="utf-8")
-        except (OSError, ValueError, TypeError) as exc:
-            why = getattr(exc, "strerror", None) or exc
-            raise ValueError(f"columns_file {file} cannot be read: {why}") from exc
-        return {**entry, "columns_file": None, "columns": text}
-
     @field_validator("columns")
     @classmethod
     def _are_columns(cls, value: str | None) -> str | None:
@@ -123,6 +108,8 @@ class DecodingSettings(Section):
 
     @model_validator(mode="after")
     def _has_columns(self) -> Self:
+        if self.columns_file is not None:  # `with_text_of_file` takes it out where it is read
+            raise ValueError("columns and columns_file are set: leave one of them out")
         if self.format == "csv" and self.columns is None:
             raise ValueError("names no columns, which CSV needs")
         if self.format == "csv" and (deep := [c.name for c in self.parsed if _has_parts(c.type)]):

@@ -56,11 +56,6 @@ def test_tables_reach_consumers_as_a_variable(monkeypatch: pytest.MonkeyPatch) -
         ([table("{}", topics=["a"])], "columns: a JSON Schema that describes no object with prop"),
         ([table(SCHEMA, topics=["a"], format="avro")], "a JSON Schema, which only JSON has"),
         ([table(topics=["a"], columns_file="x")], r"tables\[0\]: columns and columns_file are set"),
-        (
-            [table(None, topics=["a"], columns_file="/not/there")],
-            "/not/there cannot be read: No s",
-        ),
-        ([table(None, topics=["a"], columns_file=7)], "columns_file 7 cannot be read"),
         ([table(topics=["a"], format="string")], r"names columns, and format string has one, `val"),
         ([table(topics=["a"], format="variant")], r"names columns, and format variant has one"),
         ([table(None, topics=["a"], format="csv")], "names no columns, which CSV needs"),
@@ -69,6 +64,7 @@ def test_tables_reach_consumers_as_a_variable(monkeypatch: pytest.MonkeyPatch) -
         ([table(topics=["a"], format="csv", delimiter=";;")], r"tables\[0\]\.delimiter"),
         ([table("a VARIANT", topics=["a"], format="avro")], "VARIANT, which only JSON has"),
         ([table(topics=["a"], subject="b")], r"tables\[0\]: names a subject, which only Avro"),
+        ([table(topics=["a"], on_schema_fault="bad")], "on_schema_fault, and no schema of a reg"),
         ([table(topics=["a"], message="M")], r"tables\[0\]: names a message, which only Protobuf"),
         ([table(topics=["a"], format="protobuf", message="a..M")], r"tables\[0\]\.message: "),
         (
@@ -107,22 +103,10 @@ def avro(kind: str = "avro", **registry: Any) -> Any:
     return load_settings(tables=tables, registry={"url": "https://registry/api/", **registry})
 
 
-def test_ids_of_eight_bytes_need_an_address_of_apicurio_s() -> None:
-    table, own = {"topics": ["a"], "format": "avro"}, {"eight_byte_ids": "globalId"}
-    url = "https://registry/apis/ccompat/v7"
-    assert load_settings(tables=[table], registry={"url": url, **own}).registry.is_apicurio
-    with pytest.raises(SettingsError, match="url is that of its registry"):
-        load_settings(tables=[table], registry={"url": "https://registry", **own})
-    assert not load_settings(
-        tables=[table], registry={"url": "https://registry"}
-    ).registry.is_apicurio
-
-
 def test_a_table_of_avro_has_the_columns_of_its_subject() -> None:
     (found,) = avro().tables
     assert (found.parsed, found.subject_of("a")) == ((), "a-value")
     assert avro().tables[0].parsed == ()
-    assert avro().registry.url == "https://registry/api"
 
 
 def test_a_table_of_protobuf_is_of_one_message_unless_it_names_columns() -> None:
@@ -135,42 +119,6 @@ def test_a_table_of_protobuf_is_of_one_message_unless_it_names_columns() -> None
     assert entry(message="shop.Order", columns="id INT").message_read == "shop.Order"
     assert entry(message="shop.Order").decoding == "protobuf shop.Order: {topic}-value"
     assert entry(subject="orders").decoding == "protobuf: orders"
-
-
-@pytest.mark.parametrize(
-    ("kind", "shown"),
-    [("avro", "avro"), ("protobuf", "protobuf"), ("json", "json without columns")],
-)
-def test_a_format_by_schema_needs_a_registry(kind: str, shown: str) -> None:
-    with pytest.raises(SettingsError, match=f"a format is {shown}, and registry.url is not set"):
-        avro(kind, url=None)
-
-
-@pytest.mark.parametrize(
-    ("registry", "fault"),
-    [
-        ({"url": "registry:8081"}, "registry.url: must be an address of http or https"),
-        ({"url": "http://u:p@registry"}, "registry.url: must hold no user"),
-        ({"username": "u"}, "registry: username and password_file go together"),
-        ({"username": "u", "password_file": "p", "token_file": "t"}, "leave one of them out"),
-        ({"key_file": "k"}, "registry: certificate_file and key_file go together"),
-        ({"url": "http://registry", "ca_file": "c"}, "would be ignored: url is not https"),
-        ({"url": "http://registry", "token_file": "t"}, "lets the network read the password"),
-    ],
-)
-def test_a_registry_is_refused_where_it_cannot_be_meant(
-    registry: dict[str, Any], fault: str
-) -> None:
-    with pytest.raises(SettingsError, match=fault) as refused:
-        avro(**registry)
-    assert "u:p" not in str(refused.value)
-
-
-def test_a_registry_on_this_machine_needs_no_tls() -> None:
-    found = avro(url="http://127.0.0.1:8080", username="u", password_file="p")  # noqa: S106 - a path
-    assert found.registry.username == "u"
-    away = avro(url="http://registry", token_file="t", allow_cleartext_password=True)  # noqa: S106 - a path
-    assert away.registry.allow_cleartext_password
 
 
 def test_a_table_of_named_columns_may_have_a_subject_whose_context_counts() -> None:
@@ -205,13 +153,6 @@ def test_a_json_schema_names_columns(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert load_settings().tables == settings.tables
 
 
-def test_a_file_may_have_the_text_of_columns(tmp_path: Path) -> None:
-    file = tmp_path / "orders.sql"
-    file.write_text("id BIGINT\n")
-    (entry,) = load_settings(tables=[table(None, topics=["a"], columns_file=file)]).tables
-    assert (entry.columns, entry.parsed) == ("id bigint", ID)
-
-
 def test_any_share_of_bad_records_lands_unless_an_entry_has_less() -> None:
     tables = [{"topics": [topic], "format": "string"} for topic in "ab"]
     less, other = load_settings(tables=[tables[0] | {"bad_share": 0.05}, tables[1]]).tables
@@ -234,32 +175,6 @@ def test_a_table_may_be_clustered_by_its_columns_and_their_place_in_kafka() -> N
     ).tables
     assert by_name.cluster_by == ("ID", "by.`first-name`", "_kafka.timestamp")
     assert by_subject.cluster_by == ("not.known.yet",)
-
-
-TEXT = {"topics": ["notes"], "format": "string"}
-
-
-@pytest.mark.parametrize(
-    "kept",
-    [
-        {"lake": {"keep_days": 7, "vacuum_interval_s": 0}},
-        {"lake": {"vacuum_interval_s": 0}, "tables": [TEXT | {"keep_days": 7}]},
-    ],
-    ids=str,
-)
-def test_old_rows_cannot_be_deleted_without_a_vacuum(kept: dict[str, Any]) -> None:
-    with pytest.raises(SettingsError, match=r"lake\.vacuum_interval_s is 0, and old rows are"):
-        load_settings(**kept)
-
-
-@pytest.mark.parametrize(("own", "days"), [(None, 90), (7, 7), (0, 0)])
-def test_a_table_keeps_rows_for_its_own_time_or_that_of_the_lake(
-    own: float | None, days: float
-) -> None:
-    found = load_settings(lake={"keep_days": 90}, tables=[TEXT | {"keep_days": own}])
-    (notes,), (others,) = found.targets("notes"), found.targets("others")
-    assert found.keep_days(notes) == days
-    assert found.keep_days(others) == 90
 
 
 def keyed(key: dict[str, Any], **given: Any) -> Any:
@@ -309,12 +224,6 @@ def test_keys_are_refused_where_they_cannot_be_meant(
 ) -> None:
     with pytest.raises(SettingsError, match=fault):
         keyed(key, **given)
-
-
-def test_keys_of_a_schema_need_a_registry() -> None:
-    entry = {"topics": ["a"], "format": "string", "key": {"format": "avro"}}
-    with pytest.raises(SettingsError, match="a format is avro, and registry"):
-        load_settings(tables=[entry])
 
 
 def test_columns_of_keys_cluster_a_table() -> None:
