@@ -541,7 +541,7 @@ async def test_files_of_before_are_found_and_rewritten_as_the_page_has_it(
     assert differences(spark, path, form) == {}
 
 
-async def test_each_session_that_writes_has_the_settings_of_files(spark_url: str) -> None:
+async def test_each_session_has_the_settings_of_files(spark_url: str) -> None:
     def settings(spark: Any) -> dict[str, str]:
         return {key: spark.conf.get(key) for key in CONF}
 
