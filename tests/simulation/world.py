@@ -141,6 +141,7 @@ class Process:
 
     async def run(self) -> None:
         world = self.world
+        await asyncio.sleep(world.start_s.get(self.slot, 0.0))
         bus, reader, staging, lake = (
             gated(port, self.gate) for port in (world.bus, self.reader, world.staging, self.lake)
         )
@@ -202,6 +203,7 @@ class World:
     storage: FakeStorage = field(default_factory=FakeStorage)
     staging: FakeStaging = field(default_factory=FakeStaging)
     write_s: float = 0.5
+    start_s: Mapping[Slot, float] = field(default_factory=dict)  # what a process takes to begin
     process_bytes_per_s: float = inf  # what each process can read
     refusing: set[str] = field(default_factory=set)  # tables that accept no rows
     named: dict[str, tuple[str, ...]] = field(default_factory=dict)

@@ -12,6 +12,7 @@ class FleetState:
     """The slots that are to run, and those whose processes are about to end."""
 
     desired: frozenset[Slot] = frozenset()  # what the fleet was last told to run
+    asked_at: Mapping[Slot, float] = field(default_factory=dict)  # since when those are to run
     retired: frozenset[Slot] = frozenset()  # drained ones that were told to end
     renewable: frozenset[Slot] = frozenset()  # disrupted ones that the fleet may restart
     disruptions: Mapping[Slot, Disruption] = field(default_factory=dict)  # as last reported

@@ -274,6 +274,7 @@ def _from_consumer(
 def _report(members: Members, member: Member, report: Report, now: float) -> MembersFolded:
     changes: list[Change] = []
     if report.ready and not member.ready:
+        member = replace(member, ready_at=now)
         changes.append(ConsumerReady(report.slot))
     if report.leaving and not member.leaving:
         changes.append(ConsumerLeaving(report.slot))

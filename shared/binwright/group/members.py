@@ -25,6 +25,7 @@ class Member:
     replied_term: int | None = None  # the term of its last report
     seen_at: float = 0.0
     arrived_at: float = 0.0  # when its Hello was read
+    ready_at: float = 0.0  # when its first report was read by which it is ready
     failed_starts: int = 0  # epochs in a row that were declared dead before they were ready
     declared_dead_at: float | None = None  # when we last published its Dead; None: none is pending
     process_ended: bool = False  # the fleet reported its end

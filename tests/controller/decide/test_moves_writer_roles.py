@@ -32,6 +32,7 @@ from tests.controller.decide.driver import (
     leading,
     sent_commands,
 )
+from tests.controller.decide.running_group import carry_out, disruptions
 
 from binwright.controller.decide.apply import WRITER_LOST
 from binwright.controller.decide.events import Action, Reconcile, Send
@@ -66,47 +67,43 @@ def commands(known: Group, staying: Iterable[Slot] | None = None) -> list[tuple[
 
 def test_every_topic_with_partitions_has_a_writer_among_those_that_read() -> None:
     known = group(THREE, {P: owned(S1, 2), CLICKS: starting(S2, 3)})
-    assert wanted_writers(known) == {"clicks": S1, "orders": S2}
+    assert wanted_writers(known, NOW) == {"clicks": S1, "orders": S2}
 
 
 def test_a_consumer_that_only_stops_reading_is_no_candidate() -> None:
     known = group(THREE, {P: stopping(S0, 1), Q: owned(S1, 2)})
-    assert wanted_writers(known) == {"orders": S1}
+    assert wanted_writers(known, NOW) == {"orders": S1}
 
 
 def test_without_readers_any_ready_consumer_writes() -> None:
-    assert wanted_writers(group(THREE, {P: released()})) == {"orders": S0}
-    assert wanted_writers(group({S0: alive(1, ready=False)}, {P: released()})) == {}
+    assert wanted_writers(group(THREE, {P: released()}), NOW) == {"orders": S0}
+    assert wanted_writers(group({S0: alive(1, ready=False)}, {P: released()}), NOW) == {}
 
 
 @pytest.mark.parametrize("member", [alive(1, ready=False), alive(1, leaving=True), dead(1)])
 def test_a_consumer_that_is_not_ready_or_drains_writes_nothing(member: Any) -> None:
     known = group({**THREE, S0: member}, {P: owned(S0, 1)}, {"orders": owned(S0, 1)})
-    assert wanted_writers(known) == {"orders": S1}
+    assert wanted_writers(known, NOW) == {"orders": S1}
 
 
-def test_a_writer_keeps_its_table_as_long_as_it_reads_anything() -> None:
-    known = group(THREE, reading({"a": S0, "b": S2}), {"a": owned(S2, 3)})
-    assert wanted_writers(known) == {"a": S2, "b": S0}
-
-
-def test_no_consumer_has_more_than_an_even_share() -> None:
-    """The first by name stay; the others go to the consumer with the fewest."""
-    partitions = reading({"a": S0, "b": S1, "c": S0, "d": S0})
-    roles = dict.fromkeys("abcd", owned(S0, 1))
-    assert wanted_writers(group(THREE, partitions, roles)) == {
-        "a": S0,
+def test_first_roles_are_spread_over_the_ready_consumers_that_read() -> None:
+    """The one with the fewest comes first, then the lowest; what each has counts."""
+    partitions = reading({"a": S0, "b": S2, "c": S0, "d": S0})
+    assert wanted_writers(group(THREE, partitions, {"c": owned(S0, 1)}), NOW) == {
+        "a": S2,
         "b": S0,
-        "c": S1,
-        "d": S1,
+        "c": S0,
+        "d": S2,
     }
 
 
 def test_a_consumer_about_to_be_retired_writes_nothing() -> None:
     known = group(THREE, {P: owned(S0, 1), Q: owned(S1, 2)}, {"orders": owned(S0, 1)})
-    assert wanted_writers(known, {S1, S2}) == {"orders": S1}
-    assert wanted_writers(known, {S2}) == {"orders": S2}
-    assert wanted_writers(known, {Slot(7)}) == {"orders": S0}, "until another consumer is ready"
+    assert wanted_writers(known, NOW, {S1, S2}) == {"orders": S1}
+    assert wanted_writers(known, NOW, {S2}) == {"orders": S2}
+    assert wanted_writers(known, NOW, {Slot(7)}) == {"orders": S0}, (
+        "until another consumer is ready"
+    )
 
 
 # --- how it moves ------------------------------------------------------------------------------
@@ -168,6 +165,95 @@ def test_a_gone_topic_is_forgotten_once_its_table_has_no_writer() -> None:
     assert known.members.writers.keys() == {"orders"}
 
 
+# --- evenness: one role at a time, and only once nothing starts ---------------------------------
+
+
+def uneven(
+    members: Mapping[Slot, Any] | None = None, tables: Mapping[str, Any] | None = None, **more: Any
+) -> Group:
+    """Return a group that has settled, whose first consumer writes all four topics."""
+    writing = {topic: table() for topic in "abcd"} | dict(tables or {})
+    known = {**THREE, S0: alive(1, writing=writing), **dict(members or {})}
+    partitions = reading({"a": S0, "b": S1, "c": S0, "d": S0}) | more.pop("partitions", {})
+    return group(known, partitions, dict.fromkeys("abcd", owned(S0, 1)), **more)
+
+
+def test_once_a_group_has_settled_an_uneven_share_moves_table_by_table() -> None:
+    known = uneven()
+    assert commands(known) == [(S0, (StopWriting, ("d",)))]
+    known, _ = move_writers(known, NOW)
+    assert commands(known) == []
+    known = changed(known, writers=known.members.writers.changed({"d": released()}))
+    assert commands(known) == [(S1, (StartWriting, ("d",)))]
+    known = changed(known, writers=known.members.writers.changed({"d": owned(S1, 2)}))
+    for claim, moves in (
+        ({}, False),
+        ({"d": replace(table(), state="claiming")}, False),
+        ({"d": replace(table(), state="claiming", fault="Spark is away")}, True),
+        ({"d": table()}, True),
+    ):
+        claimed = changed(known, by_slot=known.members.by_slot.set(S1, alive(2, writing=claim)))
+        assert commands(claimed) == ([(S0, (StopWriting, ("c",)))] if moves else [])
+    even = {"c": owned(S1, 2), "d": owned(S1, 2)}
+    assert commands(changed(known, writers=known.members.writers.changed(even))) == []
+
+
+@pytest.mark.parametrize(
+    ("known", "staying"),
+    [
+        (uneven({S1: alive(2, ready_at=NOW - 59)}), None),
+        (uneven({S2: alive(3, ready=False)}), None),
+        (uneven({S2: dead(3)}, desired=frozenset({S2}), asked_at={S2: NOW - 299}), None),
+        (uneven(), {S0, S1, Slot(7)}),
+        (uneven(partitions={P: starting(S1, 2)}), None),
+        (uneven(partitions={P: released()}), None),
+    ],
+    ids=["ready-now", "not-ready", "asked-for", "asked-for-by-the-plan", "moving", "unread"],
+)
+def test_a_role_stays_where_it_is_while_anything_starts(
+    known: Group, staying: set[Slot] | None
+) -> None:
+    stopped = [topics for _, (kind, topics) in commands(known, staying) if kind is StopWriting]
+    assert stopped == []
+
+
+def test_a_consumer_that_does_not_start_in_its_time_is_not_waited_for() -> None:
+    absent = uneven({S2: dead(3)}, desired=frozenset({S2}), asked_at={S2: NOW - 300})
+    hangs = uneven({S2: replace(alive(3, ready=False), arrived_at=NOW - 300)})
+    for known in (absent, hangs):
+        assert commands(known, {S0, S1, S2}) == [(S0, (StopWriting, ("d",)))]
+
+
+@pytest.mark.parametrize(
+    ("late", "moved"), [("", "d"), ("d", "c"), ("acd", "b"), ("abcd", "d")], ids=len
+)
+def test_a_topic_whose_rows_are_late_stays_unless_its_writer_does_not_keep_up(
+    late: str, moved: str
+) -> None:
+    tables = {topic: replace(table(), age_s=12.5) for topic in late}
+    assert commands(uneven(tables=tables)) == [(S0, (StopWriting, (moved,)))]
+
+
+def test_evenness_gives_a_closed_consumer_nothing() -> None:
+    known = uneven(disruptions=disruptions("roll", S1))
+    assert commands(known) == []
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_a_writer_that_reads_nothing_keeps_its_tables_while_anything_starts(settled: bool) -> None:
+    members = {**THREE, S1: alive(2, ready_at=0.0 if settled else NOW)}
+    roles = {"a": owned(S2, 3), "b": owned(S2, 3)}
+    known = group(members, reading({"a": S0, "b": S1}), roles)
+    writers = {"a": S0, "b": S1} if settled else {"a": S2, "b": S2}
+    assert wanted_writers(known, NOW) == writers
+
+
+@pytest.mark.parametrize("gone", [dead(1), alive(1, leaving=True)], ids=["dead", "leaves"])
+def test_the_roles_of_one_that_dies_or_leaves_move_at_once_while_others_start(gone: Any) -> None:
+    known = uneven({S0: gone, S1: alive(2, ready_at=NOW)})
+    assert wanted_writers(known, NOW) == dict.fromkeys("abcd", S1)
+
+
 # --- in the controller -------------------------------------------------------------------------
 
 RATES = {P: 50.0, Q: 40.0}
@@ -217,6 +303,45 @@ def test_if_the_writer_drains_its_table_moves_first_and_then_it_is_retired() -> 
     driver.started(moved, B)
     assert driver.phase() == Sentinel
     assert driver.group.members.owning() == {B}
+
+
+GROWN = 20
+
+
+def growing() -> ControllerDriver:
+    """Return a leader of a group of one consumer that grows to twenty, each second by one."""
+    topics = ("clicks", "orders")
+    parts = [TopicPartition(topic, n) for topic in topics for n in range(GROWN // 2)]
+    driver = leading(dict.fromkeys(parts, 90.0), A)
+    actions = driver.pack({p: Slot(n) for n, p in enumerate(parts)})
+    for slot in map(Slot, range(1, GROWN)):
+        carry_out(driver, actions)
+        for known in range(slot):
+            driver.report(
+                Slot(known), reading=driver.group.members.partitions.owned_by(Slot(known))
+            )
+        driver.tick()
+        driver.hello(slot)
+        actions = driver.report(slot)
+    carry_out(driver, actions)
+    return driver
+
+
+def test_a_group_that_grows_from_one_to_twenty_consumers_moves_no_role() -> None:
+    driver = growing()
+    assert {at.slot for at in driver.group.members.partitions.values()} == set(range(GROWN))
+    assert {topic: writer(driver, topic).slot for topic in ("clicks", "orders")} == {
+        "clicks": A,
+        "orders": A,
+    }
+    assert sent_commands(driver.actions, StopWriting) == []
+
+
+def test_if_the_writer_dies_while_its_group_grows_its_tables_move_at_once() -> None:
+    driver = growing()
+    starts = sent_commands(driver.dead(A), StartWriting)
+    assert sorted(topic for start in starts for topic in start.tables) == ["clicks", "orders"]
+    assert A not in {writer(driver, topic).slot for topic in ("clicks", "orders")}
 
 
 def scaled_down() -> tuple[ControllerDriver, StopReading, StopWriting]:

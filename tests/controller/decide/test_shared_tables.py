@@ -47,13 +47,13 @@ def sharing(**writers: State) -> Group:
 
 
 def test_topics_that_share_a_table_get_one_writer() -> None:
-    assert wanted_writers(sharing()) == {"a": S0, "b": S1, "c": S0}
+    assert wanted_writers(sharing(), NOW) == {"a": S0, "b": S1, "c": S0}
 
 
 def test_the_consumer_that_writes_most_of_them_keeps_them() -> None:
-    assert wanted_writers(sharing(c=owned(S2, 3))) == {"a": S2, "b": S0, "c": S2}
+    assert wanted_writers(sharing(c=owned(S2, 3)), NOW) == {"a": S2, "b": S0, "c": S2}
     both = sharing(a=owned(S2, 3), c=owned(S1, 2))
-    assert wanted_writers(both) == {"a": S1, "b": S0, "c": S1}, "the lowest of equals"
+    assert wanted_writers(both, NOW) == {"a": S1, "b": S0, "c": S1}, "the lowest of equals"
 
 
 def test_of_two_writers_of_one_table_one_is_stopped_and_the_other_takes_its_topic() -> None:

@@ -19,7 +19,18 @@ NUMBERS = frozenset({"hello", "dead", "goodbye", "replied_term", "epoch", "term"
 """Fields with offsets, which are compared with each other."""
 NAMES = frozenset({"revision", "controller", "name"})
 """Fields that are compared for equality only."""
-TIMES = frozenset({"seen_at", "arrived_at", "sent_at", "since", "ticked_at", "measured_at"})
+TIMES = frozenset(
+    {
+        "seen_at",
+        "arrived_at",
+        "ready_at",
+        "asked_at",
+        "sent_at",
+        "since",
+        "ticked_at",
+        "measured_at",
+    }
+)
 OMITTED = TIMES | {
     "config",
     "rates",

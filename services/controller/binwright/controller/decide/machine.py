@@ -406,7 +406,8 @@ def transition(state: State, event: Event) -> Step:
     after, actions = function(state, event)
     actions = (*ended, *actions)
     if wanted := [action.slots for action in actions if isinstance(action, Reconcile)]:
-        fleet = replace(after.group.fleet, desired=wanted[-1])
+        asked_at = {s: after.group.fleet.asked_at.get(s, event.now) for s in wanted[-1]}
+        fleet = replace(after.group.fleet, desired=wanted[-1], asked_at=asked_at)
         after = replace(after, group=replace(after.group, fleet=fleet))
     if type(after) not in {type(state), *targets}:
         raise IllegalTransition(f"{type(event).__name__}: {state} became {after}")

@@ -5,7 +5,7 @@ order. The reasons of a plan do not matter here.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
@@ -176,8 +176,14 @@ def goal_reached(group: Group, goal: Goal) -> bool:
 # --- writer roles: cheap, so not part of a plan; they follow the readers ------------------------
 
 
-def candidates(group: Group, staying: Collection[Slot] | None = None) -> list[Slot]:
-    """Return the consumers that may write, sorted: ready ones that read, else all ready ones.
+Unit = tuple[str, ...]
+"""Topics that share tables: one role."""
+SETTLED_S = 60.0
+"""After a consumer became ready its group still starts: it reads what came meanwhile."""
+
+
+def may_write(group: Group, staying: Collection[Slot] | None = None) -> list[Slot]:
+    """Return the consumers that keep what they write, sorted: ready ones that do not leave.
 
     Args:
         group: The group.
@@ -186,38 +192,95 @@ def candidates(group: Group, staying: Collection[Slot] | None = None) -> list[Sl
     ready, rules = group.members.usable(), group.people.controls.rules
     closed = rules.drained | group.fleet.ending()
     usable = [slot for slot in ready if slot not in closed] or ready
-    stay = usable if staying is None else [slot for slot in usable if slot in staying]
-    return [slot for slot in stay if group.members.reads(slot)] or stay or usable
+    return usable if staying is None else [s for s in usable if s in staying] or usable
 
 
-def wanted_writers(group: Group, staying: Collection[Slot] | None = None) -> dict[str, Slot]:
+def candidates(group: Group, staying: Collection[Slot] | None = None) -> list[Slot]:
+    """Return the consumers that may be given tables: of `may_write` those that read, else all."""
+    stay = may_write(group, staying)
+    return [slot for slot in stay if group.members.reads(slot)] or stay
+
+
+def anything_starts(group: Group, now: float, staying: Collection[Slot] | None = None) -> bool:
+    """Whether partitions move, or a consumer starts, or did so a moment ago.
+
+    One that is not ready `start_timeout_s` after it was asked for is not waited for: its platform
+    may have no room for it.
+    """
+    partitions, fleet = group.members.partitions, group.fleet
+    if partitions.pending or partitions.released:
+        return True
+    for slot in fleet.desired.union(staying or (), group.members.living()):
+        member = group.members.get(slot)
+        if member.ready:
+            since, for_s = member.ready_at, SETTLED_S
+        else:
+            begun = fleet.asked_at.get(slot, now)  # a plan that begins now asks for it
+            since = begun if member.epoch is None else member.arrived_at
+            for_s = group.settings.start_timeout_s
+        if now - since < for_s:
+            return True
+    return False
+
+
+def wanted_writers(
+    group: Group, now: float, staying: Collection[Slot] | None = None
+) -> dict[str, Slot]:
     """Return the wanted writer of each topic's tables, topic -> slot; empty while none is ready.
 
     Topics that share a table have one writer (†: two would take it from each other without end). A
-    candidate keeps its topics up to an even share, in the order of their names. The others go to
-    the candidate with the fewest; between equals, to the lowest slot.
+    role stays with its consumer until that leaves, or reads nothing once nothing starts. Roles
+    without a consumer go to the candidate with the fewest; between equals, to the lowest slot.
     """
     slots = candidates(group, staying)
     if not slots:
         return {}
+    starts = anything_starts(group, now, staying)
+    keeping = frozenset(may_write(group, staying) if starts else slots)
     units = together(sorted(group.members.partitions.topics), group.config.tables_of)
-    share = -(-len(units) // len(slots))
-    count = Counter(dict.fromkeys(slots, 0))
-    wanted: dict[str, Slot] = {}
-    for unit in units:
-        slot = _holder(group, unit)
-        if slot is not None and slot in count and count[slot] < share:
-            wanted |= dict.fromkeys(unit, slot)
-            count[slot] += 1
-    fewest = [(tables, slot) for slot, tables in count.items() if group.is_open(slot)]
-    fewest = fewest or [(tables, slot) for slot, tables in count.items()]
-    heapify(fewest)
-    for unit in units:
-        if unit[0] not in wanted:
-            tables, slot = heappop(fewest)
-            wanted |= dict.fromkeys(unit, slot)
-            heappush(fewest, (tables + 1, slot))
-    return wanted
+    holders = {unit: _holder(group, unit) for unit in units}
+    wanted = {unit: slot for unit, slot in holders.items() if slot is not None and slot in keeping}
+    receivers = [slot for slot in slots if group.is_open(slot)] or slots
+    if len(wanted) < len(units):
+        count = Counter(wanted.values())
+        fewest = [(count[slot], slot) for slot in receivers]
+        heapify(fewest)
+        for unit in units:
+            if unit not in wanted:
+                tables, wanted[unit] = heappop(fewest)
+                heappush(fewest, (tables + 1, wanted[unit]))
+    elif not starts:
+        wanted |= _evened(group, wanted, slots, receivers)
+    return {topic: slot for unit, slot in wanted.items() for topic in unit}
+
+
+def _evened(
+    group: Group, writers: Mapping[Unit, Slot], slots: Sequence[Slot], receivers: Sequence[Slot]
+) -> dict[Unit, Slot]:
+    """Return the role that moves now from the consumer that has most, and its next writer.
+
+    None while every consumer has an even share at most, or a claim is under way: one table moves at
+    a time. A topic whose rows are late stays, unless all are late that its consumer writes: that
+    one does not keep up.
+    """
+    count, share = Counter(writers.values()), -(-len(writers) // len(slots))
+    most = min(slots, key=lambda slot: (-count[slot], slot))
+    fewest = min(receivers, key=lambda slot: (count[slot], slot))
+    if count[most] <= share or count[fewest] >= share:
+        return {}
+    late: dict[str, bool] = {}
+    for slot in count:
+        owned = group.members.writers.owned_by(slot)
+        for name, table in group.members.get(slot).writing.items():
+            if table.state == "claiming" and not table.fault:
+                return {}
+            for topic in owned.intersection(table.topics_of(name)):
+                late[topic] = late.get(topic, False) or table.age_s > group.config.on_time_s
+    if any(topic not in late for unit in writers for topic in unit):
+        return {}  # the report that lists it is on its way
+    held = [unit for unit, slot in writers.items() if slot == most]
+    on_time = [unit for unit in held if not any(late[topic] for topic in unit)]
+    return {(on_time or held)[-1]: fewest}
 
 
 def _holder(group: Group, topics: Iterable[str]) -> Slot | None:
@@ -229,7 +292,7 @@ def _holder(group: Group, topics: Iterable[str]) -> Slot | None:
 
 def move_writers(group: Group, now: float, staying: Collection[Slot] | None = None) -> Update:
     """Send every stop and start that brings the tables to their wanted writers."""
-    wanted = wanted_writers(group, staying)
+    wanted = wanted_writers(group, now, staying)
     stops: dict[Slot, list[str]] = {}
     for topic, at in sorted(group.members.writers.items()):
         if isinstance(at, Owned) and _must_stop(group, topic, at.slot, wanted):
