@@ -32,21 +32,22 @@ from tests.controller.decide.driver import (
     leading,
     sent_commands,
 )
-from tests.controller.decide.running_group import carry_out, disruptions
+from tests.controller.decide.running_group import PATIENT, carry_out, disruptions
 
 from binwright.controller.decide.apply import WRITER_LOST
-from binwright.controller.decide.events import Action, Reconcile, Send
+from binwright.controller.decide.events import Action, Packed, Reconcile, Send
 from binwright.controller.decide.moves import move_writers, wanted_writers
 from binwright.controller.decide.states import Manage, Sentinel
 from binwright.group.group import Group
 from binwright.group.ownership import Owned, Released, State
+from binwright.group.plans import Pack
 from binwright.protocol.commands import StartReading, StartWriting, StopReading, StopWriting
 from binwright.protocol.log_events import Log
 from binwright.protocol.metadata import Gap, Goodbye
 from binwright.protocol.model import Slot, TopicPartition
 
 THREE = {S0: alive(1), S1: alive(2), S2: alive(3)}
-CLICKS = TopicPartition("clicks", 0)
+CLICKS, SECOND = TopicPartition("clicks", 0), TopicPartition("a", 1)
 
 
 def reading(slots: Mapping[str, Slot]) -> dict[TopicPartition, State]:
@@ -205,8 +206,8 @@ def test_once_a_group_has_settled_an_uneven_share_moves_table_by_table() -> None
         (uneven({S2: alive(3, ready=False)}), None),
         (uneven({S2: dead(3)}, desired=frozenset({S2}), asked_at={S2: NOW - 299}), None),
         (uneven(), {S0, S1, Slot(7)}),
-        (uneven(partitions={P: starting(S1, 2)}), None),
-        (uneven(partitions={P: released()}), None),
+        (uneven(partitions={SECOND: starting(S1, 2)}), None),
+        (uneven(partitions={SECOND: released()}), None),
     ],
     ids=["ready-now", "not-ready", "asked-for", "asked-for-by-the-plan", "moving", "unread"],
 )
@@ -234,9 +235,13 @@ def test_a_topic_whose_rows_are_late_stays_unless_its_writer_does_not_keep_up(
     assert commands(uneven(tables=tables)) == [(S0, (StopWriting, (moved,)))]
 
 
-def test_evenness_gives_a_closed_consumer_nothing() -> None:
-    known = uneven(disruptions=disruptions("roll", S1))
-    assert commands(known) == []
+def test_evenness_gives_a_closed_consumer_nothing_and_no_other_more_than_its_share() -> None:
+    tables = {S2: alive(3, writing={"e": table(), "f": table()})}
+    known = uneven(tables, partitions=reading({"e": S2, "f": S2}))
+    roles = dict.fromkeys("ef", owned(S2, 3))
+    known = changed(known, writers=known.members.writers.changed(roles))
+    assert commands(known) == [(S0, (StopWriting, ("d",)))]
+    assert commands(changed(known, disruptions=disruptions("roll", S1))) == []
 
 
 @pytest.mark.parametrize("settled", [False, True])
@@ -342,6 +347,28 @@ def test_if_the_writer_dies_while_its_group_grows_its_tables_move_at_once() -> N
     starts = sent_commands(driver.dead(A), StartWriting)
     assert sorted(topic for start in starts for topic in start.tables) == ["clicks", "orders"]
     assert A not in {writer(driver, topic).slot for topic in ("clicks", "orders")}
+
+
+def test_a_consumer_that_never_begins_delays_evenness_no_longer_than_it_may_take_to_start() -> None:
+    """The plan that needs it is given up and made again meanwhile: that begins no new time."""
+    driver = leading({P: 50.0, Q: 40.0, CLICKS: 40.0}, A)
+    driver.state = replace(driver.state, group=changed(driver.group, config=PATIENT))
+    carry_out(driver, driver.pack({P: A, Q: A, CLICKS: A}))
+    driver.hello(B)
+    driver.report(B)
+    driver.measure({P: 50.0, Q: 41.0, CLICKS: 40.0})
+    target = {P: A, Q: B, CLICKS: Slot(2)}
+    carry_out(driver, driver.pack(target))
+    asked_at = driver.now
+    driver.report(A, reading=[P, CLICKS])
+    driver.measure({P: 90.0, Q: 41.0, CLICKS: 40.0})
+    while not (stops := sent_commands(actions := driver.tick(), StopWriting)):
+        assert driver.now - asked_at < 300
+        if any(isinstance(action, Pack) for action in actions):
+            driver.feed(Packed(driver.now, target))
+    assert driver.actions.count(Reconcile(frozenset({A, B, Slot(2)}))) > 1
+    assert ([stop.tables for stop in stops], driver.now - asked_at) == ([("orders",)], 300)
+    assert writer(driver).slot == B
 
 
 def scaled_down() -> tuple[ControllerDriver, StopReading, StopWriting]:
