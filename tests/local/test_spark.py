@@ -7,8 +7,10 @@ import pytest
 import yaml
 
 from binwright.local.spark import (
+    LANDING_JAR,
     SHIPPED,
     Master,
+    classpath,
     cluster_settings,
     default_settings,
     shipped_settings,
@@ -82,6 +84,13 @@ def test_executors_take_deltas_jars_from_where_they_are() -> None:
     assert settings["spark.master"] == "spark://127.0.0.1:1"
     assert settings["spark.executor.extraClassPath"] == "/a.jar:/b.jar"
     assert cluster_settings(None, ()) == {}
+
+
+def test_the_embedded_server_and_the_image_have_the_extension_that_the_settings_name() -> None:
+    assert LANDING_JAR in classpath((Path("/delta.jar"),))
+    assert LANDING_JAR.is_file()
+    dockerfile = (ROOT / "deploy/spark/Dockerfile").read_text()
+    assert f"COPY apps/binwright/local/{LANDING_JAR.name} jars/\n" in dockerfile
 
 
 def test_spark_leaves_its_traces_in_its_directory() -> None:

@@ -103,7 +103,7 @@ def test_the_wheel_has_every_file_of_every_package(checkout: Path, built: Path) 
     }
     packed = {name for name in wheel(built).namelist() if ".dist-info/" not in name}
     assert packed == expected
-    for name in ("streams/demo.json", "look/page/web/index.html", "local/kafka.lock"):
+    for name in ("streams/demo.json", "look/page/web/index.html", "local/binwright-landing.jar"):
         assert f"binwright/{name}" in packed
 
 

@@ -44,6 +44,8 @@ _MAIN = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _PROBE = Path(__file__).with_name("spark_probe.py")
 TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 - its name: server and client read it
 SHIPPED = Path(__file__).with_name("spark-defaults.conf")
+LANDING_JAR = Path(__file__).with_name("binwright-landing.jar")
+"""The extension that commits staged files as they are: `python -m tools.landing_jar` builds it."""
 # Without its second compiler Java keeps little room for code, and compiles it again and again.
 _QUICK = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=160m")
 # What Spark and Arrow reach into, as Spark's own launcher opens it.
@@ -283,7 +285,7 @@ async def _cached(name: str, fetch: Fetch) -> tuple[Path, ...]:
 
 def classpath(delta: tuple[Path, ...]) -> tuple[Path, ...]:
     """Return the class path of a Spark process that reads and writes Delta tables."""
-    return (*delta, *sorted(pyspark_jars_dir().glob("*.jar")))
+    return (*delta, LANDING_JAR, *sorted(pyspark_jars_dir().glob("*.jar")))
 
 
 def spark_flags(directory: Path) -> tuple[str, ...]:

@@ -15,9 +15,10 @@ from docker.client import DockerClient
 from docker.models.containers import Container
 from tests.deploy.compose.engine import SPARK
 from tests.programs import ROOT, run_program
+from tools.landing_jar import LOCK
 
 from binwright.local.jars import locked_jars
-from binwright.local.spark import TOKEN_VARIABLE
+from binwright.local.spark import LANDING_JAR, TOKEN_VARIABLE
 
 from .conftest import REVISION, Image
 
@@ -115,6 +116,11 @@ def test_its_jars_are_those_of_its_base_and_of_the_locks(
 
     added = sums(spark_image.name).items() - sums(SPARK).items()
     locked = {(jar.file_name, jar.sha256) for lock in ("delta", "s3") for jar in locked_jars(lock)}
+    locked |= {
+        (name, sum_)
+        for sum_, name in map(str.split, LOCK.read_text().splitlines())
+        if name == LANDING_JAR.name
+    }
     assert added == locked
 
 

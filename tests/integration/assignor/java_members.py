@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools.assignor_jar import build_jar, compile_java
+from tools.assignor_jar import NAME, RELEASE, SOURCES
+from tools.java_jar import build_jar, compile_java
 
 from binwright.local.java import LOG4J, Java, quick_jvm_flags
 from binwright.local.kafka import ensure_kafka
@@ -35,9 +36,9 @@ class Programs:
 async def build_programs(directory: Path, more: Sequence[Path] = ()) -> Programs:
     """Compile the assignor and the consumer into `directory`; `more` comes before Kafka's jars."""
     java, jars = await ensure_kafka(print)
-    jar = await asyncio.to_thread(build_jar, directory, jars)
+    jar = await asyncio.to_thread(build_jar, SOURCES, directory / NAME, jars, RELEASE)
     source = HERE / "java" / "ServingConsumer.java"
-    await asyncio.to_thread(compile_java, [source], directory, jars)
+    await asyncio.to_thread(compile_java, [source], directory, jars, RELEASE)
     # Which plan the assignor follows is in its log, and the log goes where the rest is said.
     log4j = LOG4J + "logger.plans.name = binwright\nlogger.plans.level = info\n"
     (directory / "log4j2.properties").write_text(log4j)

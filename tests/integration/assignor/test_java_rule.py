@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from tests.fuzz.mutations import hostile
 from tests.programs import run_program
 from tests.scaler.decide.cases import CASES, by_rule
-from tools.assignor_jar import build_jar, compile_java
+from tools.assignor_jar import NAME, RELEASE, SOURCES
+from tools.java_jar import build_jar, compile_java
 
 from binwright.local.kafka import ensure_kafka
 from binwright.protocol.errors import MalformedMessage
@@ -57,8 +58,8 @@ def drawn(number: int) -> dict[str, Any]:
 async def printed(main: str, content: bytes, directory: Path, *options: str) -> list[str]:
     """Return the lines that a program of `java/` prints about a file with this content."""
     java, jars = await ensure_kafka(print)
-    jar = build_jar(directory, jars)
-    compile_java([HERE / "java" / f"{main}.java"], directory, [jar, *jars])
+    jar = build_jar(SOURCES, directory / NAME, jars, RELEASE)
+    compile_java([HERE / "java" / f"{main}.java"], directory, [jar, *jars], RELEASE)
     file = directory / "content"
     file.write_bytes(content)
     classpath = ":".join(map(str, [directory, jar, *jars]))

@@ -1,0 +1,165 @@
+package binwright.spark;
+
+import java.time.LocalDate;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.hadoop.fs.Path;
+import org.apache.parquet.column.ColumnDescriptor;
+import org.apache.parquet.schema.LogicalTypeAnnotation;
+import org.apache.parquet.schema.LogicalTypeAnnotation.DecimalLogicalTypeAnnotation;
+import org.apache.parquet.schema.LogicalTypeAnnotation.IntLogicalTypeAnnotation;
+import org.apache.parquet.schema.LogicalTypeAnnotation.TimeUnit;
+import org.apache.parquet.schema.LogicalTypeAnnotation.TimestampLogicalTypeAnnotation;
+import org.apache.parquet.schema.MessageType;
+import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName;
+import org.apache.spark.sql.delta.actions.Metadata;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** Which files a table takes as they are: those that have its own columns, and rows of one of its partitions. */
+final class FileRules {
+    private static final String DAY = "_kafka_date"; // of the record, UTC
+    private static final List<String> TIME = List.of("_kafka", "timestamp"); // of which it is the day
+    private static final long MICROS_PER_DAY = 86_400_000_000L;
+
+    private final StructType columns;
+    private final boolean byDay;
+    private final Map<String, Path> names = new HashMap<>();
+
+    FileRules(Metadata metadata) {
+        columns = metadata.dataSchema();
+        byDay = !metadata.partitionColumns().isEmpty();
+    }
+
+    /** Throws why a table's partitions are not known to files; see {@link #partition}. */
+    static void checkPartitions(Metadata metadata) throws Refusal {
+        List<String> by = CollectionConverters.asJava(metadata.partitionColumns());
+        if (by.isEmpty()) {
+            return;
+        }
+        boolean isDay =
+                by.equals(List.of(DAY)) && DataTypes.DateType.equals(type(metadata.partitionSchema(), List.of(DAY)));
+        if (!isDay || !DataTypes.TimestampType.equals(type(metadata.dataSchema(), TIME))) {
+            throw Refusal.table("it is partitioned by " + String.join(", ", by));
+        }
+    }
+
+    /** Throws why a file's columns are not the table's; columns, and fields of structs, that it lacks are NULL. */
+    void check(StagedFile file) throws Refusal {
+        Path other = names.putIfAbsent(file.name(), file.path());
+        if (other != null) {
+            throw Refusal.file(file.name(), "two files have this name, " + other + " and " + file.path());
+        }
+        MessageType schema = file.footer().getFileMetaData().getSchema();
+        for (ColumnDescriptor leaf : schema.getColumns()) {
+            String reason = reasonAgainst(leaf);
+            if (reason != null) {
+                throw Refusal.file(file.name(), String.join(".", leaf.getPath()) + " is stored as " + reason);
+            }
+        }
+        String reason = reasonAgainst(converted(file.name(), schema), columns, "");
+        if (reason != null) {
+            throw Refusal.file(file.name(), reason);
+        }
+        if (byDay && file.rows() > 0) {
+            day(file);
+        }
+    }
+
+    /** Returns the values of partition columns that all rows of a file have. */
+    Map<String, String> partition(StagedFile file) throws Refusal {
+        return byDay ? Map.of(DAY, day(file)) : Map.of();
+    }
+
+    /** Returns where in a table's directory a file belongs: some readers take a partition's value from there. */
+    String path(StagedFile file) throws Refusal {
+        return byDay ? DAY + "=" + day(file) + "/" + file.name() : file.name();
+    }
+
+    /** Returns what a leaf is that readers take for the same type, but not all of them alike; null: it is not. */
+    private static String reasonAgainst(ColumnDescriptor leaf) {
+        PrimitiveTypeName stored = leaf.getPrimitiveType().getPrimitiveTypeName();
+        LogicalTypeAnnotation as = leaf.getPrimitiveType().getLogicalTypeAnnotation();
+        if (as instanceof TimestampLogicalTypeAnnotation time && time.getUnit() != TimeUnit.MICROS) {
+            return "a timestamp in " + time.getUnit() + ", not in MICROS";
+        }
+        if (as instanceof IntLogicalTypeAnnotation number && !number.isSigned()) {
+            return "an integer without sign";
+        }
+        boolean isFixed =
+                stored == PrimitiveTypeName.FIXED_LEN_BYTE_ARRAY && !(as instanceof DecimalLogicalTypeAnnotation);
+        return isFixed || stored == PrimitiveTypeName.INT96 ? stored.toString() : null;
+    }
+
+    private static StructType converted(String name, MessageType schema) throws Refusal {
+        try { // by Spark's defaults: a session's settings are no property of the table
+            return new ParquetToSparkSchemaConverter(new SQLConf()).convert(schema);
+        } catch (Exception exc) { // Spark's AnalysisException is a checked one that Scala does not declare
+            throw Refusal.file(name, "its columns are not of types that Spark has (" + exc.getMessage() + ")");
+        }
+    }
+
+    /** Returns why a type of a file is not the table's; null if it is. */
+    private static String reasonAgainst(DataType file, DataType table, String path) {
+        if (file instanceof StructType from && table instanceof StructType to) {
+            return reasonAgainst(from, to, path);
+        }
+        if (file instanceof ArrayType from && table instanceof ArrayType to) {
+            return reasonAgainst(from.elementType(), to.elementType(), path + ".element");
+        }
+        // Fields that are missing within a map's values are NULL for Spark, and an error for delta-rs.
+        return DataType.equalsIgnoreNullability(file, table)
+                ? null
+                : path + " is " + file.simpleString() + ", and " + table.simpleString() + " in the table";
+    }
+
+    private static String reasonAgainst(StructType file, StructType table, String path) {
+        String prefix = path.isEmpty() ? "" : path + ".";
+        Set<String> seen = new HashSet<>();
+        for (StructField field : file.fields()) {
+            String name = prefix + field.name();
+            if (!seen.add(field.name())) {
+                return "it has " + name + " twice";
+            }
+            DataType type = type(table, List.of(field.name()));
+            String reason = type == null ? "the table has no " + name : reasonAgainst(field.dataType(), type, name);
+            if (reason != null) {
+                return reason;
+            }
+        }
+        return null;
+    }
+
+    /** Returns the type of a column or of a field in it, by its exact name; null if there is none. */
+    private static DataType type(StructType of, List<String> path) {
+        DataType type = of;
+        for (String name : path) {
+            if (!(type instanceof StructType struct) || struct.getFieldIndex(name).isEmpty()) {
+                return null;
+            }
+            type = struct.apply(name).dataType();
+        }
+        return type;
+    }
+
+    private static String day(StagedFile file) throws Refusal {
+        Leaf time = Leaf.of(file.footer(), TIME);
+        if (time == null || !Long.valueOf(0).equals(time.nulls()) || time.bounds() == null) {
+            throw Refusal.file(file.name(), "its footer does not say that each row has a timestamp, and which");
+        }
+        long first = Math.floorDiv((Long) time.bounds().least(), MICROS_PER_DAY);
+        if (first != Math.floorDiv((Long) time.bounds().greatest(), MICROS_PER_DAY)) {
+            throw Refusal.file(file.name(), "it has rows of several days");
+        }
+        return LocalDate.ofEpochDay(first).toString();
+    }
+}

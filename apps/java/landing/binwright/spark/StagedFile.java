@@ -1,0 +1,103 @@
+package binwright.spark;
+
+import java.io.ByteArrayInputStream;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.regex.Pattern;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.parquet.ParquetReadOptions;
+import org.apache.parquet.format.converter.ParquetMetadataConverter;
+import org.apache.parquet.hadoop.metadata.BlockMetaData;
+import org.apache.parquet.hadoop.metadata.ParquetMetadata;
+
+/**
+ * A staged file, as far as a commit needs it: where it is, and what its footer says. No rows are read.
+ *
+ * @param status where it is, its length and time.
+ * @param tail the bytes of its footer.
+ * @param footer the same, parsed.
+ */
+record StagedFile(FileStatus status, byte[] tail, ParquetMetadata footer) {
+    private static final int TAIL = 64 << 10; // bytes; holds most footers, so that one read gets them
+    private static final byte[] MAGIC = "PAR1".getBytes(StandardCharsets.US_ASCII);
+    private static final int ENDING = Integer.BYTES + MAGIC.length; // a footer's length, and the magic
+    // Given, since the converter without any refuses every footer.
+    private static final ParquetReadOptions OPTIONS = ParquetReadOptions.builder().build();
+    // It becomes a path in the table's log, where any other character would have to be encoded.
+    private static final Pattern NAME = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]*\\.parquet");
+
+    /** Reads a file's footer. */
+    static StagedFile read(Path path, Configuration conf) throws Refusal, IOException {
+        String name = path.getName();
+        if (!NAME.matcher(name).matches()) {
+            throw Refusal.file(name, "its name is not that of a staged file");
+        }
+        try {
+            FileSystem storage = path.getFileSystem(conf);
+            FileStatus status = storage.getFileStatus(path);
+            byte[] tail = tail(storage, status);
+            if (tail == null) {
+                throw Refusal.damaged(name, "it does not end as a Parquet file does");
+            }
+            return new StagedFile(status, tail, parsed(name, tail));
+        } catch (FileNotFoundException exc) {
+            throw Refusal.missing(name);
+        }
+    }
+
+    /** Returns the bytes of a file's footer; null if the file does not end with one. */
+    static byte[] tail(FileSystem storage, FileStatus status) throws IOException {
+        long length = status.getLen();
+        if (!status.isFile() || length < MAGIC.length + ENDING) {
+            return null;
+        }
+        try (FSDataInputStream in = storage.open(status.getPath())) {
+            byte[] end = new byte[(int) Math.min(length, TAIL)];
+            in.readFully(length - end.length, end);
+            if (!Arrays.equals(end, end.length - MAGIC.length, end.length, MAGIC, 0, MAGIC.length)) {
+                return null;
+            }
+            int size = ByteBuffer.wrap(end).order(ByteOrder.LITTLE_ENDIAN).getInt(end.length - ENDING);
+            if (size < 0 || size > length - MAGIC.length - ENDING) {
+                return null;
+            }
+            int within = end.length - ENDING - size;
+            if (within >= 0) {
+                return Arrays.copyOfRange(end, within, within + size);
+            }
+            byte[] footer = new byte[size];
+            in.readFully(length - ENDING - size, footer);
+            return footer;
+        }
+    }
+
+    // From memory: so whatever is thrown here is the file's fault, not the storage's.
+    private static ParquetMetadata parsed(String name, byte[] tail) throws Refusal {
+        try {
+            return new ParquetMetadataConverter(OPTIONS)
+                    .readParquetMetadata(new ByteArrayInputStream(tail), ParquetMetadataConverter.NO_FILTER);
+        } catch (IOException | RuntimeException exc) {
+            throw Refusal.damaged(name, "its footer cannot be read (" + exc.getMessage() + ")");
+        }
+    }
+
+    Path path() {
+        return status.getPath();
+    }
+
+    String name() {
+        return status.getPath().getName();
+    }
+
+    long rows() {
+        return footer.getBlocks().stream().mapToLong(BlockMetaData::getRowCount).sum();
+    }
+}
