@@ -4,11 +4,14 @@ Messages and topics are fakes; staging, writers, Spark and Delta are the real on
 """
 
 import asyncio
+import io
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from uuid import NAMESPACE_OID, uuid5
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.session import SparkSession
@@ -126,6 +129,7 @@ class Bucket:
                 writer=uuid5(NAMESPACE_OID, name).hex,
                 from_latest=False,
                 freshness_s=1.0,
+                in_place=True,
             )
 
         def record(event: Event) -> None:
@@ -254,3 +258,31 @@ async def test_a_probe_in_the_store_is_read_by_spark_and_deleted(
         missing = await server.read(probe)
     assert missing.status == "fault"
     assert "PATH_NOT_FOUND" in missing.what
+
+
+def test_staged_objects_are_copied_into_the_table_and_land_as_they_are(
+    store: ObjectStore, spark: SparkSession
+) -> None:
+    place = f"s3a://{BUCKET}/as-they-are"
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"id": range(1_000)}), sink)
+    for name in ("1.parquet", "2.parquet", "lease.parquet"):
+        store.put(f"as-they-are/_staging/t/{name}", sink.getvalue())
+    spark.sql(f"CREATE TABLE delta.`{place}/t` (id BIGINT) USING delta").collect()
+
+    def verdict(*names: str, lease: str = "lease.parquet") -> str:
+        files = ", ".join(f"'{place}/_staging/t/{name}'" for name in names)
+        statement = (
+            f"CALL binwright.add_files(table => '{place}/t', stamp => 'a stamp', "
+            f"lease => '{place}/_staging/t/{lease}', files => array({files}))"
+        )
+        (row,) = spark.sql(statement).collect()
+        return str(row.verdict)
+
+    assert verdict("1.parquet", lease="gone.parquet") == "no_lease"
+    assert verdict("1.parquet", "3.parquet") == "missing"
+    for _ in range(2):  # what an earlier try has put is used
+        assert verdict("1.parquet", "2.parquet") == "landed"
+    assert spark.read.format("delta").load(f"{place}/t").count() == 2_000
+    data = {key for key in store.keys("as-they-are/t/") if "_delta_log" not in key}
+    assert data == {"as-they-are/t/1.parquet", "as-they-are/t/2.parquet"}

@@ -117,10 +117,12 @@ class Ground:
             self.gaps.append(dict(event.committed))
 
     def _rules(self, target: Target) -> WriterConfig:
+        number = next(self.writers)
         return WriterConfig(
             table=Table(target.topic, GROUP, CLUSTER, self.scene.columns),
-            writer=uuid5(NAMESPACE_OID, f"w{next(self.writers)}").hex,
+            writer=uuid5(NAMESPACE_OID, f"w{number}").hex,
             freshness_s=1.0,
+            in_place=number % 3 > 0,  # each of them goes on from what the others have landed
         )
 
 
@@ -128,7 +130,7 @@ class Ground:
 async def ground(lake: Path, spark_url: str) -> AsyncIterator[Ground]:
     scene = await Scene({"orders": 2, "clicks": 1}).prepare()
     spark = SparkSession(DefaultChannelBuilder(spark_url))
-    async with FileStaging(str(lake / "_staging")) as staging:
+    async with FileStaging(str(lake / "_staging"), in_place=True) as staging:
         scene.staging = staging  # type: ignore[assignment]
         yield Ground(scene, lake, spark_url, spark)
     spark.client.release_session()

@@ -32,6 +32,7 @@ class Footer:
     skipped: int = 0  # records of its ranges that are in no table, as the settings want
     topic: str | None = None  # whose records it has; None: the topic of its table's name
     proposed: Columns = ()  # for fields of its records that no column has
+    as_table: bool = False  # its rows are laid out as the table's; of decoded ones: none is bad
     cut: frozenset[int] | None = None
     """Partitions whose range begins after a cut of their log; None: an older version wrote it."""
 
@@ -192,6 +193,8 @@ class Batch:
     bad: int = 0  # rows of its files that could not be decoded
     landed_in_part: bool = False
     """Some of its bad records may have landed before, when its rows did not: they are left out."""
+    as_table: frozenset[str] = frozenset()
+    """Those of its files whose decoded rows are laid out as the table's."""
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -253,6 +256,14 @@ class TableFiles:
 
 
 @dataclass(frozen=True, slots=True)
+class NotInPlace:
+    """Files cannot be committed as they are; an append of their rows can do it."""
+
+    reason: str
+    of_table: bool  # true of any file: of the table, or of its server
+
+
+@dataclass(frozen=True, slots=True)
 class Compaction:
     """The result of a compaction."""
 
@@ -309,6 +320,20 @@ class Lake(Protocol):
             StagedUnreadable: A staged file or the lease is missing or truncated; this call
                 committed nothing.
             WriteConflict, WriteUnclear, TableRefused: As of `claim`.
+        """
+
+    async def add_files(
+        self, table: str, batch: Batch, lease: str, stamp: str
+    ) -> NotInPlace | None:
+        """Commit the batch's staged files as they are: all of their rows, none is written again.
+
+        The lease is opened after the commit's snapshot (†). The staged files stay where they are.
+
+        Returns:
+            Why these files cannot land so, and nothing was committed; None: they have landed.
+
+        Raises:
+            StagedUnreadable, WriteConflict, WriteUnclear: As of `append`.
         """
 
     async def append_bad(self, table: str, batch: Batch, lease: str, stamp: str) -> None:

@@ -22,6 +22,7 @@ from binwright.tables.ports import (
     ColumnsThere,
     Compaction,
     History,
+    NotInPlace,
     PartitionOffsets,
     Table,
     TableFiles,
@@ -63,6 +64,7 @@ class FakeLake:
         latency_s: Of every call; tests may change it at any time.
         refusing: Tables that refuse every append with rows.
         unfit: Tables that refuse further columns.
+        not_in_place: Why no files are committed as they are; None: they are.
         calls: All calls so far: (name, table).
     """
 
@@ -78,6 +80,7 @@ class FakeLake:
         self.write_timeout_s = write_timeout_s
         self.refusing: set[str] = set()
         self.unfit: set[str] = set()
+        self.not_in_place: NotInPlace | None = None
         self.calls: list[tuple[str, str]] = []
         self._storage, self._staging = storage, staging
         self._busy: set[str] = set()
@@ -120,6 +123,20 @@ class FakeLake:
         if dropped := self._storage.table(table).dropped:
             raise TableRefused(f"the table {table} has no {dropped}")
         await self._write("append", table, batch, (lease,), stamp)
+
+    async def add_files(
+        self, table: str, batch: Batch, lease: str, stamp: str
+    ) -> NotInPlace | None:
+        """Fit `Lake.add_files`."""
+        if self.not_in_place is not None:
+            await self._read("add_files", table)
+            return self.not_in_place
+        if dropped := self._storage.table(table).dropped:
+            return NotInPlace(f"the table has no column {dropped}", of_table=False)
+        if batch.bad or batch.landed_in_part or not all(part.whole for part in batch.slices):
+            raise RuntimeError(f"not all rows of these files are to land: {batch}")
+        await self._write("add_files", table, batch, (lease,), stamp)
+        return None
 
     async def append_bad(self, table: str, batch: Batch, lease: str, stamp: str) -> None:
         """Fit `Lake.append_bad`."""

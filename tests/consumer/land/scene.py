@@ -181,6 +181,7 @@ class Process:
         append_limit_s: float = 60.0,
         bad_share: float = 1.0,
         servers: Mapping[str, str] = MappingProxyType({}),  # of tables on another one
+        in_place: bool = False,
     ) -> None:
         self.lake = FakeLake(scene.storage, scene.staging)
         self.reader = FakeDataReader(scene.topics, GROUP)
@@ -200,6 +201,7 @@ class Process:
             "bad_share": bad_share,
             "decoding": scene.decoding,
             "fixed": scene.fixed,
+            "in_place": in_place,
         }
 
         def server(table: str) -> str:

@@ -7,8 +7,9 @@ import pytest
 
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset
+from binwright.tables.ports import NotInPlace
 
-from .scene import P, Q, Scene, once, process, seconds, writing
+from .scene import COLUMNS, P, Q, Scene, once, process, seconds, writing
 
 pytestmark = pytest.mark.looptime
 
@@ -162,3 +163,28 @@ async def test_an_idle_table_is_stamped_before_its_history_is_cleaned_up() -> No
         await seconds(2 * 600)
 
     assert len(scene.storage.table("orders").commits) == before + 2
+
+
+async def test_files_become_files_of_the_table_and_reports_have_why_not() -> None:
+    scene = await Scene(columns=COLUMNS).prepare()
+    scene.staging.in_place = True
+    async with process(scene, "orders", in_place=True) as writer:
+        await seconds(5)
+        await scene.land({P: (0, 10)})
+        await seconds(5)
+        assert writer.report().appended == ""
+        writer.lake.not_in_place = NotInPlace("it has constraints", of_table=True)
+        await scene.land({P: (10, 20)})
+        await seconds(5)
+        assert writer.report().appended == "it has constraints"
+        assert scene.landed() == once(20)
+        assert not scene.files()
+        writes = [name for name, _ in writer.lake.calls if name in {"add_files", "append"}]
+        assert writes == ["add_files", "add_files", "append"]
+
+
+async def test_reports_have_that_rows_are_appended_by_choice() -> None:
+    async with writing() as (scene, writer):
+        await scene.land({P: (0, 10)})
+        await seconds(5)
+        assert writer.report().appended == 'lake.commit = "append"'

@@ -12,6 +12,7 @@ import pytest
 from binwright.consumer.decode.avro_values import AvroDecoder
 from binwright.consumer.decode.json_values import JsonDecoder
 from binwright.consumer.decode.portions import DecodingMemory
+from binwright.consumer.decode.variant_values import VariantDecoder
 from binwright.consumer.stage.parquet import (
     COLUMNS,
     FOOTER,
@@ -21,6 +22,7 @@ from binwright.consumer.stage.parquet import (
     decoded_schema,
     encode,
     footer_bytes,
+    table_schema,
     to_arrow,
 )
 from binwright.protocol.fields import LATEST_MS
@@ -316,6 +318,77 @@ def test_values_are_decoded_and_written_in_portions() -> None:
     assert footer.fault.startswith("orders-0 at offset 0: malformed")
     assert len(decoder.decoded) > 10
     assert max(decoder.decoded) <= memory.portion_bytes
+
+
+def test_a_file_of_a_table_has_its_columns() -> None:
+    columns = parse_columns("id BIGINT, s STRUCT<b: BOOLEAN>, tags ARRAY<STRING>")
+    rows = in_columns({P: [Record(3, 5, b"k", b'{"id":7,"s":{"b":true}}', 0, (("h", b"1"),))]})
+    content = encode(rows, Footer("x", 1, RANGES), JsonDecoder(columns), in_place=True)
+    file = pq.ParquetFile(pa.BufferReader(content))
+
+    footer = Footer("x", 1, RANGES, columns, newest_ms=5, as_table=True)
+    assert decode_footer(content.to_pybytes()) == footer
+    assert file.schema_arrow.remove_metadata() == table_schema(columns)
+    assert file.read().to_pylist() == [
+        {
+            "_kafka": {
+                "topic": "orders",
+                "partition": 0,
+                "offset": 3,
+                "timestamp": datetime.fromtimestamp(0.005, UTC),
+                "timestamp_type": 0,
+                "key": b"k",
+                "headers": [{"key": "h", "value": b"1"}],
+            },
+            "id": 7,
+            "s": {"b": True},
+            "tags": None,
+        }
+    ]
+    for n in range(file.metadata.num_columns):
+        column = file.metadata.row_group(0).column(n)
+        assert (column.compression, column.is_stats_set) == ("ZSTD", True)
+
+
+@pytest.mark.parametrize("first_bad", [0, 10, 28])
+def test_a_file_with_a_bad_record_is_one_to_append(first_bad: int) -> None:
+    """Also where others were written before it."""
+    big = b'{"id":1,"text":"' + b"x" * (1 << 20) + b'"}'
+    given = [big if n < first_bad or n % 2 else b"no JSON" for n in range(30)]
+    rows = in_columns({P: [Record(n, n, None, each) for n, each in enumerate(given)]})
+    decoder = JsonDecoder(parse_columns("id BIGINT, text STRING"))
+    in_place = encode(rows, Footer("x", 30, {0: (0, 30)}), decoder, in_place=True)
+    appended = encode(rows, Footer("x", 30, {0: (0, 30)}), decoder)
+
+    assert decode_footer(in_place.to_pybytes()) == decode_footer(appended.to_pybytes())
+    read = [pq.read_table(pa.BufferReader(each)) for each in (in_place, appended)]
+    assert read[0].equals(read[1])
+    assert read[0].schema == read[1].schema
+
+
+@pytest.mark.parametrize("columns", ["v VARIANT", ""])
+def test_rows_that_spark_must_write_are_laid_out_for_it(columns: str) -> None:
+    decoder: Any = VariantDecoder(parse_columns(columns)) if columns else AvroDecoder((), {})
+    content = encode({}, Footer(None, 0, {}), decoder, in_place=True)
+    assert decode_footer(content.to_pybytes()) == Footer(None, 0, {}, decoder.columns)
+
+
+def test_an_earlier_version_does_not_read_a_file_of_a_table() -> None:
+    """It would take NULL for each value."""
+    content = encode({}, Footer(None, 0, {}), JsonDecoder(parse_columns("a int")), in_place=True)
+    assert FOOTER.encode() not in (pq.read_metadata(pa.BufferReader(content)).metadata or {})
+
+
+def test_a_raw_file_of_a_table_has_statistics_of_where_its_records_are() -> None:
+    rows = in_columns({P: [Record(3, 0, None, GOOD)]})
+    content = encode(rows, Footer("x", 1, RANGES), in_place=True)
+    file = pq.ParquetFile(pa.BufferReader(content))
+    assert file.read().equals(to_arrow(rows))
+    assert decode_footer(content.to_pybytes()) == Footer("x", 1, RANGES, newest_ms=0)
+    group = file.metadata.row_group(0)
+    columns = [group.column(n) for n in range(file.metadata.num_columns)]
+    measured = {column.path_in_schema for column in columns if column.is_stats_set}
+    assert measured == {"partition", "offset", "timestamp"}
 
 
 class Peak:

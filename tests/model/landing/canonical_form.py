@@ -180,6 +180,7 @@ class _Names:
             tuple(sorted(known.read_again_at)),
             known.grown and tuple(sorted(str(column) for column in known.grown.proposed)),
             tuple(sorted(known.unaddable)),
+            known.appending and process.now < known.appending.until,
             process.writer.config.decoding,
             tuple(self.outcome(outcome) for outcome, _ in outcomes),
         )

@@ -68,6 +68,8 @@ def read(world: World, call: Call) -> tuple[Call, Outcome | None]:
         return call, Unreadable(lost, "gone or torn")
     if call.part != "all":
         _check_columns(world, call)
+    if call.part == "files" and (bad := [f for f in files if world.files[f].bad]):
+        raise InvariantViolation(f"bad records of {bad} would be rows")
     return replace(call, rows=_rows(world, call)), None
 
 
@@ -147,18 +149,21 @@ def with_metadata(table: DeltaTable, stamp: str | None) -> DeltaTable:
 def _rows(world: World, call: Call) -> tuple[Row, ...]:
     """Return the rows of the slices, as Spark reads them."""
     batch = call.batch or Batch()
-    before = world.tables[call.target].bad if batch.landed_in_part else frozenset()
+    leaves_out = batch.landed_in_part and call.part != "files"
+    before = world.tables[call.target].bad if leaves_out else frozenset()
     return tuple(
         row
         for part in batch.slices
         for row in sorted(_of_part(world.files[part.file], call.part) - before)
-        if part.whole or _within(row, world.partition(row.partition).partition, part.ranges)
+        if part.whole
+        or call.part == "files"
+        or _within(row, world.partition(row.partition).partition, part.ranges)
     )
 
 
 def _of_part(file: File, part: Part) -> frozenset[Row]:
     """Return the rows of a file that this part of a commit is of."""
-    if part == "all":
+    if part in {"all", "files"}:
         return file.rows
     return file.bad if part == "bad records" else file.rows - file.bad
 

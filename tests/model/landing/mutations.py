@@ -18,6 +18,7 @@ from binwright.consumer.decide.land.chain import Announcement, Chain
 from binwright.consumer.decide.land.commits import Resolved
 from binwright.consumer.decide.land.landed_offsets import Offsets
 from binwright.consumer.decide.land.states import (
+    AddFiles,
     Append,
     AppendBad,
     AppendRows,
@@ -369,6 +370,13 @@ def _stamps_only(self: BatchCommit) -> Steps[None]:
     yield from self._write(CommitStamp(request.lease, request.number, request.stamp))
 
 
+def _takes_any_answer(self: BatchCommit, batch: Batch) -> Steps[bool]:
+    if not append.can_be_added(batch, self._footers):
+        return False
+    yield from self._write(AddFiles(batch, self._request.lease, self._request.stamp))
+    return True
+
+
 def _fits(self: BatchCommit, batch: Batch) -> Steps[None]:
     del self, batch
     yield from ()
@@ -502,6 +510,10 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
         (BatchCommit, "_write", _looks_at_no_lease),
     ),
     "files are taken for what is announced": ((append, "not_as_announced", _is_as_announced),),
+    "any files are committed as they are": ((append, "can_be_added", _always),),
+    "files that were not committed as they are have landed": (
+        (BatchCommit, "_add_files", _takes_any_answer),
+    ),
     "files that do not fit land": ((BatchCommit, "_unfit", _fits),),
     "records are read again that Kafka has no more": ((append, "has_all", _always),),
     "too many bad records land": ((BadShare, "exceeded", property(_never)),),

@@ -315,6 +315,39 @@ CORRECT_SCENARIOS: Mapping[str, Scenario] = {
         batch_bytes=1,
         settings=("id BIGINT", "id BIGINT, x INT"),
     ),
+    "in place and appended": scenario(
+        f"{EVERY},not in place,settings",
+        15_000,
+        after=TYPED_STAMPED,
+        faults=2,
+        logs=("rxr",),
+        typed=True,
+        in_place=True,
+        fetch_singly=True,
+        settings=("id BIGINT", "id BIGINT, x INT"),
+    ),
+    "in place, from its files on": scenario(
+        "crash,twice,unclear,altered,file lost,not in place,steal,lease lost,announced twice",
+        15_000,
+        after=TYPED_FILES,
+        faults=3,
+        grants=3,
+        logs=("rrr",),
+        typed=True,
+        in_place=True,
+        fetch_singly=True,
+        batch_bytes=1,
+    ),
+    "in place, cut": scenario(
+        "log cut,crash,unclear,not in place,steal",
+        10_000,
+        after=TYPED_FILE,
+        faults=3,
+        logs=("rr",),
+        produce=1,
+        typed=True,
+        in_place=True,
+    ),
     "bad records and rows": scenario(
         "crash,twice,unclear,refused,altered,file lost,settings",
         15_000,
@@ -596,6 +629,12 @@ DETECTED_MUTATIONS: Mapping[str, Scenario] = {
     ),
     "files are taken for what is announced": broken(
         "forged", TYPED_STAMPED, 0, logs=("rr",), typed=True, fetch_singly=True
+    ),
+    "any files are committed as they are": broken(
+        "", TYPED_FILE, 0, faults=0, logs=("rx",), typed=True, in_place=True
+    ),
+    "files that were not committed as they are have landed": broken(
+        "not in place", TYPED_FILE, 1, typed=True, in_place=True
     ),
     "files that do not fit land": broken(
         "", TYPED_FILE, 0, faults=0, typed=True, settings=REFUSED_THEN_FIT

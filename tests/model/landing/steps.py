@@ -8,18 +8,20 @@ from tests.model.explore import Label, Step
 
 from binwright.consumer.decide.land.states import Outcome, Refused, Unclear
 from binwright.protocol.landing import OffsetRange, Staged
-from binwright.tables.ports import Commit
+from binwright.tables.ports import Commit, NotInPlace
 
 from . import delta, readers, writers
 from .world import Call, Log, World, append_entry
 
 PROCESSES = 2  # that may have the role of the writer
+APPENDED = NotInPlace("no", of_table=False)
 KINDS = frozenset(
     {
         "crash",  # a writer ends; its call continues
         "twice",  # the role is granted to a second process
         "unclear",  # the reply to a call is lost
         "refused",  # the table rejects a batch
+        "not in place",  # its files cannot be committed as they are
         "move",  # a partition is stopped at one reader and started at the other
         "steal",  # it is started at the other reader without being stopped
         "reader crash",
@@ -197,6 +199,9 @@ def _writers_faults(world: World) -> Iterator[Fault]:
             if world.calls[process.call].snapshot is None:
                 label = (actor, "is refused")
                 yield "refused", label, partial(_ended, world, process.call, Refused("no"))
+                if world.calls[process.call].part == "files":
+                    label = (actor, "cannot land in place")
+                    yield "not in place", label, partial(_ended, world, process.call, APPENDED)
 
 
 def _readers_faults(world: World) -> Iterator[Fault]:

@@ -14,6 +14,7 @@ from binwright.consumer.decide.land.append import (
 )
 from binwright.consumer.decide.land.states import (
     AddColumns,
+    AddFiles,
     Append,
     AppendBad,
     AppendRequest,
@@ -85,6 +86,7 @@ def config(world: World, index: int) -> WriterConfig:
         bad_share=bounds.bad_share,
         fixed=columns if bounds.proposed else None,
         decoding=str(world.settings),
+        in_place=bounds.in_place,
         idle_stamp_s=NEVER_S,
         full_stamp_every=bounds.full_stamp_every,
     )
@@ -225,7 +227,7 @@ def _go_on(world: World, index: int, outcome: Outcome | None = None) -> World:
     for before, at in outcomes:
         wanted = commit.apply_outcome(before, at)
     while wanted is not None:
-        if isinstance(wanted, AppendBad | AppendRows | CommitStamp):
+        if isinstance(wanted, AppendBad | AddFiles | AppendRows | CommitStamp):
             process = replace(process, append=replace(append, outcomes=outcomes))
             return _send_part(world.writer(index, process), index, append.request, wanted)
         world, outcome = _perform(world, index, append.request, wanted)
@@ -237,12 +239,17 @@ def _go_on(world: World, index: int, outcome: Outcome | None = None) -> World:
 
 
 def _send_part(
-    world: World, index: int, request: Append, wanted: AppendBad | AppendRows | CommitStamp
+    world: World,
+    index: int,
+    request: Append,
+    wanted: AppendBad | AddFiles | AppendRows | CommitStamp,
 ) -> World:
     part: Part
     match wanted:
         case AppendBad(batch=batch):
             part = "bad records"
+        case AddFiles(batch=batch):
+            part = "files"
         case AppendRows(batch=batch):
             part = "rows"
         case CommitStamp():

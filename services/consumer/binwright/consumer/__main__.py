@@ -84,6 +84,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
             memory,
             encoded_bytes=shares.encoded,
             moved=settings.staging.path is not None,
+            in_place=settings.lake.commit == "auto",
         ) as staging,
         Decoders(settings, memory.most_bytes, added_of=AddedColumns(staging).of) as decoders,
         KafkaControlTopics(settings.kafka) as bus,
@@ -212,6 +213,7 @@ def _writer_config(settings: Settings, cluster: str) -> Callable[[Target], Write
             freshness_s=settings.lake.freshness_s,
             staging_s=settings.staging_interval_s,
             batch_bytes=settings.lake.batch_bytes,
+            in_place=settings.lake.commit == "auto",
         )
         if (entry := target.decoded) is None:
             return raw

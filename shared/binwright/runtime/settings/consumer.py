@@ -113,6 +113,11 @@ class LakeSettings(Section):
     """PEM file of the authority that signed the servers' certificates (use_ssl=true in spark);
     unset: the public ones. Read for every session.
     """
+    commit: Literal["auto", "append"] = "auto"
+    """How staged files get into tables. `auto`: Spark commits them as they are, where its server
+    has binwright's extension and the table takes them so; else, and with `append`, Spark reads
+    them and writes their rows again.
+    """
     freshness_s: Seconds = 5.0
     """Age of rows when they land: a shorter one costs more commits and smaller files."""
     batch_bytes: Bytes = 256_000_000

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from binwright.consumer.decide.land import append
 from binwright.consumer.decide.land.append import GROW_S, REREAD_S, BatchCommit
 from binwright.consumer.decide.land.states import (
     AddColumns,
+    AddFiles,
     Append,
     AppendBad,
     AppendRequest,
@@ -40,7 +42,7 @@ from binwright.consumer.decide.new_columns import ADDED, MOST_ADDED
 from binwright.protocol.log_events import Log
 from binwright.protocol.model import TopicPartition
 from binwright.tables.columns import Column, Columns, Simple, parse_columns, parse_row
-from binwright.tables.ports import Batch, ColumnsThere, FileSlice, Footer
+from binwright.tables.ports import Batch, ColumnsThere, FileSlice, Footer, NotInPlace
 
 from .scene import CONFIG, ID, TABLE, TOPIC, part, staged, topic_state
 
@@ -139,7 +141,7 @@ class Table:
                 return BadOffsetsFound({})
             case FindReadable(files=files):
                 return FilesFound(files)
-            case AppendBad() | AppendRows() | CommitStamp():
+            case AppendBad() | AddFiles() | AppendRows() | CommitStamp():
                 return Committed()
             case _:
                 return Done()
@@ -152,7 +154,7 @@ class Table:
 
     def writes(self) -> list[type[AppendRequest]]:
         """Return what was written, in order."""
-        writes = AppendBad | AppendRows | CommitStamp
+        writes = AppendBad | AddFiles | AppendRows | CommitStamp
         return [type(request) for request in self.asked if isinstance(request, writes)]
 
     def request(self, kind: type[AppendRequest]) -> AppendRequest:
@@ -606,3 +608,92 @@ def test_a_table_with_columns_for_new_fields_that_refuses_is_looked_at_again(
     table.land(file("b", 4, 8, columns=MORE, proposed=X))
     looks = [kind for kind in table.kinds() if kind in {ReadColumns, AddColumns}]
     assert looks == ([] if config is CONFIG else [ReadColumns, AddColumns])
+
+
+# --- in place ----------------------------------------------------------------------------------
+
+
+IN_PLACE = replace(CONFIG, in_place=True)
+NO_TABLE = NotInPlace("the table has constraints", of_table=True)
+NO_FILE = NotInPlace("a: column id is string", of_table=False)
+
+
+def laid_out(name: str = "a", first: int = 0, end: int = 4, **how: Any) -> File:
+    """Return a file whose rows are laid out as the table's."""
+    slice_, footer = file(name, first, end, **how)
+    return slice_, replace(footer, as_table=True)
+
+
+@pytest.mark.parametrize("columns", [COLUMNS, None])
+def test_files_are_committed_as_they_are(columns: Columns | None) -> None:
+    table = Table(IN_PLACE, columns)
+    files = [laid_out("a", columns=columns), laid_out("b", 4, 6, columns=columns)]
+    assert table.land(*files) == Committed()
+    assert table.writes() == [AddFiles]
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ([laid_out(), file("b", 4, 6)], [AppendRows]),
+        ([laid_out(), file("b", 4, 6, bad=1)], [AppendBad, AppendRows]),
+        ([laid_out(whole=False)], [AppendRows, CommitStamp]),
+        ([laid_out(skipped=4)], [CommitStamp]),
+    ],
+    ids=["of another layout", "bad records", "a part", "no rows"],
+)
+def test_rows_of_other_files_are_appended(
+    files: list[File], expected: list[type[AppendRequest]]
+) -> None:
+    table = Table(IN_PLACE)
+    assert isinstance(table.land(*files), Committed)
+    assert table.writes() == expected
+
+
+def test_rows_are_appended_where_bad_records_of_theirs_may_have_landed() -> None:
+    table = Table(IN_PLACE)
+    p = part(0)
+    table.next_replies(FindBadOffsets, BadOffsetsFound({ID: {p: 2}}))
+    table.land(laid_out(), committed={p: 0})
+    assert table.writes() == [AppendRows, CommitStamp]
+
+
+def test_rows_are_appended_by_choice() -> None:
+    table = Table(replace(IN_PLACE, in_place=False))
+    table.land(laid_out())
+    assert table.writes() == [AppendRows]
+
+
+@pytest.mark.parametrize("why", [NO_TABLE, NO_FILE])
+def test_rows_are_appended_for_a_while_where_files_are_not_taken(why: NotInPlace) -> None:
+    table = Table(IN_PLACE)
+    table.next_replies(AddFiles, why)
+    assert table.land(laid_out()) == Committed()
+    assert table.writes() == [AddFiles, AppendRows]
+    assert table.logs == [Log(append.TABLE_APPENDED, {"reason": why.reason})]
+    table.now += append.APPEND_S[why.of_table] - 1
+    table.land(laid_out("b", 4, 6))
+    assert table.writes() == [AppendRows]
+    table.now += 1
+    table.next_replies(AddFiles, why)
+    table.land(laid_out("c", 6, 8))
+    assert table.writes() == [AddFiles, AppendRows]
+    assert len(table.logs) == 1, "the reason is the same"
+    table.now += append.APPEND_S[why.of_table]
+    table.land(laid_out("d", 8, 9))
+    assert table.writes() == [AddFiles]
+    assert table.logs[1:] == [Log(append.TABLE_IN_PLACE, {})]
+
+
+def test_a_file_that_is_gone_is_one_of_the_batch() -> None:
+    table = Table(IN_PLACE)
+    table.next_replies(AddFiles, Unreadable(frozenset({"a"}), "missing: a"))
+    table.next_replies(FindReadable, FilesFound([]))
+    assert table.land(laid_out()) == Unreadable(frozenset({"a"}), "missing: a")
+
+
+def test_a_lease_that_is_gone_ends_the_commit() -> None:
+    table = Table(IN_PLACE)
+    table.next_replies(AddFiles, Unreadable(frozenset({LEASE}), "the lease is gone"))
+    table.next_replies(CheckLease, Done(), LeaseGone())
+    assert table.land(laid_out()) == LeaseGone()

@@ -14,6 +14,7 @@ from binwright.consumer.decide.land.append import (
 )
 from binwright.consumer.decide.land.states import (
     AddColumns,
+    AddFiles,
     Append,
     AppendBad,
     AppendRequest,
@@ -92,6 +93,13 @@ class RequestRunner:
         self.table = self.config.table.name
         self.known = knowledge_at_first(self.config)
         self._kafka = KafkaQueries(self.context, self.table)
+
+    @property
+    def appended(self) -> str:
+        """Return why rows are appended; empty: files are committed as they are, where they can."""
+        if not self.config.in_place:
+            return 'lake.commit = "append"'
+        return "" if self.known.appending is None else self.known.appending.because.reason
 
     async def run(
         self,
@@ -178,7 +186,15 @@ class RequestRunner:
 
     async def _run_on_spark(
         self,
-        request: ReadColumns | AddColumns | FindBadOffsets | AppendBad | AppendRows | CommitStamp,
+        request: (
+            ReadColumns
+            | AddColumns
+            | FindBadOffsets
+            | AppendBad
+            | AddFiles
+            | AppendRows
+            | CommitStamp
+        ),
     ) -> Outcome:
         lake, table = self.lake, self.table
         match request:
@@ -189,6 +205,8 @@ class RequestRunner:
                 return Done()
             case FindBadOffsets(since=since):
                 return BadOffsetsFound(await lake.highest_bad_offsets(table, since))
+            case AddFiles(batch=batch, lease=lease, stamp=stamp):
+                return await lake.add_files(table, batch, lease, stamp) or Committed()
             case AppendBad(batch=batch, lease=lease, stamp=stamp):
                 await lake.append_bad(table, batch, lease, stamp)
             case AppendRows(batch=batch, lease=lease, stamp=stamp):

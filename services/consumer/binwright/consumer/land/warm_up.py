@@ -1,6 +1,6 @@
 """Lets Spark servers learn to write tables: `python -m binwright.consumer.land.warm_up`.
 
-A server compiles its code while it works: the first fifty commits cost three times as much as later
+A server compiles its code while it works: the first fifty appends cost three times as much as later
 ones. So it takes commits of two throw-away tables, which are in the staging place, before it takes
 those that people wait for: one of raw records, one of columns with some bad records.
 """
@@ -9,8 +9,10 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from uuid import uuid4
 
+from binwright.consumer.decide.land.append import can_be_added
 from binwright.consumer.decode.json_values import JsonDecoder
 from binwright.consumer.land.lake.creation import checkpoint_interval
 from binwright.consumer.land.lake.spark_lake import SparkLake
@@ -41,6 +43,8 @@ OF_COLUMNS = Table(f"{TOPIC}-columns", TOPIC, TOPIC, parse_columns("id BIGINT, i
 DECODER = JsonDecoder(OF_COLUMNS.columns or ())
 COLUMN_COMMITS = 8
 """After those of raw records: what they have in common is warm."""
+IN_PLACE_COMMITS = 6
+"""As many where files are committed as they are, which is little work to learn."""
 FILES, ROWS = 2, 100  # of a commit, and of each file
 VALUE = b'{"id": 7, "item": "tea", "price": 4.5, "at": "2026-11-25T10:00:00Z"}'
 RETRY_S = 1.0
@@ -56,17 +60,23 @@ async def warm_up(settings: Settings, commits: int, wait_s: float = 0.0) -> None
     """
     for server in settings.lake.servers:
         place = below(settings.staging_path, f"{TOPIC}-{uuid4().hex[:8]}")
-        lake = settings.lake.model_copy(update={"path": place, "spark": server})
-        async with FileStaging(place) as staging:
-            await staging.prepare()
+        lake = settings.lake.model_copy(update={"path": f"{place}/lake", "spark": server})
+        staged, in_place = f"{place}/staged", lake.commit == "auto"
+        async with (
+            FileStaging(place) as all_of_it,
+            FileStaging(staged, in_place=in_place) as staging,
+        ):
+            await all_of_it.prepare()
             try:
-                async with SparkLake(lake, place, settings.consumer.write_timeout_s) as tables:
+                async with SparkLake(lake, staged, settings.consumer.write_timeout_s) as tables:
                     await _open(tables, TABLE, wait_s)
-                    await _commit(tables, staging, TOPIC, commits, None)
+                    await _commit(tables, staging, TABLE, commits, in_place=in_place)
                     await tables.open(OF_COLUMNS)
-                    await _commit(tables, staging, OF_COLUMNS.topic, COLUMN_COMMITS, DECODER)
+                    await _commit(
+                        tables, staging, OF_COLUMNS, COLUMN_COMMITS, DECODER, in_place=in_place
+                    )
             finally:
-                await staging.delete_all()
+                await all_of_it.delete_all()
         log(SPARK_WARMED_UP, commits=commits)
 
 
@@ -84,10 +94,16 @@ async def _open(tables: SparkLake, table: Table, wait_s: float) -> None:
 
 
 async def _commit(
-    tables: SparkLake, staging: FileStaging, topic: str, commits: int, decoder: JsonDecoder | None
+    tables: SparkLake,
+    staging: FileStaging,
+    table: Table,
+    commits: int,
+    decoder: JsonDecoder | None = None,
+    *,
+    in_place: bool,
 ) -> None:
     """Claim a table and commit to it; with `decoder`, columns, and a bad record now and then."""
-    lease = lease_name(uuid4().hex, 1)
+    topic, lease = table.topic, lease_name(uuid4().hex, 1)
     await staging.write_lease(topic, lease)
     await tables.claim(topic, lease, _stamp(lease, 0))
     await tables.history(topic, 1)
@@ -95,10 +111,17 @@ async def _commit(
     await tables.commit_stamp(topic, lease, 1, _stamp(lease, 1))
     for number in range(commits):
         batch, stamp = await _staged(staging, topic, number, decoder), _stamp(lease, 2 + number)
+        footers = await staging.footers(topic, batch.files)
+        if in_place and can_be_added(batch, footers):
+            in_place = await tables.add_files(topic, batch, lease, stamp) is None
         if batch.bad:
             await tables.append_bad(topic, batch, lease, stamp)
-        await tables.append(topic, batch, lease, stamp)
+        if not (in_place and can_be_added(batch, footers)):
+            as_table = frozenset(file for file, each in footers.items() if each.as_table)
+            await tables.append(topic, replace(batch, as_table=as_table), lease, stamp)
         await staging.delete(topic, batch.files)
+        if in_place and number + 1 >= IN_PLACE_COMMITS:
+            break
     await tables.compact(topic)
 
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from binwright.consumer.decode.portions import DecodingMemory
@@ -71,6 +72,7 @@ class FileStaging:
         *,
         encoded_bytes: int = sys.maxsize,
         moved: bool = False,
+        in_place: bool = False,
     ) -> None:
         """Use this place.
 
@@ -79,8 +81,10 @@ class FileStaging:
             memory: In which values are decoded, with all others of the process.
             encoded_bytes: Of rows that are encoded at a time; those of one file may be more.
             moved: Versions before staged in the directory above, see `Files`.
+            in_place: Whether files are to become files of their tables, see `parquet.encode`.
         """
         self._url, self._memory, self._moved = url, memory or DecodingMemory(), moved
+        self._in_place = in_place
         self._encoding = _Room(encoded_bytes)
         self._threads = ThreadPoolExecutor(THREADS, "staging")
         self._opening: asyncio.Future[Files] | None = None
@@ -131,7 +135,8 @@ class FileStaging:
         execute = asyncio.get_running_loop().run_in_executor
         size = sum(each.bytes for records in rows.values() for each in records)
         async with self._encoding.taken(size):
-            content = await execute(self._threads, _encoded, rows, footer, decoder, self._memory)
+            encode = partial(_encoded, rows, footer, decoder, self._memory, in_place=self._in_place)
+            content = await execute(self._threads, encode)
         encoded()
         return await self._run(
             f"take {directory}/{name}", lambda files: files.put(directory, name, content)
@@ -231,6 +236,8 @@ def _encoded(
     footer: Footer,
     decoder: ValueDecoder | None,
     memory: DecodingMemory,
+    *,
+    in_place: bool,
 ) -> Any:
     """Return the content of a file, as an Arrow buffer."""
     from pyarrow import default_memory_pool  # noqa: PLC0415 - as below
@@ -238,7 +245,7 @@ def _encoded(
     from binwright.consumer.stage import parquet  # noqa: PLC0415 - as below
 
     try:
-        return parquet.encode(rows, footer, decoder, memory)
+        return parquet.encode(rows, footer, decoder, memory, in_place=in_place)
     finally:
         default_memory_pool().release_unused()  # else each thread keeps its largest file's
 

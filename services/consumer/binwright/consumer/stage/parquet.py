@@ -1,13 +1,14 @@
 """Records as rows of a Parquet file, whose footer says which offsets it holds.
 
-The value of a record is a column of bytes, or it is decoded into columns: then `row` and `bad` take
-its place, behind the others.
+The value of a record is a column of bytes, or it is decoded into columns. Decoded rows have one of
+two layouts: that of their table, so that the file can become one of the table's; or, where some of
+them are bad, `row` and `bad` behind the columns of a record, of which Spark makes the table's rows.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import orjson
@@ -21,7 +22,15 @@ from binwright.consumer.decode.portions import DecodingMemory
 from binwright.protocol.fields import LATEST_MS, checked_offset
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
-from binwright.tables.columns import Columns, columns_text, known_columns, parse_row
+from binwright.tables.columns import (
+    KAFKA,
+    MEASURED,
+    Columns,
+    columns_text,
+    is_variant,
+    known_columns,
+    parse_row,
+)
 from binwright.tables.ports import Footer, ValueDecoder
 
 _HEADER: list[tuple[str, pa.DataType]] = [("key", pa.string()), ("value", pa.binary())]
@@ -50,10 +59,10 @@ COLUMNS = {
 }
 """The same columns in Spark's types."""
 
-CODEC: Literal["lz4"] = (
-    "lz4"  # raw blocks: landing takes a tenth less of Spark's CPU than with snappy
-)
 FOOTER = "binwright.staged"  # the key of our entry in a file's own metadata
+TABLE_FOOTER = "binwright.staged.table"
+"""The key where rows are laid out as a table's. An earlier version takes such a file for damaged;
+it would read NULL in all columns (†)."""
 NO_ROWS = Footer(None, 0, {})
 MOST_FAULT = 300  # characters of what a footer says of a bad record
 GROUP_BYTES = 8 << 20  # of records that are decoded, and of rows that are written, at once
@@ -145,6 +154,30 @@ def decoded_schema(columns: Columns) -> pa.Schema:
     return pa.schema([*fields, *row, pa.field("bad", BAD)])
 
 
+def table_schema(columns: Columns) -> pa.Schema:
+    """Return the columns of a file that has decoded values as the table has them."""
+    place = pa.struct([field for field in SCHEMA if field.name != "value"])
+    return pa.schema([pa.field(KAFKA, place), *row_type(columns)])
+
+
+def _as_table(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return decoded rows, none of them bad, as their table has them."""
+    place = schema.field(KAFKA).type
+    of_record = [batch[field.name] for field in place]
+    row: Any = batch["row"]
+    columns = [pa.StructArray.from_arrays(of_record, fields=list(place)), *row.flatten()]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _as_staged(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return rows of `_as_table` as they were."""
+    place: Any
+    place, *values = batch.columns
+    row = pa.StructArray.from_arrays(values, fields=list(schema.field("row").type))
+    bad = pa.nulls(len(batch), BAD)
+    return pa.RecordBatch.from_arrays([*place.flatten(), row, bad], schema=schema)
+
+
 def decoded(
     table: pa.Table, decoder: ValueDecoder, memory: DecodingMemory
 ) -> Iterator[pa.RecordBatch]:
@@ -195,26 +228,95 @@ def encode(
     footer: Footer,
     decoder: ValueDecoder | None = None,
     memory: DecodingMemory | None = None,
+    *,
+    in_place: bool = False,
 ) -> pa.Buffer:
-    """Return the rows as a Parquet file; it is read once, so it has no indexes and statistics.
+    """Return the rows as a Parquet file.
 
-    Columns and bad values are those of `decoder`, whatever `footer` says of them. Values are
-    decoded within `memory`.
+    Args:
+        rows: The records.
+        footer: What the file says of itself. Columns and bad values are those of `decoder`.
+        decoder: Of the records' values; None: they stay bytes.
+        memory: In which values are decoded.
+        in_place: Whether the file is to be one of the table's, where that can be: then it has
+            statistics and a codec for its readers. Else it is read once.
     """
-    sink, facts = pa.BufferOutputStream(), _Facts()
-    schema = SCHEMA if decoder is None else decoded_schema(decoder.columns)
-    with pq.ParquetWriter(
-        sink, schema, compression=CODEC, use_dictionary=False, write_statistics=False
-    ) as writer:
-        if decoder is None:
-            table = to_arrow(rows)
-            facts.newest_ms = _newest_ms(table)
-            writer.write_table(table)
-        else:
-            facts.write(writer, rows, decoder, memory or DecodingMemory())
-        entry = _entry(footer, decoder, facts)
-        writer.add_key_value_metadata({FOOTER: orjson.dumps(entry).decode()})
-    return sink.getvalue()
+    facts = _Facts()
+    if decoder is None:
+        table = to_arrow(rows)
+        facts.newest_ms = _newest_ms(table)
+        file = _File(SCHEMA, OF_RAW_TABLE if in_place else READ_ONCE)
+        file.write(table)
+        return file.end(FOOTER, _entry(footer, decoder, facts))
+    parts = _DecodedFile(decoder.columns, in_place=in_place)
+    facts.write(parts, rows, decoder, memory or DecodingMemory())
+    return parts.end(_entry(footer, decoder, facts))
+
+
+READ_ONCE: Mapping[str, Any] = {
+    # Raw blocks: Spark takes a tenth less CPU to read them than snappy's.
+    "compression": "lz4",
+    "use_dictionary": False,
+    "write_statistics": False,
+}
+"""How a file is written of which Spark writes the rows again."""
+OF_RAW_TABLE: Mapping[str, Any] = {
+    "compression": "zstd",  # half the bytes of snappy, at the same cost
+    "use_dictionary": ["topic"],
+    "write_statistics": [column.name for column in MEASURED],
+}
+OF_TABLE: Mapping[str, Any] = {
+    "compression": "zstd",
+    "use_dictionary": True,
+    "write_statistics": True,
+}
+
+
+class _File:
+    """A file that is written in memory."""
+
+    def __init__(self, schema: pa.Schema, form: Mapping[str, Any]) -> None:
+        self._sink, self.schema = pa.BufferOutputStream(), schema
+        self._writer = pq.ParquetWriter(self._sink, schema, **form)
+
+    def write(self, table: pa.Table) -> None:
+        """Write rows of the file's schema."""
+        self._writer.write_table(table)
+
+    def end(self, key: str, entry: Mapping[str, Any]) -> pa.Buffer:
+        """Return the file, whose footer has this entry."""
+        self._writer.add_key_value_metadata({key: orjson.dumps(entry).decode()})
+        self._writer.close()
+        return self._sink.getvalue()
+
+    def read_back(self) -> pa.Table:
+        """End the file; return its rows."""
+        self._writer.close()
+        return pq.read_table(pa.BufferReader(self._sink.getvalue())).cast(self.schema)
+
+
+class _DecodedFile:
+    """A file of decoded rows: laid out as its table's until one of them is bad."""
+
+    def __init__(self, columns: Columns, *, in_place: bool) -> None:
+        self._staged = decoded_schema(columns)
+        self._as_table = in_place and bool(columns) and not any(map(is_variant, columns))
+        schema = table_schema(columns) if self._as_table else self._staged
+        self._file = _File(schema, OF_TABLE if self._as_table else READ_ONCE)
+
+    def write(self, batches: Sequence[pa.RecordBatch], *, have_bad: bool) -> None:
+        """Write rows of `decoded_schema`."""
+        if self._as_table and have_bad:
+            before, self._as_table = self._file.read_back(), False
+            self._file = _File(self._staged, READ_ONCE)
+            self.write([_as_staged(b, self._staged) for b in before.to_batches()], have_bad=False)
+        if self._as_table:
+            batches = [_as_table(batch, self._file.schema) for batch in batches]
+        self._file.write(pa.Table.from_batches(batches, self._file.schema))
+
+    def end(self, entry: Mapping[str, Any]) -> pa.Buffer:
+        """Return the file, whose footer has this entry."""
+        return self._file.end(TABLE_FOOTER if self._as_table else FOOTER, entry)
 
 
 @dataclass(slots=True)
@@ -228,7 +330,7 @@ class _Facts:
 
     def write(
         self,
-        writer: pq.ParquetWriter,
+        file: _DecodedFile,
         rows: Mapping[TopicPartition, Sequence[Records]],
         decoder: ValueDecoder,
         memory: DecodingMemory,
@@ -243,18 +345,18 @@ class _Facts:
                 waiting.append(batch)
                 size += batch.nbytes
                 if size >= GROUP_BYTES:
-                    self._write(writer, waiting)
+                    self._write(file, waiting)
                     waiting, size = [], 0
         if waiting:
-            self._write(writer, waiting)
+            self._write(file, waiting)
 
-    def _write(self, writer: pq.ParquetWriter, batches: Sequence[pa.RecordBatch]) -> None:
+    def _write(self, file: _DecodedFile, batches: Sequence[pa.RecordBatch]) -> None:
         table = pa.Table.from_batches(batches)
         self.skipped -= len(table)
         bad = len(table) - table["bad"].null_count
         self.fault = self.fault or (_first_fault(table) if bad else "")
         self.bad += bad
-        writer.write_table(table)
+        file.write(batches, have_bad=bad > 0)
 
 
 def _entry(footer: Footer, decoder: ValueDecoder | None, facts: _Facts) -> dict[str, Any]:
@@ -304,7 +406,9 @@ def decode_footer(tail: bytes) -> Footer | None:
     """
     try:
         metadata = pq.read_metadata(pa.BufferReader(tail))
-        entry = orjson.loads((metadata.metadata or {})[FOOTER.encode()])
+        entries = metadata.metadata or {}
+        as_table = TABLE_FOOTER.encode() in entries
+        entry = orjson.loads(entries[(TABLE_FOOTER if as_table else FOOTER).encode()])
         topic_id, ranges, topic = entry["topic_id"], entry["ranges"], entry.get("topic")
         ranges_of = {
             checked_offset("partition", p): (
@@ -338,6 +442,7 @@ def decode_footer(tail: bytes) -> Footer | None:
         decoded_by=decoded_by,
         newest_ms=newest_ms,
         topic=topic,
+        as_table=as_table,
         cut=cut,
         proposed=known_columns(entry.get("proposed")),
     )

@@ -15,6 +15,7 @@ from binwright.consumer.decide.columns import united
 from binwright.consumer.decide.land.chain import same_topic
 from binwright.consumer.decide.land.states import (
     AddColumns,
+    AddFiles,
     Append,
     AppendBad,
     AppendRequest,
@@ -46,7 +47,7 @@ from binwright.consumer.decide.new_columns import ADDED, MOST_ADDED, growth, pro
 from binwright.protocol.log_events import Log, LogEvent
 from binwright.protocol.model import TopicPartition, newest
 from binwright.tables.columns import Column, Columns, columns_text
-from binwright.tables.ports import Batch, FileSlice, Footer, PartitionOffsets
+from binwright.tables.ports import Batch, FileSlice, Footer, NotInPlace, PartitionOffsets
 
 TABLE_COLUMNS_FULL = LogEvent.warning(
     "table.columns_full",
@@ -58,11 +59,21 @@ TABLE_COLUMNS_ADDED = LogEvent.info(
 TABLE_COLUMN_REFUSED = LogEvent.warning(
     "table.column_refused", "A table does not take a column for a new field: it stays in `_rest`."
 )
+TABLE_APPENDED = LogEvent.info(
+    "table.appended",
+    "Spark writes a table's rows again: its files could not be committed as they are.",
+)
+TABLE_IN_PLACE = LogEvent.info(
+    "table.in_place", "A table's files are committed as they are, which they were not before."
+)
 
 REREAD_S = 300.0
 """Between two times that records are read again which the table does not take as they are."""
 GROW_S = 60.0
 """Between two looks at a table's columns while files propose the same ones again."""
+APPEND_S = {True: 300.0, False: 30.0}
+"""For which rows are appended after files could not be committed as they are: because of the table,
+or of a file."""
 
 WANTED = TypeVar("WANTED")
 RESULT = TypeVar("RESULT")
@@ -92,6 +103,14 @@ class Grown:
 
 
 @dataclass(frozen=True, slots=True)
+class Appending:
+    """Files could not be committed as they are."""
+
+    because: NotInPlace
+    until: float  # when that is tried again
+
+
+@dataclass(frozen=True, slots=True)
 class TableKnowledge:
     """What a writer knows of its table from one commit to the next."""
 
@@ -99,6 +118,7 @@ class TableKnowledge:
     taken: frozenset[Columns | None]  # columns of files that the table takes
     bad_ends: BadEnds | None = None  # None: not known
     grown: Grown | None = None  # None: not looked at yet, or altered since
+    appending: Appending | None = None  # None: files are committed as they are, as far as known
     unaddable: frozenset[str] = frozenset()  # names that the table refused as columns
     read_again_at: Mapping[str, float] = field(default_factory=dict)
     """Why records were read again which the table does not take -> when."""
@@ -236,6 +256,8 @@ class BatchCommit:
         if batch.bad:
             yield from self._write(AppendBad(batch, lease, stamp))
         if batch.rows > batch.bad or not _is_whole(batch):
+            if (yield from self._add_files(batch)):
+                return
             yield from self._write(AppendRows(batch, lease, stamp))
             if batch.columns is None or _is_whole(batch):
                 return
@@ -243,6 +265,26 @@ class BatchCommit:
             yield from self._stamp_after_rows()
         else:
             yield from self._write(CommitStamp(lease, self._request.number, stamp))
+
+    def _add_files(self, batch: Batch) -> Steps[bool]:
+        """Commit the batch's files as they are, if that can be; return whether it was done."""
+        appending = self.known.appending
+        if not self._config.in_place or not can_be_added(batch, self._footers):
+            return False
+        if appending is not None and self._now < appending.until:
+            return False
+        request = AddFiles(batch, self._request.lease, self._request.stamp)
+        why = yield from self._write(request)
+        if why is not None:
+            until = self._now + APPEND_S[why.of_table]
+            if appending is None or appending.because != why:
+                self.logs.append(Log(TABLE_APPENDED, {"reason": why.reason}))
+            self.known = replace(self.known, appending=Appending(why, until))
+            return False
+        if appending is not None:
+            self.logs.append(Log(TABLE_IN_PLACE, {}))
+            self.known = replace(self.known, appending=None)
+        return True
 
     def _stamp_after_rows(self) -> Steps[None]:
         """Commit the stamp alone; without it, whether the rows have landed is unknown (†)."""
@@ -255,10 +297,15 @@ class BatchCommit:
                 raise _Ended(Unclear(reason)) from end
             raise
 
-    def _write(self, write: AppendBad | AppendRows | CommitStamp) -> Steps[None]:
+    def _write(
+        self, write: AppendBad | AddFiles | AppendRows | CommitStamp
+    ) -> Steps[NotInPlace | None]:
+        """Commit; return why it cannot be done so, None once it is done."""
         outcome = yield from self._try(write)
         if isinstance(outcome, Committed):
-            return
+            return None
+        if isinstance(outcome, NotInPlace) and isinstance(write, AddFiles):
+            return outcome
         if not isinstance(outcome, Unreadable):
             raise _end(outcome)
         # Deleted by another writer, which has landed them? Then the lease went before (†).
@@ -386,8 +433,10 @@ class BatchCommit:
         footers = [self._footers[file] for file in batch.files]
         topic_ids = {part.topic: self._footers[part.file].topic_id for part in batch.slices}
         highest = yield from self._highest_bad(_firsts(batch.slices))
+        as_table = frozenset(file for file, each in self._footers.items() if each.as_table)
         return replace(
             batch,
+            as_table=as_table,
             topic_ids=topic_ids,
             columns=self._together(footers),
             rows=sum(footer.rows for footer in footers),  # without what was skipped (†)
@@ -525,6 +574,12 @@ def may_have_landed(
         for part in batch.slices
         for number, (first, _) in part.ranges.items()
     )
+
+
+def can_be_added(batch: Batch, footers: Mapping[str, Footer]) -> bool:
+    """Whether all rows of these files, and no others, land as they are (†)."""
+    as_they_are = (each.columns is None or each.as_table for each in footers.values())
+    return _is_whole(batch) and not batch.bad and all(as_they_are)
 
 
 def _newest_ms(read: FootersRead) -> int | None:

@@ -16,6 +16,7 @@ from binwright.tables.ports import (
     ColumnsThere,
     Commit,
     Footer,
+    NotInPlace,
     PartitionOffsets,
     Table,
 )
@@ -40,6 +41,7 @@ class WriterConfig:
     fixed: Columns | None = None
     """The columns of its settings, beside which it gets some for new fields; None: it gets none."""
     decoding: str = ""  # the settings by which values are decoded
+    in_place: bool = False  # files are committed as they are, where that can be
     gap_s: float = 5.0  # that a range waits for the offsets before it
     check_s: float = 15.0  # from one comparison with Kafka's end offsets to the next
     refused_s: float = 10.0  # from a refusal to the next try
@@ -175,6 +177,15 @@ class AppendBad:
 
 
 @dataclass(frozen=True, slots=True)
+class AddFiles:
+    """Commit a batch's files as they are. Outcomes: as of `AppendBad`, or `NotInPlace`."""
+
+    batch: Batch
+    lease: str
+    stamp: str
+
+
+@dataclass(frozen=True, slots=True)
 class AppendRows:
     """Commit a batch's rows, without bad records. Outcomes: as of `AppendBad`."""
 
@@ -208,6 +219,7 @@ AppendRequest = (
     | QueryKafka
     | FindBadOffsets
     | AppendBad
+    | AddFiles
     | AppendRows
     | CommitStamp
     | FindReadable
@@ -352,6 +364,7 @@ Outcome = (
     | ColumnsRead
     | BadOffsetsFound
     | FilesFound
+    | NotInPlace
 )
 
 

@@ -1,7 +1,8 @@
 """SQL and writes for one Delta table over a Spark Connect session. All calls block."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
 from pyspark.sql.connect import functions as sf
@@ -10,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from binwright.consumer.decide.widening import type_there
 from binwright.consumer.land.lake.creation import create, created, property_list, with_retries
+from binwright.consumer.land.lake.faults import NO_EXTENSION, mentions
 from binwright.consumer.land.lake.staged_rows import Frame, literal_text, tasks_for
 from binwright.consumer.land.lake.table_columns import (
     BAD,
@@ -52,8 +54,18 @@ COMPILED = {
 """Settings of a session while it appends what takes more than one task."""
 WIDENS = "delta.enableTypeWidening"
 GROUP, CLUSTER, WRITER = "binwright.group", "binwright.cluster", "binwright.writer"
+CATALOG = "binwright"
+"""Of the server's extension, by `spark.sql.catalog.binwright`."""
 DAY_MS = 86_400_000
 MOST_CONDITIONS = 64  # by which bad records of one topic are looked for
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of files that were to be committed as they are."""
+
+    verdict: str
+    what: str  # the file, or the reason, or both
 
 
 # --- open --------------------------------------------------------------------------------------
@@ -262,6 +274,32 @@ def append_batch(frame: Frame, size: int, path: str, stamp: str) -> Callable[[Sp
             work(spark)
 
     return compiled
+
+
+def add_files(
+    spark: SparkSession, path: str, stamp: str, lease: str, files: Sequence[str]
+) -> Added:
+    """Commit staged files to the table as they are, by the server's extension.
+
+    Args:
+        spark: The session.
+        path: Of the table.
+        stamp: The commit's `userMetadata`.
+        lease: The path of the lease.
+        files: The paths of staged files, all of whose rows land.
+    """
+    names = ", ".join(map(literal_text, files))
+    try:
+        row = spark.sql(
+            f"CALL {CATALOG}.add_files(table => {literal_text(path)}, "
+            f"lease => {literal_text(lease)}, stamp => {literal_text(stamp)}, "
+            f"files => array({names}))"
+        ).collect()[0]
+    except PySparkException as exc:
+        if not mentions(exc, *NO_EXTENSION):
+            raise
+        return Added("table_not_in_place", "the Spark server has no extension of binwright's")
+    return Added(row["verdict"], row["what"] or "")
 
 
 def history(spark: SparkSession, path: str, limit: int) -> History:

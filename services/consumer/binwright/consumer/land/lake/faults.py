@@ -61,6 +61,16 @@ VIOLATIONS = (
 )
 """The table rejects the rows: detected while they are written, before the commit."""
 
+NO_EXTENSION = (
+    "UNRESOLVED_ROUTINE",
+    "CATALOG_NOT_FOUND",
+    "MISSING_CATALOG_ABILITY",
+    "FAILED_TO_LOAD_ROUTINE",
+    "PARSE_SYNTAX_ERROR",  # a Spark that has no CALL
+    "Cannot find catalog plugin class",
+)
+"""The server has no procedure of binwright's: no setting names it, or its jar is not there."""
+
 UNREADABLE = (
     "PATH_NOT_FOUND",
     "FAILED_READ_FILE",

@@ -19,7 +19,7 @@ from binwright.consumer.land.lake.faults import LakeErrors
 from binwright.consumer.land.lake.log_trim import local_path, trim_log
 from binwright.consumer.land.lake.table_columns import KAFKA_COLUMN, RAW, check_still_there
 from binwright.lake.session import ReconnectingSession, Work
-from binwright.protocol.errors import BinwrightError, WriteUnclear
+from binwright.protocol.errors import BinwrightError, StagedUnreadable, WriteUnclear
 from binwright.protocol.log_events import LogEvent
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.clock import wall_ms
@@ -32,6 +32,7 @@ from binwright.tables.ports import (
     ColumnsThere,
     Compaction,
     History,
+    NotInPlace,
     PartitionOffsets,
     Table,
     TableFiles,
@@ -140,6 +141,32 @@ class SparkLake:
         """Append the batch's rows in one commit; see `Lake.append`."""
         rows = partial(staged_rows.rows, dated=table in self._dated)
         await self._append(table, rows, self._access(table), batch, lease, stamp)
+
+    async def add_files(
+        self, table: str, batch: Batch, lease: str, stamp: str
+    ) -> NotInPlace | None:
+        """Commit the batch's files as they are; see `Lake.add_files`."""
+        access, place = self._access(table), f"{self._staged}/{table}"
+        files = [f"{place}/{file}" for file in batch.files]
+        work = partial(
+            delta.add_files,
+            path=access.path,
+            stamp=stamp,
+            lease=f"{place}/{lease}",
+            files=files,
+        )
+        added = await self._write(table, access, work, (*batch.files, lease))
+        match added.verdict:
+            case "landed":
+                return None
+            case "no_lease":
+                raise StagedUnreadable(f"{access.path}: the lease {lease} is gone", [lease])
+            case "missing" | "damaged":
+                named = [file for file in batch.files if added.what.startswith(file)]
+                raise StagedUnreadable(f"{access.path}: {added.verdict}: {added.what}", named)
+            case "table_not_in_place" | "file_not_in_place":
+                return NotInPlace(added.what, of_table=added.verdict == "table_not_in_place")
+        raise WriteUnclear(f"{access.path}: the server's extension has answered {added}")
 
     async def append_bad(self, table: str, batch: Batch, lease: str, stamp: str) -> None:
         """Append the batch's bad records in one commit; see `Lake.append_bad`."""
@@ -296,18 +323,18 @@ class SparkLake:
         await self._write(table, access, work, (*batch.files, lease))
 
     async def _write(
-        self, table: str, access: "_TableAccess", work: Work[None], files: Collection[str]
-    ) -> None:
+        self, table: str, access: "_TableAccess", work: Work[T], files: Collection[str]
+    ) -> T:
         async with self._changing[table]:
-            await self._write_alone(table, access, work, files)
+            return await self._write_alone(table, access, work, files)
 
     async def _write_alone(
-        self, table: str, access: "_TableAccess", work: Work[None], files: Collection[str]
-    ) -> None:
+        self, table: str, access: "_TableAccess", work: Work[T], files: Collection[str]
+    ) -> T:
         began = time.monotonic()
         limit_s = self._limits_s.get(table, self._write_timeout_s)
         try:
-            await access.run(
+            result = await access.run(
                 self._session(table),
                 work,
                 limit_s,
@@ -320,6 +347,7 @@ class SparkLake:
             raise
         self._limits_s.pop(table, None)
         log(WRITE_ENDED, table=table, took_ms=round((time.monotonic() - began) * 1000))
+        return result
 
     async def _read(self, table: str, work: Callable[[SparkSession], T]) -> T:
         access, session = self._access(table), self._session(table)

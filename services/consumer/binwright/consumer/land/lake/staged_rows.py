@@ -1,7 +1,7 @@
 """Frames of the rows of staged files: the server reads them, not this process.
 
-A staged file has raw records, or values that were decoded into `row`; where one could not be
-decoded, `row` is NULL, and `bad` has its bytes and what is wrong with them.
+A staged file has raw records, or decoded values: rows as the table has them, or `row`; where one
+could not be decoded, `row` is NULL, and `bad` has its bytes and what is wrong with them.
 """
 
 import re
@@ -105,16 +105,41 @@ def _staged(
     spark: SparkSession, batch: Batch, directory: str, lease: str, columns: Columns
 ) -> DataFrame:
     """Return the rows of a batch; columns and fields that a file lacks are NULL."""
-    whole = [lease, *(part.file for part in batch.slices if part.whole)]
+    whole = [part.file for part in batch.slices if part.whole]
     parts = [part for part in batch.slices if not part.whole]
 
-    def read(files: Sequence[str]) -> DataFrame:
+    def read(files: Sequence[str], *, as_table: bool) -> DataFrame:
         paths = [literal(f"{directory}/{file}") for file in files]
-        return spark.read.schema(columns_text(columns)).options(**READING).parquet(*paths)
+        there = _as_table(columns) if as_table else columns
+        frame = spark.read.schema(columns_text(there)).options(**READING).parquet(*paths)
+        return frame.select(*_of_table(columns)) if as_table else frame
 
-    frames = [read(whole)]
-    frames += [read([part.file]).where(condition(part.ranges)) for part in parts]
+    frames = [read([lease, *(f for f in whole if f not in batch.as_table)], as_table=False)]
+    if of_table := [file for file in whole if file in batch.as_table]:
+        frames.append(read(of_table, as_table=True))
+    for part in parts:
+        frame = read([part.file], as_table=part.file in batch.as_table)
+        frames.append(frame.where(condition(part.ranges)))
     return reduce(lambda all_of, more: all_of.unionAll(more), frames)
+
+
+def _as_table(columns: Columns) -> Columns:
+    """Return what is read of a file whose rows are as the table's, for these columns of others."""
+    values = (c.type.fields for c in columns if c.name == "row" and isinstance(c.type, Struct))
+    return Column(KAFKA, Struct(PLACE)), *next(values, ())
+
+
+def _of_table(columns: Columns) -> Iterator[SparkColumn]:
+    """Yield these columns, of such a file; none of its records is bad."""
+    for column in columns:
+        match column:
+            case Column("row", Struct(fields)):
+                row = sf.struct(*(sf.col(quoted_name(each.name)) for each in fields))
+                yield row.alias("row")
+            case Column("bad"):
+                yield sf.lit(None).cast(str(column.type)).alias("bad")
+            case _:
+                yield sf.col(f"{KAFKA}.{column.name}")
 
 
 def _values(columns: Columns) -> list[SparkColumn]:

@@ -1,0 +1,234 @@
+"""Staged files become files of their tables, and mean what an append of their rows means."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql.connect.session import SparkSession
+from tests.integration.lake.column_tables import ITEMS, landed
+from tests.integration.lake.tables import (
+    LEASE,
+    ONCE,
+    OTHER_LEASE,
+    ROWS,
+    landed_offsets,
+    new_lake,
+    sql,
+    stage_file,
+)
+
+from binwright.consumer.decode.json_values import JsonDecoder
+from binwright.consumer.land.lake import delta
+from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.consumer.stage.file_staging import FileStaging
+from binwright.protocol.errors import StagedUnreadable, WriteConflict
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import Record
+from binwright.tables.columns import Columns, parse_columns
+from binwright.tables.ports import Batch, FileSlice, Footer, Ranges
+from binwright.testing.records import in_columns
+
+pytestmark = pytest.mark.integration
+
+P = TopicPartition("items", 0)
+VALUES = (
+    b'{"id":1,"one":{"a":2,"b":"x"},"list":[{"a":1},null],"map":{"k":{"a":1}},"price":"1.25"}',
+    b'{"at":"9999-12-31T23:59:59.999999Z","day":"0001-01-01"}',
+    b'{"id":-9223372036854775808,"one":null,"list":[],"map":{},"at":"1600-02-29T00:00:00Z"}',
+    b"{}",
+    b'{"one":{"a":null},"day":"9999-12-31","price":"-99999999.99"}',
+)
+
+
+@pytest.fixture
+async def items(tables: SparkLake, lake: Path) -> FileStaging:
+    """Where files for the open table of items are staged."""
+    await tables.open(ITEMS)
+    staging = FileStaging(str(lake / "_staging"), in_place=True)
+    await staging.write_lease("items", LEASE)
+    return staging
+
+
+async def stage(
+    staging: FileStaging,
+    values: Sequence[bytes] = VALUES,
+    *,
+    name: str = "a.parquet",
+    first: int = 0,
+    columns: Columns | None = None,
+    part: Ranges | None = None,
+) -> Batch:
+    """Stage these values as the product does; return the batch of them, or of a part of them."""
+    records = [Record(first + n, 1_000 * n, b"k", each) for n, each in enumerate(values)]
+    ranges = {0: (first, first + len(values))}
+    decoder = JsonDecoder(columns or ITEMS.columns or ())
+    footer = Footer("id", len(values), ranges, topic="items")
+    size = await staging.write("items", name, in_columns({P: records}), footer, decoder)
+    (there,) = (await staging.footers("items", [name])).values()
+    return Batch(
+        (FileSlice(name, part or ranges, whole=part is None, bytes=size, topic="items"),),
+        rows=len(values),
+        topic_ids={"items": "id"},
+        columns=decoder.columns,
+        bad=there.bad,
+        as_table=frozenset({name} if there.as_table else ()),
+    )
+
+
+async def test_raw_files_land_as_they_are(
+    tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    batch = await stage_file(staging, ROWS)
+    assert await tables.add_files("orders", batch, LEASE, "stamp") is None
+    assert landed_offsets(spark, lake) == ONCE
+    assert (await tables.history("orders", 1)).commits[0].metadata == "stamp"
+
+
+async def test_rows_are_those_that_an_append_lands(
+    tables: SparkLake, items: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    assert await tables.add_files("items", await stage(items), LEASE, "1") is None
+    await tables.append("items", await stage(items, name="b.parquet", first=10), LEASE, "2")
+    rows = landed(spark, lake)
+    in_place, appended = rows[: len(VALUES)], rows[len(VALUES) :]
+    for row in appended:
+        row["_kafka"]["offset"] -= 10
+    assert in_place == appended
+    assert in_place[0]["id"] == 1
+
+
+async def test_a_part_of_a_file_is_appended(
+    tables: SparkLake, items: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    batch = await stage(items, part={0: (1, 3)})
+    await tables.append("items", batch, LEASE, "stamp")
+    assert [row["_kafka"]["offset"] for row in landed(spark, lake)] == [1, 2]
+
+
+async def test_files_of_both_layouts_are_appended_together(
+    tables: SparkLake, items: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    good = await stage(items)
+    bad = await stage(items, [b'{"id":7}', b"no JSON"], name="b.parquet", first=5)
+    both = replace(good, slices=(*good.slices, *bad.slices), rows=7, bad=1)
+    await tables.append_bad("items", both, LEASE, "bad")
+    await tables.append("items", both, LEASE, "rows")
+    assert [row["_kafka"]["offset"] for row in landed(spark, lake)] == [0, 1, 2, 3, 4, 5]
+    assert landed(spark, lake)[5]["id"] == 7
+    assert [row["_kafka"]["offset"] for row in landed(spark, lake, "items__bad")] == [6]
+
+
+async def test_a_file_lacks_columns_that_the_table_got_since(
+    tables: SparkLake, items: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    batch = await stage(items, columns=parse_columns("id BIGINT"))
+    await tables.add_columns("items", parse_columns("more STRING"))
+    assert await tables.add_files("items", batch, LEASE, "stamp") is None
+    rows = landed(spark, lake)
+    assert [row["id"] for row in rows] == [1, None, -(2**63), None, None]
+    assert {row["more"] for row in rows} == {None}
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("ALTER TABLE {} ADD CONSTRAINT few CHECK (id < 9)", "constraint"),
+        ("ALTER TABLE {} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')", "mapping"),
+    ],
+)
+async def test_a_table_with_rules_takes_its_rows_by_append(  # noqa: PLR0917 - fixtures
+    tables: SparkLake,
+    items: FileStaging,
+    lake: Path,
+    spark: SparkSession,
+    statement: str,
+    reason: str,
+) -> None:
+    sql(spark, statement.format(f"delta.`{lake}/items`"))
+    batch = await stage(items, [b'{"id":1}'])
+    why = await tables.add_files("items", batch, LEASE, "stamp")
+    assert why is not None
+    assert why.of_table, reason
+    assert not landed(spark, lake)
+    await tables.append("items", batch, LEASE, "stamp")
+    assert [row["id"] for row in landed(spark, lake)] == [1]
+
+
+@pytest.mark.parametrize("catalog", ["nowhere", "broken"])
+async def test_a_server_without_the_extension_appends(
+    tables: SparkLake, items: FileStaging, monkeypatch: pytest.MonkeyPatch, catalog: str
+) -> None:
+    """Neither has it: a server whose settings do not name it, and one that has not its jar."""
+    monkeypatch.setattr(delta, "CATALOG", catalog)
+    session = tables._session("items")
+    await session.run(
+        lambda spark: spark.conf.set("spark.sql.catalog.broken", "binwright.spark.NotThere"), 60.0
+    )
+    why = await tables.add_files("items", await stage(items), LEASE, "stamp")
+    assert why is not None
+    assert why.of_table
+    assert "extension" in why.reason
+
+
+async def test_nothing_lands_under_a_lease_that_is_gone(
+    tables: SparkLake, items: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    batch = await stage(items)
+    await items.write_lease("items", OTHER_LEASE)
+    await items.delete_other_leases("items", OTHER_LEASE)
+    with pytest.raises(StagedUnreadable) as result:
+        await tables.add_files("items", batch, LEASE, "stamp")
+    assert result.value.files == {LEASE}
+    assert not landed(spark, lake)
+
+
+@pytest.mark.parametrize("damage", ["gone", "torn"])
+async def test_a_file_that_cannot_be_read_is_named(
+    tables: SparkLake, items: FileStaging, lake: Path, spark: SparkSession, damage: str
+) -> None:
+    batch = await stage(items)
+    path = lake / "_staging" / "items" / "a.parquet"
+    if damage == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(StagedUnreadable) as result:
+        await tables.add_files("items", batch, LEASE, "stamp")
+    assert result.value.files == {"a.parquet"}
+    assert not landed(spark, lake)
+
+
+async def test_nothing_lands_behind_a_claim(
+    tables: SparkLake, items: FileStaging, lake: Path, spark_url: str
+) -> None:
+    """Commits in place run beside claims of others: none is later than the claim that fences it."""
+    async with new_lake(lake, spark_url) as other:
+        await other.open(ITEMS)
+        for number in range(8):
+            writes = asyncio.create_task(_land_until_fenced(tables, items, number))
+            await asyncio.sleep(0.05 * number)  # another moment each time; none is waited for
+            await items.delete_other_leases("items", "none of them")
+            await other.claim("items", f"w-{number}", f"claim-{number}")
+            await writes
+            await items.write_lease("items", LEASE)
+    stamps = [c.metadata or "" for c in (await tables.history("items", 1_000)).commits[::-1]]
+    claimed = -1
+    for stamp in stamps:
+        if stamp.startswith("claim-"):
+            claimed = int(stamp.removeprefix("claim-"))
+        elif stamp.startswith("write-"):
+            assert int(stamp.split("-")[1]) > claimed, stamps
+    assert claimed == 7
+
+
+async def _land_until_fenced(tables: SparkLake, staging: FileStaging, number: int) -> None:
+    for count in range(200):
+        name = f"{number}-{count}.parquet"
+        batch = await stage(staging, [b'{"id":1}'], name=name, first=1_000 * number + count)
+        try:
+            assert await tables.add_files("items", batch, LEASE, f"write-{number}-{count}") is None
+        except (StagedUnreadable, WriteConflict):
+            return
+    pytest.fail("it was never fenced")
