@@ -50,6 +50,7 @@ class TableStatus:
     freshness_s: float | None = None  # age of the newest record that landed; None: not known
     topics: tuple[str, ...] = ()  # whose records it takes
     new_fields: tuple[str, ...] = ()  # of JSON, without a column: left out
+    appended: str = ""  # why Spark writes its rows again; empty: its files become the table's
 
 
 def topics_text(topics: Sequence[str]) -> str:
@@ -155,6 +156,7 @@ def _table(
         skipped=table_view.skipped,
         freshness_s=None if newest_ms is None else max(0, now_ms - newest_ms) / 1000,
         fault=report.fault,
+        appended=report.appended,
         partitions=partitions,
         topics=topics,
     )

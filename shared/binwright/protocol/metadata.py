@@ -171,6 +171,7 @@ class TableReport:
     commits: Number = 0  # made by this writer
     newest_ms: Number | None = None  # the highest timestamp of records that it has landed
     fault: str = ""  # why nothing lands at the moment; empty: it does
+    appended: str = ""  # why Spark writes its rows again; empty: its files become the table's
 
     def topics_of(self, name: str) -> tuple[str, ...]:
         """Return the topics whose records it takes; `name` is the table's."""

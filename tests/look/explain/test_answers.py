@@ -313,6 +313,12 @@ def test_why_a_table_is_late(more: dict[str, object], why: str) -> None:
     assert lines(found, "change")
 
 
+def test_a_table_whose_rows_are_appended() -> None:
+    view = two_consumers()
+    view.apply(50, NOW, report(A, P[:3], writing=table(appended="it has constraints")))
+    assert "Spark writes its rows again: it has constraints" in lines(ask(view, "orders"), "is")
+
+
 def test_a_table_whose_consumer_gets_too_much() -> None:
     view = two_consumers([900.0, 300.0, 300.0, 300.0], landed_s=60.0)
     why = lines(ask(view, "orders"), "why")

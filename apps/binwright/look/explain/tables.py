@@ -18,6 +18,8 @@ def explain_table(group: GroupFacts, name: str) -> Explanation:
     if table is None:
         return Explanation(about, (Line("is", "the group has no such table"),))
     lines = [Line("is", _state(table))]
+    if table.appended:
+        lines.append(Line("is", f"Spark writes its rows again: {table.appended}"))
     if held := _held_by_transactions(group, table):
         lines += [Line("why", text) for text in held]
         remedy = (

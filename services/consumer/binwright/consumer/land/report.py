@@ -4,7 +4,9 @@ from binwright.consumer.decide.land.states import Landing, Writer
 from binwright.protocol.metadata import TableReport
 
 
-def table_report(writer: Writer, fault: str, now: float, *, refused: bool) -> TableReport:
+def table_report(
+    writer: Writer, fault: str, now: float, *, refused: bool, appended: str = ""
+) -> TableReport:
     """Return the report of one table.
 
     Args:
@@ -12,6 +14,7 @@ def table_report(writer: Writer, fault: str, now: float, *, refused: bool) -> Ta
         fault: Why the writer makes no progress, for faults outside the machine; "" if none.
         now: Seconds, monotonic.
         refused: Whether a person must repair that fault.
+        appended: Why Spark writes rows again; "" if files become the table's.
     """
     landing = writer.phase if isinstance(writer.phase, Landing) else writer.last
     first, *more = writer.config.table.topics
@@ -39,5 +42,6 @@ def table_report(writer: Writer, fault: str, now: float, *, refused: bool) -> Ta
         skipped=landing.skipped,
         commits=landing.commits,
         newest_ms=landing.newest_ms,
+        appended=appended,
         fault=landing.fault or fault or (landing.paused and f"paused {landing.paused}"),
     )

@@ -99,6 +99,7 @@ class TableWriter:
         self._writer = self._new_writer()
         self._forms_fault = ""  # why the topics that it takes since an attempt began do not fit
         self._fault = ""  # why the table makes no progress
+        self._runner: RequestRunner | None = None  # of the last attempt
         self._refused = False  # whether a person must repair that
         self._pause = Backoff(LONGEST_PAUSE_S, first_s=FIRST_PAUSE_S)
         server = context.server(self._table)
@@ -144,7 +145,10 @@ class TableWriter:
 
     def report(self) -> TableReport:
         """Return the table's report for the controller."""
-        return table_report(self._writer, self._fault, loop_s(), refused=self._refused)
+        appended = "" if self._runner is None else self._runner.appended
+        return table_report(
+            self._writer, self._fault, loop_s(), refused=self._refused, appended=appended
+        )
 
     async def run(self) -> bool:
         """Write the table; return True once another writer claimed it, False if stopped."""
@@ -178,7 +182,7 @@ class TableWriter:
             self._start_permit.release()
 
     async def _write(self, lake: Lake) -> None:
-        runner = RequestRunner(lake, self._context, self._writer.config)
+        self._runner = runner = RequestRunner(lake, self._context, self._writer.config)
         self._context.orders.subscribe(self._table, self._changed.set)
         try:
             while not self.stopping and not isinstance(self._writer.phase, Lost):
