@@ -214,6 +214,7 @@ def _writer_config(settings: Settings, cluster: str) -> Callable[[Target], Write
             staging_s=settings.staging_interval_s,
             batch_bytes=settings.lake.batch_bytes,
             in_place=settings.lake.commit == "auto",
+            small_file_bytes=settings.lake.compact_below_bytes,
         )
         if (entry := target.decoded) is None:
             return raw

@@ -697,3 +697,45 @@ def test_a_lease_that_is_gone_ends_the_commit() -> None:
     table.next_replies(AddFiles, Unreadable(frozenset({LEASE}), "the lease is gone"))
     table.next_replies(CheckLease, Done(), LeaseGone())
     assert table.land(laid_out()) == LeaseGone()
+
+
+MB = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("sizes", "columns", "in_place"),
+    [
+        ([MB // 2], None, True),
+        ([MB // 8] * 4, None, True),
+        ([MB // 30] * 20, None, False),
+        ([MB // 30] * 20, COLUMNS, False),
+        ([14 * MB] * 8, None, False),
+        ([6 * MB] * 8, COLUMNS, True),
+        ([40 * MB] * 3, None, True),
+        ([], None, True),
+    ],
+    ids=[
+        *("one", "of four consumers", "of twenty consumers", "likewise, decoded"),
+        *("a backlog", "a decoded backlog", "large files", "none"),
+    ],
+)
+def test_files_land_in_place_where_that_takes_less_cpu_with_their_compaction(
+    sizes: list[int], columns: Columns | None, *, in_place: bool
+) -> None:
+    slices = tuple(
+        FileSlice(f"{n}", {}, whole=True, bytes=size, topic=TOPIC) for n, size in enumerate(sizes)
+    )
+    assert append.saves_in_place(Batch(slices, columns=columns), 32 * MB) is in_place
+
+
+def test_many_small_files_are_appended_and_a_few_are_not() -> None:
+    table = Table(IN_PLACE)
+    many = [laid_out(f"f{n}", n, n + 1) for n in range(20)]
+    table.land(*many)
+    assert table.writes() == [AppendRows]
+    assert table.known.appending is not None
+    assert table.known.appending.because == append.MANY_SMALL
+    table.land(laid_out("g", 20, 21))
+    assert table.writes() == [AddFiles]
+    assert table.known.appending is None
+    assert not table.logs, "it is no fault"

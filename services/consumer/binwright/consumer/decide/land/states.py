@@ -42,6 +42,7 @@ class WriterConfig:
     """The columns of its settings, beside which it gets some for new fields; None: it gets none."""
     decoding: str = ""  # the settings by which values are decoded
     in_place: bool = False  # files are committed as they are, where that can be
+    small_file_bytes: int = 32_000_000  # a table's file below that is merged by compaction
     gap_s: float = 5.0  # that a range waits for the offsets before it
     check_s: float = 15.0  # from one comparison with Kafka's end offsets to the next
     refused_s: float = 10.0  # from a refusal to the next try
