@@ -134,6 +134,9 @@ final class TableDirectory {
             FSDataOutputStream out = storage.create(path, true);
             try {
                 IOUtils.copyBytes(in, out, BUFFER, false);
+                if (out.getPos() != file.status().getLen()) { // cut short, its rows would be lost
+                    throw new IOException(file.path() + " has other bytes than a moment ago");
+                }
             } catch (IOException | RuntimeException exc) {
                 if (out.hasCapability(StreamCapabilities.ABORTABLE_STREAM)) {
                     out.abort(); // closed alone, an object store would show the half
