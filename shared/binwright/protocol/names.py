@@ -18,6 +18,8 @@ TABLE_LENGTH = TOPIC_LENGTH - len(BAD_SUFFIX)
 
 ADDED_COLUMNS = "~columns"
 """Beside a table's staged files: the columns that it got for new fields of JSON."""
+TABLE_LAYOUT = "~layout"
+"""Beside a table's staged files: that its writer reads rows which are laid out as the table's."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _MARK = re.compile(r"large-[0-9]{1,10}-[0-9]{1,19}-[0-9a-f]{8}-[12]\.mark")

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import TABLE_LAYOUT
 from binwright.protocol.ports.kafka import GroupOffset
 from binwright.tables.ports import NotInPlace
 
@@ -181,6 +182,18 @@ async def test_files_become_files_of_the_table_and_reports_have_why_not() -> Non
         assert not scene.files()
         writes = [name for name, _ in writer.lake.calls if name in {"add_files", "append"}]
         assert writes == ["add_files", "add_files", "append"]
+
+
+async def test_a_writer_shows_consumers_that_it_reads_the_layout_of_tables() -> None:
+    scene = await Scene(columns=COLUMNS).prepare()
+    scene.staging.write_error = "no space left"
+    async with process(scene, "orders", in_place=True) as writer:
+        await seconds(5)
+        assert "no space left" in writer.report().fault
+        scene.staging.write_error = ""
+        await seconds(60)
+        assert writer.report().fault == ""
+        assert ("orders", TABLE_LAYOUT) in scene.staging.kept
 
 
 async def test_reports_have_that_rows_are_appended_by_choice() -> None:

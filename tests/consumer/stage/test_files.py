@@ -15,13 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from binwright.consumer.decode.arrow_types import BAD
+from binwright.consumer.decode.json_values import JsonDecoder
+from binwright.consumer.stage import file_staging
 from binwright.consumer.stage.added_columns import AddedColumns, publish_added
 from binwright.consumer.stage.file_staging import FileStaging, redacted
 from binwright.consumer.stage.files import Files
 from binwright.consumer.stage.parquet import SCHEMA, to_arrow
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.names import ADDED_COLUMNS, batch_name, mark_name
+from binwright.protocol.names import ADDED_COLUMNS, TABLE_LAYOUT, batch_name, mark_name
 from binwright.protocol.ports.kafka import Record
 from binwright.tables.columns import parse_columns
 from binwright.tables.ports import Footer, Staging
@@ -53,6 +55,30 @@ def contents(place: Path) -> list[str]:
 
 def listed(tmp_path: Path) -> list[str]:
     return contents(directory(tmp_path))
+
+
+async def test_decoded_rows_are_laid_out_as_a_table_once_its_writer_reads_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer of an earlier version would take the file for damaged."""
+    decoder = JsonDecoder(parse_columns("id BIGINT"))
+    rows = in_columns({P: [Record(0, 1_000, None, b'{"id":1}')]})
+
+    async with FileStaging(str(tmp_path), in_place=True) as staging:
+
+        async def as_table() -> bool:
+            await staging.write("orders", NEW, rows, Footer(None, 1, {0: (0, 1)}), decoder)
+            return (await staging.footers("orders", [NEW]))[NEW].as_table
+
+        assert not await as_table()
+        await staging.keep("orders", TABLE_LAYOUT, b"read")
+        assert not await as_table(), "it was asked a moment ago"
+        monkeypatch.setattr(file_staging, "LEARN_S", 0.0)
+        assert await as_table()
+        await staging.write("orders", OLD, in_columns(ROWS), footer_of(ROWS))
+        assert (
+            pq.ParquetFile(tmp_path / "orders" / OLD).metadata.row_group(0).column(2).is_stats_set
+        )
 
 
 async def test_written_rows_can_be_read_back(staging: FileStaging, tmp_path: Path) -> None:

@@ -197,9 +197,12 @@ async def until(what: str, holds: Callable[[], Awaitable[bool]], limit_s: float 
 
 @asynccontextmanager
 async def rolling_group(
-    group_name: str, directory: Path, bootstrap_servers: str, spark: str
+    group_name: str, directory: Path, bootstrap_servers: str, spark: str, columns: str = ""
 ) -> AsyncIterator[RollingGroup]:
-    """Run a load on a group's topic; the services are to be started, and end with it."""
+    """Run a load on a group's topic; the services are to be started, and end with it.
+
+    With `columns` its values are decoded into these.
+    """
     async with AsyncExitStack() as stack:
         values: dict[str, Any] = {
             "group": group_name,
@@ -216,6 +219,9 @@ async def rolling_group(
                 "consumer_timeout_s": 60.0,  # a busy machine is no death
             },
         }
+        if columns:
+            entry = {"topics": values["topics"], "format": "json", "columns": columns}
+            values["tables"] = [entry]
         file = directory / "binwright.toml"
         file.write_text(toml(values))
         settings = load_settings(**values)
@@ -259,6 +265,10 @@ async def rolling_group(
 
 def toml(values: dict[str, Any]) -> str:
     """Return settings as a file: names and tables of names."""
-    plain = [f"{name} = {json.dumps(v)}" for name, v in values.items() if not isinstance(v, dict)]
+    entries = values.get("tables", [])
     tables = {name: v for name, v in values.items() if isinstance(v, dict)}
-    return "\n".join([*plain, *(f"[{name}]\n{toml(v)}" for name, v in tables.items()), ""])
+    plain = {name: v for name, v in values.items() if name not in tables and name != "tables"}
+    lines = [f"{name} = {json.dumps(v)}" for name, v in plain.items()]
+    lines += [f"[{name}]\n{toml(v)}" for name, v in tables.items()]
+    lines += [f"[[tables]]\n{toml(entry)}" for entry in entries]
+    return "\n".join([*lines, ""])

@@ -74,6 +74,25 @@ async def test_a_group_is_rolled_to_this_version_and_back_and_each_record_lands_
         await check_once(group)
 
 
+async def test_a_table_of_columns_lands_on_while_its_group_is_rolled(
+    present: Version,
+    former_of: Callable[[str], Version],
+    tmp_path: Path,
+    broker: str,
+    spark_url: str,
+) -> None:
+    """A former writer does not read rows that are laid out as the table's."""
+    columns = "id BIGINT, customer STRING, amount DOUBLE, note STRING"
+    former = former_of(former_ref())
+    async with rolling_group("columns", tmp_path, broker, spark_url, columns) as group:
+        await group.start(former)
+        await group.roll(present)
+        table = await group.table()
+        assert table is not None
+        assert (table.bad, table.appended) == (0, "")
+        await check_once(group)
+
+
 async def test_a_group_is_rolled_across_a_change_of_the_protocol_and_each_record_lands_once(
     present: Version,
     former_of: Callable[[str], Version],

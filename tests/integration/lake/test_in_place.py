@@ -25,6 +25,7 @@ from binwright.consumer.land.lake.spark_lake import SparkLake
 from binwright.consumer.stage.file_staging import FileStaging
 from binwright.protocol.errors import StagedUnreadable, WriteConflict
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import TABLE_LAYOUT
 from binwright.protocol.ports.kafka import Record
 from binwright.tables.columns import Columns, parse_columns
 from binwright.tables.ports import Batch, FileSlice, Footer, Ranges
@@ -48,6 +49,7 @@ async def items(tables: SparkLake, lake: Path) -> FileStaging:
     await tables.open(ITEMS)
     staging = FileStaging(str(lake / "_staging"), in_place=True)
     await staging.write_lease("items", LEASE)
+    await staging.keep("items", TABLE_LAYOUT, b"read")
     return staging
 
 

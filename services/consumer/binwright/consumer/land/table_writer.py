@@ -43,9 +43,10 @@ from binwright.consumer.land.announcements import Announced, Subscription
 from binwright.consumer.land.context import MOST_PENDING, Permit, WriterContext
 from binwright.consumer.land.effects import Effects, OffsetCommitters
 from binwright.consumer.land.report import table_report
-from binwright.protocol.errors import LakeUnavailable, TableRefused
+from binwright.protocol.errors import LakeUnavailable, StagingUnavailable, TableRefused
 from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metadata import TableReport
+from binwright.protocol.names import TABLE_LAYOUT
 from binwright.runtime.backoff import Backoff, until_set
 from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import log
@@ -201,10 +202,12 @@ class TableWriter:
                 check_forms([*self._targets.values()])
                 lake = await self._context.lake.get()
                 first = await lake.open(self._writer.config.table)
+                if self._writer.config.in_place:
+                    await self._context.staging.keep(self._table, TABLE_LAYOUT, b"read")
             except TableRefused as exc:
                 self._set_fault(str(exc), refused=True)
                 await asyncio.sleep(REFUSED_S)
-            except LakeUnavailable as exc:
+            except (LakeUnavailable, StagingUnavailable) as exc:
                 self._set_fault(str(exc))
                 await asyncio.sleep(pause.next())
             else:

@@ -20,7 +20,7 @@ from binwright.consumer.stage.file_staging import FileStaging
 from binwright.protocol.errors import LakeUnavailable
 from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.names import lease_name
+from binwright.protocol.names import TABLE_LAYOUT, lease_name
 from binwright.protocol.ports.kafka import Record, Records
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.logs import log
@@ -105,6 +105,7 @@ async def _commit(
     """Claim a table and commit to it; with `decoder`, columns, and a bad record now and then."""
     topic, lease = table.topic, lease_name(uuid4().hex, 1)
     await staging.write_lease(topic, lease)
+    await staging.keep(topic, TABLE_LAYOUT, b"read")
     await tables.claim(topic, lease, _stamp(lease, 0))
     await tables.history(topic, 1)
     await tables.highest_offsets(topic)

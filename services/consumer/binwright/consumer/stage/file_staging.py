@@ -12,12 +12,15 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from binwright.consumer.decode.portions import DecodingMemory
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import TABLE_LAYOUT
 from binwright.protocol.ports.kafka import Records
+from binwright.runtime.clock import loop_s
 from binwright.tables.ports import Footer, ValueDecoder
 
 if TYPE_CHECKING:
@@ -27,6 +30,8 @@ T = TypeVar("T")
 
 THREADS = 6
 READERS = 3  # of them, which read footers: the others write
+LEARN_S = 30.0
+"""After which it is asked again whether a table's writer reads the table's layout."""
 _SECRET = re.compile(r"(?<=//)[^/@]*@|\?.*$")
 
 
@@ -85,6 +90,7 @@ class FileStaging:
         """
         self._url, self._memory, self._moved = url, memory or DecodingMemory(), moved
         self._in_place = in_place
+        self._laid_out: dict[str, tuple[bool, float]] = {}  # by table, and when it was asked
         self._encoding = _Room(encoded_bytes)
         self._threads = ThreadPoolExecutor(THREADS, "staging")
         self._opening: asyncio.Future[Files] | None = None
@@ -135,7 +141,8 @@ class FileStaging:
         execute = asyncio.get_running_loop().run_in_executor
         size = sum(each.bytes for records in rows.values() for each in records)
         async with self._encoding.taken(size):
-            encode = partial(_encoded, rows, footer, decoder, self._memory, in_place=self._in_place)
+            in_place = await self._is_for_table(directory, decoder)
+            encode = partial(_encoded, rows, footer, decoder, self._memory, in_place=in_place)
             content = await execute(self._threads, encode)
         encoded()
         return await self._run(
@@ -210,6 +217,21 @@ class FileStaging:
             f"delete leases of {directory}",
             lambda files: files.delete_other_leases(directory, lease),
         )
+
+    async def _is_for_table(self, directory: str, decoder: ValueDecoder | None) -> bool:
+        """Whether a file is to become one of its table.
+
+        Of decoded rows an earlier version's writer does not read the layout (†): so one of this
+        version has to have opened the table.
+        """
+        if not self._in_place or decoder is None:
+            return self._in_place
+        now = loop_s()
+        known, asked_at = self._laid_out.get(directory, (False, -inf))
+        if not known and now >= asked_at + LEARN_S:
+            known = await self.content(directory, TABLE_LAYOUT) is not None
+            self._laid_out[directory] = known, now
+        return known
 
     async def _run(self, action: str, work: Callable[["Files"], T]) -> T:
         try:
