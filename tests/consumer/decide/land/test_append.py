@@ -733,8 +733,9 @@ def test_many_small_files_are_appended_and_a_few_are_not() -> None:
     many = [laid_out(f"f{n}", n, n + 1) for n in range(20)]
     table.land(*many)
     assert table.writes() == [AppendRows]
-    assert table.known.appending is not None
-    assert table.known.appending.because == append.MANY_SMALL
+    appending = table.known.appending
+    assert appending
+    assert appending.because == append.MANY_SMALL
     table.land(laid_out("g", 20, 21))
     assert table.writes() == [AddFiles]
     assert table.known.appending is None

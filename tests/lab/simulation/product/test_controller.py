@@ -22,15 +22,21 @@ def within_sla(found: Outcome, sla_s: float) -> float:
 
 
 def figures(found: Outcome) -> list[object]:
-    """Return all that a policy's outcome consists of, as comparable values.
+    """Return all that a policy's outcome consists of but latencies, as comparable values.
 
-    Looks at backlogs cut sums and latencies into other pieces: values are rounded, and of
-    latencies the shares within times are compared.
+    Looks at backlogs cut sums into other pieces: values are rounded.
     """
     assert found.lag is not None
-    within = [round(within_sla(found, sla_s), 9) for sla_s in (0.1, 1.0, 5.0, 30.0, 90.0)]
     lag = [round(each, 6) for each in found.lag.tolist()]
-    return [found.changes, found.running, found.ready, found.moves, lag, within]
+    return [found.changes, found.running, found.ready, found.moves, lag]
+
+
+def shares_in_time(found: Outcome) -> list[float]:
+    """Return which shares of what was read are within some latencies.
+
+    Looks at backlogs cut latencies into other pieces, each of which counts whole.
+    """
+    return [within_sla(found, sla_s) for sla_s in (0.1, 1.0, 5.0, 30.0, 90.0)]
 
 
 @given(
@@ -81,9 +87,10 @@ def test_leaving_out_quiet_ticks_changes_no_decision(  # noqa: PLR0917 - all tha
     )
     found = scenario(rows, row_s=row_s, config=config, timing=timing, sustained=sustained)
 
-    assert figures(outcome(found, packing=packing)) == figures(
-        outcome(found, packing=packing, every=True)
-    )
+    skipped = outcome(found, packing=packing)
+    every_second = outcome(found, packing=packing, every=True)
+    assert figures(skipped) == figures(every_second)
+    assert shares_in_time(skipped) == pytest.approx(shares_in_time(every_second), abs=0.002)
 
 
 def test_a_steady_load_is_read_by_what_it_needs_and_nothing_changes() -> None:

@@ -29,6 +29,7 @@ STEADY = scenario([[30.0, 30.0, 30.0]] * 9)
 def settled() -> tuple[ControllerDriver, float]:
     """Return a controller with a consumer that reads all partitions, and the time of its tick."""
     driver = assigned(dict.fromkeys(PARTITIONS[:3], 30.0), dict.fromkeys(PARTITIONS[:3], A))
+    driver.report(A, reading=PARTITIONS[:3])
     driver.tick()
     assert isinstance(driver.state, Sentinel)
     return driver, driver.now
@@ -56,6 +57,12 @@ def test_an_overload_is_found_beforehand() -> None:
 
     assert next_tick(state, now, grows) == 45.0
     assert now < 30.0
+
+
+def test_a_table_whose_writer_has_not_reported_it_is_looked_at_every_second() -> None:
+    driver, now = settled()
+    driver.report(A, reading=PARTITIONS[:3], writing=())
+    assert next_tick(driver.state, now, STEADY) == now + 1.0
 
 
 def test_a_consumer_that_is_not_ready_is_looked_at_every_second() -> None:

@@ -25,7 +25,7 @@ from binwright.lab.simulation.fluid.arrivals import FluidLoad
 from binwright.lab.simulation.fluid.data_path import DataPath
 from binwright.lab.simulation.outcome import ConsumerCounts, GroupChange
 from binwright.lab.simulation.product.consumers import Consumers
-from binwright.lab.simulation.product.idle_skip import next_tick
+from binwright.lab.simulation.product.idle_skip import awaits_reports, next_tick
 from binwright.lab.simulation.scenario import ROUNDING, TICK_S, Scenario
 from binwright.packing.catalogue import Packing
 from binwright.protocol.log_events import Log
@@ -179,7 +179,8 @@ class SimulatedController:
         if paused:
             self._reported_at = now
             return
-        least_s = 0.0 if self._every_second else timeout_s / 4
+        are_awaited = self._every_second or awaits_reports(self._state.group)
+        least_s = 0.0 if are_awaited else timeout_s / 4
         if now - self._reported_at >= max(self._scenario.timing.report_s, least_s):
             self._reported_at = now
             for report in self._consumers.reports():

@@ -6,12 +6,13 @@ of time. A tick too many is harmless, so every bound here is on the early side; 
 decisions with those of a controller that ticks every second.
 """
 
-from math import floor
+from math import floor, inf
 
 from binwright.controller.decide.catch_up import SLACK_S
+from binwright.controller.decide.moves import wanted_writers
 from binwright.controller.decide.states import Manage, Sentinel, State
 from binwright.group.group import Group
-from binwright.group.ownership import PendingCommand
+from binwright.group.ownership import Owned, PendingCommand
 from binwright.lab.simulation.fluid.arrivals import FluidLoad
 from binwright.lab.simulation.scenario import TICK_S, Scenario, first_overload
 from binwright.protocol.model import Slot
@@ -62,9 +63,25 @@ def _tick_at(time: float, now: float) -> float:
     return now + floor((time - now) / TICK_S) * TICK_S
 
 
+def awaits_reports(group: Group) -> bool:
+    """Whether a table's writer changes, or does not report its table yet."""
+    writers = group.members.writers
+    if writers.pending or writers.released:
+        return True
+    return any(
+        not any(topic in table.topics_of(name) for name, table in written.items())
+        for topic, at in writers.items()
+        if isinstance(at, Owned)
+        for written in (group.members.get(at.slot).writing,)
+    )
+
+
 def _unsettled(group: Group) -> bool:
-    """Whether a consumer starts or ends, or a table has no writer yet."""
-    if group.term is None or group.members.writers.pending or group.members.writers.released:
+    """Whether a consumer starts or ends, or a table's writer changes, or will once none starts."""
+    if group.term is None or awaits_reports(group):
+        return True
+    writers = {t: at.slot for t, at in group.members.writers.items() if isinstance(at, Owned)}
+    if wanted_writers(group, inf) != writers:
         return True
     living = (member for member in group.members.by_slot.values() if member.epoch is not None)
     return any(not member.usable for member in living)
