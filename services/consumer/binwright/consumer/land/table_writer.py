@@ -201,8 +201,9 @@ class TableWriter:
             try:
                 check_forms([*self._targets.values()])
                 lake = await self._context.lake.get()
-                first = await lake.open(self._writer.config.table)
-                if self._writer.config.in_place:
+                opened = self._writer.config
+                first = await lake.open(opened.table)
+                if opened.in_place and opened.table.columns is not None:
                     await self._context.staging.keep(self._table, TABLE_LAYOUT, b"read")
             except TableRefused as exc:
                 self._set_fault(str(exc), refused=True)
