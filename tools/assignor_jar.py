@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.programs import ROOT
-from tools.java_jar import build_jar
+from tools.java_jar import build_jar, print_progress
 
 from binwright.local.kafka import ensure_kafka
 
@@ -18,15 +18,11 @@ NAME = "binwright-assignor.jar"
 RELEASE = 11  # what kafka-clients 4 itself needs
 
 
-def _print_progress(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=Path("build"))
     output: Path = parser.parse_args().output
-    _, jars = asyncio.run(ensure_kafka(_print_progress))
+    _, jars = asyncio.run(ensure_kafka(print_progress))
     sys.stdout.write(f"{build_jar(SOURCES, output / NAME, jars, RELEASE)}\n")
     return 0
 

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -62,3 +63,8 @@ def build_jar(
                 packed.writestr(ZipInfo(name, EPOCH), content)
         part.replace(jar)  # a Java that runs goes on with the file that it has open
     return jar
+
+
+def print_progress(text: str) -> None:
+    """Print what is fetched or built meanwhile."""
+    sys.stderr.write(f"{text}\n")

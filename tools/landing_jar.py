@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from tests.programs import ROOT, ProgramMissing, run_program
-from tools.java_jar import build_jar, jdk_program
+from tools.java_jar import build_jar, jdk_program, print_progress
 
 from binwright.local.java import find_java
 from binwright.local.spark import LANDING_JAR, classpath, delta_jars
@@ -38,7 +38,7 @@ def javac_of_17() -> bool:
 
 async def build_landing_jar(jar: Path) -> None:
     """Build the jar from its sources."""
-    delta = await delta_jars(await find_java(), _print_progress)
+    delta = await delta_jars(await find_java(), print_progress)
     others = [each for each in classpath(delta) if each != LANDING_JAR]
     await asyncio.to_thread(build_jar, SOURCES, jar, others, RELEASE, LINT)
 
@@ -49,10 +49,6 @@ def lock_text(jar: Path) -> str:
     names |= {file: str(file.relative_to(ROOT)) for file in sorted(SOURCES.rglob("*.java"))}
     sums = ((hashlib.sha256(file.read_bytes()).hexdigest(), name) for file, name in names.items())
     return "".join(f"{sum_}  {name}\n" for sum_, name in sums)
-
-
-def _print_progress(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
 
 
 def main() -> int:
