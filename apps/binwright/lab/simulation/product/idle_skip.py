@@ -69,10 +69,9 @@ def awaits_reports(group: Group) -> bool:
     if writers.pending or writers.released:
         return True
     return any(
-        not any(topic in table.topics_of(name) for name, table in written.items())
+        not group.members.get(at.slot).tables_of(topic)
         for topic, at in writers.items()
         if isinstance(at, Owned)
-        for written in (group.members.get(at.slot).writing,)
     )
 
 
