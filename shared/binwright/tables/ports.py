@@ -32,7 +32,7 @@ class Footer:
     skipped: int = 0  # records of its ranges that are in no table, as the settings want
     topic: str | None = None  # whose records it has; None: the topic of its table's name
     proposed: Columns = ()  # for fields of its records that no column has
-    as_table: bool = False  # its rows are laid out as the table's; of decoded ones: none is bad
+    as_table: bool = False  # its decoded rows are laid out as the table's, and none is bad
     cut: frozenset[int] | None = None
     """Partitions whose range begins after a cut of their log; None: an older version wrote it."""
 

@@ -46,6 +46,8 @@ _TYPES: dict[str, pa.DataType] = {
 }
 SCHEMA = pa.schema(_TYPES)
 """A table's columns in order of creation. The first four have statistics per file."""
+PLACE: "list[pa.Field[Any]]" = [field for field in SCHEMA if field.name != "value"]
+"""All of a record but its value."""
 
 COLUMNS = {
     "topic": "string",
@@ -149,23 +151,20 @@ def decoded_schema(columns: Columns) -> pa.Schema:
     `row` is NULL exactly where the record is bad, and `bad` exactly where it is not. Without
     columns there is no `row`: Parquet has no struct without fields.
     """
-    fields: list[pa.Field[Any]] = [field for field in SCHEMA if field.name != "value"]
     row = [pa.field("row", row_type(columns))] if columns else []
-    return pa.schema([*fields, *row, pa.field("bad", BAD)])
+    return pa.schema([*PLACE, *row, pa.field("bad", BAD)])
 
 
 def table_schema(columns: Columns) -> pa.Schema:
     """Return the columns of a file that has decoded values as the table has them."""
-    place = pa.struct([field for field in SCHEMA if field.name != "value"])
-    return pa.schema([pa.field(KAFKA, place), *row_type(columns)])
+    return pa.schema([pa.field(KAFKA, pa.struct(PLACE)), *row_type(columns)])
 
 
 def _as_table(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return decoded rows, none of them bad, as their table has them."""
-    place = schema.field(KAFKA).type
-    of_record = [batch[field.name] for field in place]
+    place = pa.StructArray.from_arrays([batch[field.name] for field in PLACE], fields=PLACE)
     row: Any = batch["row"]
-    columns = [pa.StructArray.from_arrays(of_record, fields=list(place)), *row.flatten()]
+    columns = [place, *row.flatten()]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

@@ -13,7 +13,7 @@ from pyspark.sql.connect.column import Column as SparkColumn
 from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.session import SparkSession
 
-from binwright.consumer.land.lake.table_columns import PLACE, RECORD_COLUMNS
+from binwright.consumer.land.lake.table_columns import KAFKA_COLUMN, PLACE, RECORD_COLUMNS
 from binwright.lake.lake_reader import quoted
 from binwright.tables.columns import (
     KAFKA,
@@ -110,7 +110,7 @@ def _staged(
 
     def read(files: Sequence[str], *, as_table: bool) -> DataFrame:
         paths = [literal(f"{directory}/{file}") for file in files]
-        there = _as_table(columns) if as_table else columns
+        there = (KAFKA_COLUMN, *(batch.columns or ())) if as_table else columns
         frame = spark.read.schema(columns_text(there)).options(**READING).parquet(*paths)
         return frame.select(*_of_table(columns)) if as_table else frame
 
@@ -123,14 +123,8 @@ def _staged(
     return reduce(lambda all_of, more: all_of.unionAll(more), frames)
 
 
-def _as_table(columns: Columns) -> Columns:
-    """Return what is read of a file whose rows are as the table's, for these columns of others."""
-    values = (c.type.fields for c in columns if c.name == "row" and isinstance(c.type, Struct))
-    return Column(KAFKA, Struct(PLACE)), *next(values, ())
-
-
 def _of_table(columns: Columns) -> Iterator[SparkColumn]:
-    """Yield these columns, of such a file; none of its records is bad."""
+    """Yield these columns, of a file whose rows are as the table's; none of its records is bad."""
     for column in columns:
         match column:
             case Column("row", Struct(fields)):
