@@ -21,6 +21,7 @@ from binwright.protocol.section import Section
 from binwright.runtime.settings.consumer import ConsumerSettings, LakeSettings, StagingSettings
 from binwright.runtime.settings.group import Settings
 from binwright.scaler.decide.config import ScaledGroupSettings, ScheduleSettings
+from binwright.tables.masks import MaskSettings
 from binwright.tables.settings import KeySettings, TableSettings
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
@@ -63,6 +64,7 @@ RESOURCES: dict[str, tuple[Fields, ...]] = {
         Fields(("control", "properties", "pins", *ITEMS), Pin, spec.PIN, whole=True),
         Fields(("tables", *ITEMS), TableSettings, spec.TABLE, whole=True),
         Fields(("tables", *ITEMS, "key", "properties"), KeySettings, spec.KEY, whole=True),
+        Fields(("tables", *ITEMS, "mask", "properties"), MaskSettings, spec.MASK, whole=True),
         Fields(("budgets", "properties"), ControllerSettings, spec.BUDGETS, whole=True),
         Fields(("sink", "properties"), LakeSettings, spec.LAKE),
         Fields(("sink", "properties"), StagingSettings, spec.STAGING),

@@ -86,7 +86,7 @@ def test_rows_of_earlier_logs_and_offsets_without_a_row_are_remarks() -> None:
         "orders: 6 rows are of an earlier topic of this name",
         "orders: 3 rows are of what the log was before it was cut",
         "orders: 2 offsets without a row, as transactions, compaction or settings leave them",
-        "orders: 4 records have no value, and are skipped",
+        "orders: 4 records are skipped, as the settings want",
         "orders: 7 offsets are gone from the topic and have not landed: staged, or lost",
     )
 

@@ -2,7 +2,15 @@
 
 import pytest
 
-from binwright.protocol.keeping import KEEP_S, KEPT_SINCE_MS, changed_keeping, kept_since_ms
+from binwright.protocol.keeping import (
+    KEEP_S,
+    KEPT_SINCE_MS,
+    WHERE,
+    changed_filters,
+    changed_keeping,
+    filters,
+    kept_since_ms,
+)
 
 NOW_MS = 1_000_000_000
 DAY_S = 86_400.0
@@ -46,3 +54,17 @@ def test_the_latest_counts_however_often_it_changes() -> None:
 def test_what_a_person_wrote_there_is_no_time(text: str) -> None:
     assert kept_since_ms({KEEP_S: text, KEPT_SINCE_MS: text}, NOW_MS) is None
     assert changed_keeping({KEEP_S: text}, 60.0, NOW_MS) == {KEEP_S: "60"}
+
+
+def test_a_table_knows_every_filter_that_it_had() -> None:
+    one, two = ("a = 1", "b = 'x'"), ("a = 2",)
+    assert changed_filters({}, ()) == {}
+    first = changed_filters({}, one)
+    assert filters(first) == (one,)
+    assert changed_filters(first, one) == {}
+    assert filters(changed_filters(first, two)) == (one, two)
+
+
+@pytest.mark.parametrize("text", ["", "7", "[7]", "{"])
+def test_a_filter_that_a_person_wrote_wrongly_is_none(text: str) -> None:
+    assert filters({WHERE: text}) == ()

@@ -17,7 +17,8 @@ Offsets that the topic no longer keeps behind the last that landed are `not_land
 and still to land, or retention removed them before they were read.
 
 A table may keep rows for some days only, and has a property that says so. Older records without a
-row are `expired`.
+row are `expired`. Records that one of its filters leaves out, by today's settings of their format,
+are `skipped`, and so are those without a value, where it skips them.
 
 A topic that was deleted and created again, or a log that was truncated, uses offsets twice. The
 stamps of the table's commits name the log of each version (`log_generations`): rows of an `earlier`
@@ -40,9 +41,11 @@ from binwright.inspect.table_extents import (
 )
 from binwright.inspect.topic_extents import (
     MAX_LISTED,
+    LeftOut,
     Range,
     RangeScan,
     TopicExtents,
+    none_left_out,
     open_topic_extents,
 )
 from binwright.lake.lake_reader import LakeReader, lake_reader, server_of
@@ -52,6 +55,14 @@ from binwright.runtime.settings.consumer import LakeSettings
 from binwright.runtime.settings.kafka import KafkaSettings
 
 CHECK_S = 60.0
+LeftOutOf = Callable[[str, str, tuple[tuple[str, ...], ...]], LeftOut]
+"""Topic, table, and its filters, former ones too -> what knows the records that they leave out."""
+
+
+def no_filters(_topic: str, _table: str, _filters: tuple[tuple[str, ...], ...]) -> LeftOut:
+    """Fit `LeftOutOf`: no record is left out."""
+    return none_left_out
+
 
 Isolation = Literal["read_committed", "read_uncommitted"]
 _NOTHING = RowCounts(rows=0, surplus=0, first=0, last=0, under=0, inside=0, beyond=0)
@@ -81,7 +92,7 @@ class PartitionAudit:
     rewritten: int = 0  # rows whose offsets were used again after the log was truncated
     bad: int = 0  # rows that could not be decoded, in the table of bad records
     expired: int = 0  # records in the topic whose rows are older than the table keeps
-    skipped: int = 0  # records in the topic without a value, of which the table has no rows
+    skipped: int = 0  # records in the topic without a value, or left out, that the table skips
 
     @property
     def clean(self) -> bool:
@@ -150,7 +161,7 @@ class TableAudit:
                 "offsets without a row, as transactions, compaction or settings leave them",
             ),
             (sum(p.expired for p in parts), "records are older than the table keeps rows"),
-            (sum(p.skipped for p in parts), "records have no value, and are skipped"),
+            (sum(p.skipped for p in parts), "records are skipped, as the settings want"),
             (
                 sum(p.not_landed for p in parts),
                 "offsets are gone from the topic and have not landed: staged, or lost",
@@ -210,6 +221,7 @@ async def audit(
     check_s: float = CHECK_S,
     strict: bool = False,
     tables_of: Callable[[str], Iterable[str]] = lambda topic: (topic,),
+    left_out_of: LeftOutOf = no_filters,
 ) -> AuditResult:
     """Compare each topic with its tables.
 
@@ -224,6 +236,7 @@ async def audit(
         check_s: Seconds to read, per partition, the records at offsets without a row.
         strict: Count every offset without a row that the topic no longer keeps as lost.
         tables_of: The names of a topic's tables, by the settings.
+        left_out_of: Decodes records that tables with filters have no rows of.
 
     Raises:
         BrokerUnavailable: Kafka does not answer.
@@ -239,7 +252,7 @@ async def audit(
             if url not in readers:
                 readers[url] = await stack.enter_async_context(lake_reader(url))
             path = lake.table_path(name)
-            one = _OneTable(topic, name, path, extents, readers[url], check_s, strict)
+            one = _OneTable(topic, name, path, extents, readers[url], check_s, strict, left_out_of)
             tables.append(await one.audit())
     return AuditResult(tables=tuple(tables))
 
@@ -255,6 +268,7 @@ class _OneTable:
     reader: LakeReader
     check_s: float
     strict: bool
+    left_out_of: LeftOutOf
 
     async def audit(self) -> TableAudit:
         bounds = await self.extents.bounds(self.topic)
@@ -285,6 +299,7 @@ class _OneTable:
     async def _scan(self, numbers: Sequence[int], seen: TableExtents) -> dict[int, RangeScan]:
         until = asyncio.get_running_loop().time() + self.check_s
         missing, since_ms = seen.missing_ranges, seen.kept_since_ms
+        left_out = self.left_out_of(self.topic, self.name, seen.filters)
         return {
             number: await self.extents.scan_ranges(
                 TopicPartition(self.topic, number),
@@ -292,6 +307,7 @@ class _OneTable:
                 until,
                 since_ms,
                 skips_tombstones=seen.skips_tombstones,
+                left_out=left_out,
             )
             for number in numbers
         }
@@ -300,7 +316,7 @@ class _OneTable:
         """Whether nothing but retention explains the offsets that have no row and are gone."""
         if not seen.gone:
             return True
-        if seen.kept_since_ms is not None or seen.skips_tombstones:
+        if seen.kept_since_ms is not None or seen.skips_tombstones or seen.filters:
             return False
         single = any(
             len(gone) == 1 for gone_ranges in seen.gone_ranges.values() for gone in gone_ranges

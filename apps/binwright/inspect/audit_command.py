@@ -21,6 +21,7 @@ from binwright.cli.terminal import Console, print_page
 from binwright.inspect.audit import AuditResult, PartitionAudit, TableAudit
 from binwright.inspect.audit import audit as compare_offsets
 from binwright.inspect.decide.differences import Comparison
+from binwright.inspect.left_out import LeftOutRecords
 from binwright.inspect.table_lookup import targets_named
 from binwright.inspect.topic_extents import open_topic_extents
 from binwright.inspect.values import Reader, compare_values
@@ -124,6 +125,7 @@ class Audit:
                 isolation=settings.consumer.isolation,
                 strict=self.strict,
                 tables_of=lambda topic: [t.name for t in targets if t.topic == topic],
+                left_out_of=lambda *table: LeftOutRecords(settings, *table),
             )
             if self.question == "offsets":
                 return Audited(offsets, None)

@@ -97,7 +97,7 @@ def entry_of(settings: Settings, targets: Targets) -> Entry:
     own = f"the entry of {topics_text(topics)} in the settings"
     return Entry(
         schema_source=source if table.by_subject else own,
-        columns={column.name: str(column.type) for column in table.known},
+        columns={column.name: str(column.type) for column in table.masked},
         delimiter=table.delimiter if table.format == "csv" else None,
         message=table.message,
         key=_key(table.key, topics),

@@ -18,7 +18,7 @@ from binwright.lake.lake_reader import (
     records_of,
 )
 from binwright.lake.log_generations import LogHistory, log_history, newest_commits, origins
-from binwright.protocol.keeping import SKIPPED, kept_since_ms
+from binwright.protocol.keeping import SKIPPED, filters, kept_since_ms
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.clock import wall_ms
 from binwright.tables.stamp import FIRST_TOPIC
@@ -109,6 +109,7 @@ class TableExtents:
     unchecked: str = ""  # why rows cannot be assigned to logs
     kept_since_ms: int | None = None  # older rows may have been deleted; None: none were
     skips_tombstones: bool = False  # it has no rows of records without a value, or had none
+    filters: tuple[tuple[str, ...], ...] = ()  # that it has, or had: the comparisons of each
 
 
 def read_table_extents(
@@ -131,7 +132,12 @@ def read_table_extents(
     query = _TableQuery(spark, path, topic, commits[0].version, bad, bounds, logs)
     since_ms = kept_since_ms(known, wall_ms())
     extents = _read(query)
-    return replace(extents, kept_since_ms=since_ms, skips_tombstones=SKIPPED in known)
+    return replace(
+        extents,
+        kept_since_ms=since_ms,
+        skips_tombstones=SKIPPED in known,
+        filters=filters(known),
+    )
 
 
 def _read(query: "_TableQuery") -> TableExtents:

@@ -1,7 +1,15 @@
 """The offsets that topics still hold, as a plain reader gets them, and ranges of offsets."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +28,7 @@ from binwright.runtime.settings.kafka import KafkaSettings
 POLL_S = 0.2
 _TOPIC, _POLICY = 2, "cleanup.policy"  # a kind of resource in Kafka's protocol, and a name there
 FETCH_WAIT_MS = 50  # only existing records are read: a fetch never waits for new ones
+AT_ONCE = 10_000  # offsets whose records are in memory at a time
 MAX_LISTED = 20
 """Ranges or offsets listed in a result; further ones are only counted."""
 
@@ -68,7 +77,22 @@ class RangeScan:
     records: Tally  # offsets that carry a record, which the table should have
     unread: int  # offsets that were not read
     expired: int = 0  # records that are older than what the table keeps
-    skipped: int = 0  # records without a value, which the table skips
+    skipped: int = 0  # records that the table skips: without a value, or by a filter
+
+
+LeftOut = Callable[[TopicPartition, Sequence[Record]], Awaitable[Collection[int]]]
+"""Returns the offsets of these records that a table leaves out by its filters."""
+
+
+async def none_left_out(_partition: TopicPartition, _records: Sequence[Record]) -> Collection[int]:
+    """Fit `LeftOut`: the table has no filter."""
+    return ()
+
+
+def _parts(whole: Range) -> Iterator[Range]:
+    """Yield a range in parts of which all records are in memory at once."""
+    for first in range(whole.first, whole.last + 1, AT_ONCE):
+        yield Range(first, min(first + AT_ONCE - 1, whole.last))
 
 
 class TopicExtents:
@@ -122,27 +146,36 @@ class TopicExtents:
         kept_since_ms: int | None = None,
         *,
         skips_tombstones: bool = False,
+        left_out: LeftOut = none_left_out,
     ) -> RangeScan:
         """Read `ranges`, in rising order, until the loop's clock shows `until`.
 
         Markers of transactions, aborted records, and offsets that compaction or retention removed
         hold no record. Records from before `kept_since_ms` are counted apart, and so are those
-        without a value if the table `skips_tombstones`.
+        without a value if the table `skips_tombstones`, and those that are `left_out`.
 
         Raises:
             BrokerUnavailable: Kafka refuses. One that does not answer uses up the time.
         """
         tally, expired, skipped, unread = Tally(), Tally(), Tally(), 0
+        wanted = list[Record]()
 
         def take(record: Any) -> None:
             # As in the table, where a timestamp that is none, or out of range, is NULL: it stays.
             old = kept_since_ms is not None and 0 <= record.timestamp < kept_since_ms
             is_skipped = skips_tombstones and record.value is None
-            (expired if old else skipped if is_skipped else tally).add(record.offset)
+            if old or is_skipped:
+                (expired if old else skipped).add(record.offset)
+            else:
+                wanted.append(_record(record))
 
-        with translate_errors(f"read {partition}"):
-            for each in ranges:
+        for each in (part for whole in ranges for part in _parts(whole)):
+            with translate_errors(f"read {partition}"):
                 unread += await self._read(KafkaPartition(*partition), each, take, until)
+            left = await left_out(partition, wanted)
+            for record in wanted:
+                (skipped if record.offset in left else tally).add(record.offset)
+            wanted.clear()
         return RangeScan(records=tally, unread=unread, expired=expired.count, skipped=skipped.count)
 
     async def records(self, partition: TopicPartition, wanted: Range, until: float) -> list[Record]:

@@ -24,7 +24,7 @@ from binwright.consumer.decide.new_columns import ADDED
 from binwright.consumer.decode.decoders import Decoders
 from binwright.consumer.decode.portions import DecodingMemory
 from binwright.consumer.land.lake.staged_rows import condition
-from binwright.consumer.stage.parquet import decoded, to_arrow
+from binwright.consumer.stage.parquet import decoded, masked, to_arrow
 from binwright.inspect.decide.differences import Comparison, Place, Row, compare
 from binwright.inspect.topic_extents import Range, TopicExtents, open_topic_extents
 from binwright.lake.lake_reader import (
@@ -155,11 +155,11 @@ async def _decoded(
     async with Decoders(
         settings, memory.most_bytes, waits=False
     ) as decoders:  # what waits has not landed
-        decoder = await decoders.of(target, records)
+        decoder, mask = await decoders.of(target, records), await decoders.mask_of(target)
     if decoder is None:
-        raw = table.to_pylist()
+        raw = masked(table, mask).to_pylist()
         return None, [row | {"row": {RAW: row[RAW]}, "bad": None} for row in raw]
-    batches = decoded(table, decoder, memory)
+    batches = decoded(table, decoder, memory, mask)
     rows: list[Row] = [{"row": {}} | row for batch in batches for row in batch.to_pylist()]
     variants = _variants(decoder.columns)
     for row in rows:

@@ -182,6 +182,13 @@ class SchemaAtFault(ExternalError):
     """
 
 
+class MaskUnavailable(ExternalError):
+    """A table's mask or filter cannot be applied; its topic's records wait in Kafka, unstaged.
+
+    Mend `mask` or `where` of the table's entry, or its file `key_file`, as the message says.
+    """
+
+
 class ClusterUnavailable(ExternalError):
     """The Kubernetes API server does not answer.
 

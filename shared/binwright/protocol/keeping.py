@@ -1,13 +1,17 @@
 """Which records a table may have no rows of, as properties of the table: an audit must know.
 
-Those that are older than it keeps rows, and those without a value where it skips, or skipped, them.
+Those that are older than it keeps rows, those without a value where it skips, or skipped, them, and
+those that a filter leaves out, or left out.
 
 The property holds the present time. When that changes, rows that an earlier, shorter one deleted
 stay deleted: another property has the time since when all were kept.
 """
 
+import json
 from collections.abc import Mapping
 
+WHERE = "binwright.where"
+"""The property of a table with every filter that it has, or had: JSON, lists of comparisons."""
 SKIPPED = "binwright.skipped"
 """The property of a table that has skipped records: `tombstones`."""
 KEEP_S, KEPT_SINCE_MS = "binwright.keep_s", "binwright.kept_since_ms"
@@ -38,6 +42,20 @@ def changed_keeping(properties: Mapping[str, str], keep_s: float, now_ms: int) -
         return {}
     since_ms = kept_since_ms(properties, now_ms)
     return {KEEP_S: f"{keep_s:.17g}"} | ({KEPT_SINCE_MS: str(since_ms)} if since_ms else {})
+
+
+def filters(properties: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
+    """Return the filters that a table has, or had: the comparisons of each."""
+    try:
+        return tuple(tuple(map(str, each)) for each in json.loads(properties.get(WHERE, "[]")))
+    except (ValueError, TypeError):  # a person wrote something else
+        return ()
+
+
+def changed_filters(properties: Mapping[str, str], where: tuple[str, ...]) -> dict[str, str]:
+    """Return the properties to set for a table that has this filter now; none, if they are set."""
+    known = filters(properties)
+    return {} if not where or where in known else {WHERE: json.dumps([*known, where])}
 
 
 def _number(properties: Mapping[str, str], name: str) -> float:

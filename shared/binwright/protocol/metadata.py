@@ -167,7 +167,7 @@ class TableReport:
     pending_bytes: Number = 0  # in files that are announced and have not landed
     rows: Number = 0  # landed by this writer
     bad: Number = 0  # of them: bad records, in their own table
-    skipped: Number = 0  # records that are in no table, as `tombstones = "skip"` wants
+    skipped: Number = 0  # records that are in no table, as `tombstones` and `where` want
     commits: Number = 0  # made by this writer
     newest_ms: Number | None = None  # the highest timestamp of records that it has landed
     fault: str = ""  # why nothing lands at the moment; empty: it does

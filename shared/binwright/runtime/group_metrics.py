@@ -73,7 +73,7 @@ TABLE_BAD_RECORDS_TOTAL = Metric(
 )
 TABLE_SKIPPED_RECORDS_TOTAL = Metric(
     "binwright_table_skipped_records_total",
-    'Records that are in no table, as `tombstones = "skip"` wants.',
+    "Records that are in no table, as `tombstones` and `where` want.",
     TABLE,
     "consumer, group",
 )

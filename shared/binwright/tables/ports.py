@@ -33,6 +33,7 @@ class Footer:
     topic: str | None = None  # whose records it has; None: the topic of its table's name
     proposed: Columns = ()  # for fields of its records that no column has
     as_table: bool = False  # its decoded rows are laid out as the table's, and none is bad
+    masked_by: str = ""  # the settings of what is masked; "": nothing is, or an older version wrote
     cut: frozenset[int] | None = None
     """Partitions whose range begins after a cut of their log; None: an older version wrote it."""
 
@@ -79,6 +80,17 @@ class ValueDecoder(Protocol):
         """
 
 
+class RecordMask(Protocol):
+    """Masks what decoders do not: keys and headers, and values that land as bytes."""
+
+    def __call__(self, records: Any, /) -> Any:
+        """Return an Arrow batch of records, or of decoded ones, with these columns masked.
+
+        Raises:
+            MaskUnavailable: They cannot be masked.
+        """
+
+
 class Staging(Protocol):
     """A directory or object-store prefix, with one directory per table.
 
@@ -100,12 +112,14 @@ class Staging(Protocol):
         footer: Footer,
         decoder: ValueDecoder | None = None,
         *,
+        mask: RecordMask | None = None,
         encoded: Callable[[], None] = lambda: None,
     ) -> int:
         """Write a file atomically and durably; return its bytes. Raise `StagingUnavailable`.
 
-        Columns and bad values are those of `decoder`, whatever `footer` says of them. `encoded` is
-        called when the rows are decoded and encoded, before anything is written.
+        Columns and bad values are those of `decoder`, whatever `footer` says of them, and the rest
+        of the records is what `mask` leaves of it. `encoded` is called when the rows are decoded
+        and encoded, before anything is written.
         """
 
     async def keep(self, directory: str, name: str, content: bytes) -> None:
@@ -215,6 +229,7 @@ class Table:
     by_date: bool = False  # partitioned by the day of its records
     widen: bool = False  # its columns may become wider
     skips_tombstones: bool = False  # records without a value are in no table
+    where: tuple[str, ...] = ()  # comparisons: records for which one does not hold are in no table
     keep_s: float = 0.0  # for which it keeps rows, by their timestamps; 0: for ever
     named: str | None = None  # None: by its topic
     more_topics: tuple[str, ...] = ()  # whose records it takes, too

@@ -23,6 +23,7 @@ from binwright.tables.columns import (
     Simple,
     Struct,
     columns_text,
+    folded,
     has_order,
     in_values,
     is_variant,
@@ -32,7 +33,9 @@ from binwright.tables.columns import (
     stored,
     type_at,
 )
+from binwright.tables.comparisons import Comparison, parse_comparison
 from binwright.tables.json_schemas import JsonSchema
+from binwright.tables.masks import DROP, MaskSettings, masked_columns
 from binwright.tables.schemas import SchemaRefused
 
 ONE_COLUMN = {
@@ -44,8 +47,10 @@ BY_SCHEMA = frozenset(["avro", "protobuf"])
 """Formats whose values name a schema of the registry, with `columns` and without."""
 RAW = "raw"
 """The format of records that land as they are in Kafka."""
+VALUE_OF_RAW = parse_columns("value BINARY")
+"""The column of a raw table that fields of a mask may name."""
 OF_COLUMNS = (
-    *("columns", "key", "tombstones", "widen", "new_fields"),
+    *("columns", "key", "tombstones", "widen", "new_fields", "where"),
     *("bad_share", "on_schema_fault", "partition_by", "cluster_by", "statistics"),
 )
 """Settings that tables of raw records have not."""
@@ -53,6 +58,8 @@ TOPIC = "topic"  # in a template of names, in braces
 TEMPLATE = r"^([A-Za-z0-9._-]|\{[A-Za-z_][A-Za-z0-9_]*\})+$"
 _PLACE = re.compile(r"\{([^}]*)\}")
 MESSAGE = r"^[A-Za-z_][A-Za-z0-9_]{0,99}(\.[A-Za-z_][A-Za-z0-9_]{0,99}){0,19}$"
+MOST_COMPARED = 50
+"""Comparisons of `where`."""
 MOST_CLUSTERED = 4
 """Columns by which Delta clusters a table."""
 
@@ -63,6 +70,7 @@ def _path(text: str) -> str:
 
 Tombstones = Literal["row", "skip", "bad"]
 ColumnPath = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_path)]
+ComparisonText = Annotated[str, Field(min_length=1, max_length=1_000)]
 TopicSubject = Annotated[str, Field(min_length=1, max_length=500)]
 
 
@@ -255,6 +263,13 @@ class TableSettings(DecodingSettings):
     """
     keep_days: KeepDays | None = None
     """As `lake.keep_days`, for these tables and their bad records; unset: the same."""
+    where: Annotated[tuple[ComparisonText, ...], Field(max_length=MOST_COMPARED)] = ()
+    """Comparisons of columns, as `status != 'test'`, `amount >= 10`, `by.region in ('eu', 'us')`
+    and `id is not null`. A record for which one does not hold, as SQL has it (so of NULL none but
+    `is null` does), is in no table, and counted as skipped.
+    """
+    mask: MaskSettings | None = None
+    """What is masked before it is staged; unset: nothing."""
 
     @field_validator("topics", "cluster_by", "statistics")
     @classmethod
@@ -303,6 +318,42 @@ class TableSettings(DecodingSettings):
             raise ValueError(f"columns: {REST.name} is the column of new_fields")
         return self
 
+    @field_validator("where")
+    @classmethod
+    def _are_comparisons(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for text in value:
+            parse_comparison(text)
+        return value
+
+    @model_validator(mode="after")
+    def _compares_columns(self) -> Self:
+        for text, comparison in zip(self.where, self.comparisons, strict=True):
+            if not self._is_of_subject(folded(comparison.path[0])):
+                try:
+                    comparison.values(self.known)
+                except ValueError as exc:
+                    raise ValueError(f"where: {text!r}: {exc}") from exc
+        return self
+
+    @model_validator(mode="after")
+    def _masks_columns(self) -> Self:
+        if self.mask is None:
+            return self
+        rules = self.mask.rules
+        if self.format == RAW and rules.get("value") == DROP:
+            raise ValueError("mask.fields: the value of a raw table can be null, not dropped")
+        known = {name: rule for name, rule in rules.items() if not self._is_of_subject(name)}
+        try:
+            masked_columns(self.known, known)
+        except ValueError as exc:
+            raise ValueError(f"mask.fields: {exc}") from exc
+        if (KAFKA_KEY in rules) != (self.key is not None and self.mask.key is not None):
+            raise ValueError(
+                "mask: a key that is decoded is in _kafka.key, which mask.key masks, and in "
+                "_kafka_key, which mask.fields names: mask both or none"
+            )
+        return self
+
     @model_validator(mode="after")
     def _lays_out_columns(self) -> Self:
         if self.partition_by and self.cluster_by:
@@ -311,7 +362,7 @@ class TableSettings(DecodingSettings):
             names = parse_path(path)
             if self._is_of_subject(names[0].casefold()):
                 continue  # a column that is not known yet
-            kind = type_at((Column(KAFKA, Struct(MEASURED)), *self.known), names)
+            kind = type_at((Column(KAFKA, Struct(MEASURED)), *self.masked), names)
             if kind is None:
                 raise ValueError(f"cluster_by, statistics: there is no column {path}")
             if not has_order(kind):
@@ -332,18 +383,35 @@ class TableSettings(DecodingSettings):
     def _is_of_subject(self, name: str) -> bool:
         if name == KAFKA_KEY:
             return self.key is not None and self.key.by_subject
-        return name not in OF_RECORD and not self.parsed
+        return name not in OF_RECORD and self.format != RAW and not self.parsed
 
     @property
     def known(self) -> Columns:
-        """Return those columns that no subject has."""
+        """Return those columns that no subject has, as records are decoded into them."""
+        if self.format == RAW:
+            return VALUE_OF_RAW
         key = None if self.key is None else self.key.column
         return self.parsed if key is None else (key, *self.parsed)
 
     @property
+    def masked(self) -> Columns:
+        """Return `known` as the table has them."""
+        if self.mask is None:
+            return self.known
+        names = {folded(column.name) for column in self.known}
+        return masked_columns(
+            self.known, {name: rule for name, rule in self.mask.rules.items() if name in names}
+        )
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Return what `where` says."""
+        return tuple(map(parse_comparison, self.where))
+
+    @property
     def table_columns(self) -> Columns:
         """Return the columns of the table, that of keys first; none, if some are of a subject."""
-        return () if any(part.by_subject for part in self.parts) else self.known
+        return () if any(part.by_subject for part in self.parts) else self.masked
 
     @property
     def decoding(self) -> str:
@@ -352,7 +420,13 @@ class TableSettings(DecodingSettings):
         tombstones = "" if self.tombstones == "row" else f"; tombstones {self.tombstones}"
         widen = "; widen" if self.widen else ""
         new_fields = "" if self.new_fields == "ignore" else f"; new_fields {self.new_fields}"
-        return f"{super().decoding}{key}{tombstones}{widen}{new_fields}"
+        where = f"; where {' and '.join(self.where)}" if self.where else ""
+        return f"{super().decoding}{key}{tombstones}{widen}{new_fields}{where}"
+
+    @property
+    def masking(self) -> str:
+        """Return all on which it depends what is masked; "": nothing is."""
+        return "" if self.mask is None else self.mask.text
 
     @cached_property
     def _named(self) -> frozenset[str]:

@@ -35,6 +35,11 @@ class Target:
         return self.entry.model_copy(update={"topics": (), "topic_patterns": (), "name": "{topic}"})
 
     @property
+    def masking(self) -> str:
+        """Return all on which it depends what of its records is masked; "": nothing is."""
+        return "" if self.entry is None else self.entry.masking
+
+    @property
     def format(self) -> str:
         """Return the format of its values."""
         return RAW if self.entry is None else self.entry.format

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition, newest
 from binwright.protocol.ports.kafka import Record, Records
-from binwright.tables.ports import Footer, ValueDecoder
+from binwright.tables.ports import Footer, RecordMask, ValueDecoder
 from binwright.testing.lake_storage import Place
 from binwright.testing.records import Rows, in_rows
 
@@ -88,6 +88,7 @@ class FakeStaging:
         footer: Footer,
         decoder: ValueDecoder | None = None,
         *,
+        mask: RecordMask | None = None,  # noqa: ARG002 - fakes have no bytes to mask
         encoded: Callable[[], None] = lambda: None,
     ) -> int:
         """Fit `Staging.write`."""

@@ -51,6 +51,7 @@ class Scene:
         self.cluster_by: tuple[str, ...] = ()  # of all tables
         self.keep_s = 0.0  # of all tables
         self.decoding = ""  # the settings by which values are decoded
+        self.masking = ""  # those by which staged records are masked
         self.fixed: Columns | None = None  # beside which tables get columns for new fields
         self.topics = FakeTopics(partitions or {"orders": 2})
         self.bus = FakeControlTopics()
@@ -108,6 +109,7 @@ class Scene:
             sum(map(len, rows.values())),
             {p.partition: found for p, found in ranges.items()},
             topic=topic,
+            masked_by=self.masking,
             cut=frozenset(p.partition for p in ranges) if cut else frozenset(),
         )
         if decoder is None and self.columns is not None:
@@ -180,6 +182,7 @@ class Process:
         idle_stamp_s: float = 43_200.0,
         append_limit_s: float = 60.0,
         bad_share: float = 1.0,
+        masking: str = "",
         servers: Mapping[str, str] = MappingProxyType({}),  # of tables on another one
         in_place: bool = False,
     ) -> None:
@@ -199,6 +202,7 @@ class Process:
             "batch_bytes": batch_bytes,
             "idle_stamp_s": idle_stamp_s,
             "bad_share": bad_share,
+            "masking": masking,
             "decoding": scene.decoding,
             "fixed": scene.fixed,
             "in_place": in_place,

@@ -8,11 +8,15 @@ from dataclasses import replace
 import pytest
 from tests.consumer.harness import CONFIG, C, ConsumerHarness, P, Q, harness, numbered, until
 
+from binwright.protocol.errors import TableRefused
 from binwright.protocol.landing import OffsetRange
 from binwright.protocol.metadata import Report, Started
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset, Record, UndecodableBatch
+from binwright.tables.masks import MaskSettings
 from binwright.tables.ports import Footer
+from binwright.tables.settings import TableSettings
+from binwright.tables.targets import Target
 from binwright.testing.records import in_columns
 from binwright.testing.staging import FakeStaging
 
@@ -285,6 +289,26 @@ async def test_a_batch_that_cannot_be_decoded_is_kept_counted_and_stepped_over()
         assert topic == "orders"
         assert name.startswith("undecodable-0-5-")
         await until(lambda: b.report().lost_offsets == 3)
+
+
+@pytest.mark.parametrize("masked", [True, False])
+async def test_a_batch_of_a_topic_with_a_mask_is_not_kept(masked: bool) -> None:
+    """Nor is one whose tables are not known."""
+    mask = MaskSettings(key="null")
+    entry = TableSettings(topics=("orders",), format="raw", mask=mask)
+
+    def targets(topic: str) -> list[Target]:
+        if not masked:
+            raise TableRefused("injected")
+        return [Target(topic, topic), Target(topic, "other", entry)]
+
+    config = replace(CONFIG, targets=targets)
+    async with harness({"orders": 1}, config) as b:
+        b.reader.torn[P] = BATCH
+        b.topics.produce(P, *numbered(15))
+        await b.read({P: 0})
+        await until(lambda: bool(b.sent(Report)) and b.report().lost_offsets == 3)
+        assert not b.staging.kept
 
 
 async def test_a_batch_at_the_end_is_stepped_over_in_a_range_of_its_own() -> None:

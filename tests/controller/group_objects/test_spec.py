@@ -20,7 +20,7 @@ from binwright.kafka.metrics_topic import Measurements
 from binwright.kubernetes.objects import Obj
 from binwright.protocol.errors import SettingsError
 from binwright.protocol.patterns import compile_pattern
-from binwright.runtime.settings.group import load_settings
+from binwright.runtime.settings.group import Settings, load_settings
 from binwright.runtime.settings.loading import load
 from binwright.tables.columns import columns_text, parse_columns
 from binwright.testing.control_topics import FakeControlTopics
@@ -42,6 +42,23 @@ def test_a_group_may_split_partitions() -> None:
     assert settings_of(consumer_group(split=True), load_settings()).controller.split
     with pytest.raises(SettingsError, match="split needs the mode act, not observe"):
         settings_of(consumer_group(split=True, mode="observe"), load_settings())
+
+
+def test_a_table_has_the_mask_of_its_object_and_no_part_of_it_is_left_out() -> None:
+    mask = {"fields": {"mail": "sha256"}, "keyFile": "/run/secrets/mask"}
+    table = {"topics": ["orders"], "format": "json", "columns": "mail STRING"}
+
+    def settings(**given: object) -> Settings:
+        where = {"where": ["mail is not null"]}
+        return settings_of(consumer_group(tables=[{**table, **where, **given}]), load_settings())
+
+    (made,) = settings(mask=mask).tables
+    assert made.mask is not None
+    assert (made.mask.fields, str(made.mask.key_file)) == (mask["fields"], mask["keyFile"])
+    assert made.where == ("mail is not null",)
+    assert settings().tables[0].mask is None
+    with pytest.raises(SettingsError, match="header: Extra inputs"):
+        settings(mask={**mask, "header": {"a": "drop"}})
 
 
 def test_every_budget_of_the_schema_reaches_the_settings() -> None:

@@ -163,7 +163,7 @@ async def test_records_without_a_value_need_no_row_where_the_table_skips_them(
     found = await place.audit()
     (part,) = found.tables[0].partitions
     assert (part.clean, part.lost, part.skipped) == (True, 0, 3)
-    assert found.remarks() == ("audit.tombstones: 3 records have no value, and are skipped",)
+    assert found.remarks() == ("audit.tombstones: 3 records are skipped, as the settings want",)
 
     await place.produce(0, records=1)
     (part,) = (await place.audit()).tables[0].partitions

@@ -44,6 +44,7 @@ from binwright.runtime.health import serve_health
 from binwright.runtime.logs import log
 from binwright.runtime.memory import give_back_freed_memory, memory_limit
 from binwright.runtime.run import background_tasks
+from binwright.runtime.secret_files import secret_at_start
 from binwright.runtime.serve import serve
 from binwright.runtime.settings.consumer import LakeSettings
 from binwright.runtime.settings.group import Settings
@@ -71,6 +72,9 @@ async def consume(settings: Settings, slot: Slot) -> None:
     """
     if not 0 <= slot < settings.controller.max_slots:
         raise SettingsError(f"--slot must be 0 to {settings.controller.max_slots - 1}")
+    for mask in filter(None, (table.mask for table in settings.tables)):
+        if mask.key_file is not None:
+            secret_at_start(mask.key_file, "tables.mask.key_file")
     structlog.contextvars.bind_contextvars(slot=slot)
     config = settings.consumer
     shares = memory_shares(memory_limit(), config.value_memory_bytes)
@@ -191,6 +195,7 @@ def _ingest_config(
         ),
         targets=settings.targets,
         decoder_of=decoders.of,
+        mask_of=decoders.mask_of,
         new_fields=decoders.new_fields,
         from_latest=config.start == "latest",
         freshness_s=settings.lake.freshness_s,
@@ -215,6 +220,7 @@ def _writer_config(settings: Settings, cluster: str) -> Callable[[Target], Write
             batch_bytes=settings.lake.batch_bytes,
             in_place=settings.lake.commit == "auto",
             small_file_bytes=settings.lake.compact_below_bytes,
+            masking=target.masking,
         )
         if (entry := target.decoded) is None:
             return raw
@@ -228,6 +234,7 @@ def _writer_config(settings: Settings, cluster: str) -> Callable[[Target], Write
                 by_date=entry.partition_by is not None,
                 widen=entry.widen,
                 skips_tombstones=entry.tombstones == "skip",
+                where=entry.where,
             ),
             bad_share=entry.bad_share,
             fixed=entry.known if entry.new_fields == "add" else None,

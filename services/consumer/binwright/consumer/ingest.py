@@ -24,7 +24,7 @@ from binwright.consumer.decide.machine import (
     StopFetching,
     StopWriter,
 )
-from binwright.consumer.decode.decoders import DecoderOf, no_decoder
+from binwright.consumer.decode.decoders import DecoderOf, MaskOf, no_decoder, no_mask
 from binwright.consumer.events import (
     Emit,
     Event,
@@ -49,7 +49,7 @@ from binwright.consumer.stage.stager import Stager
 from binwright.consumer.stage.timings import Timings
 from binwright.kafka.control_records import messages
 from binwright.protocol.commands import decode_command
-from binwright.protocol.errors import StagingUnavailable, Superseded
+from binwright.protocol.errors import StagingUnavailable, Superseded, TableRefused
 from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metadata import Report, TableReport
 from binwright.protocol.model import TopicPartition
@@ -87,6 +87,7 @@ class IngestConfig:
     batch: BatchConfig = field(default_factory=BatchConfig)
     targets: Callable[[str], Collection[Target]] = one_raw_table
     decoder_of: DecoderOf = no_decoder
+    mask_of: MaskOf = no_mask
     new_fields: Callable[[], Mapping[str, tuple[str, ...]]] = dict
     """Returns fields that are left out, by table."""
     from_latest: bool = False
@@ -97,6 +98,13 @@ class IngestConfig:
     staged_bytes: int = 2_000_000_000  # staged and not landed; fetching pauses above it
     staged_retention_s: float = 345_600.0  # age at which staged files are collected
     staging_owner: str = ""  # the group and its cluster; "": not checked
+
+    def is_masked(self, topic: str) -> bool:
+        """Whether a table of the topic has a mask, as far as its tables are known."""
+        try:
+            return any(target.masking for target in self.targets(topic))
+        except TableRefused:
+            return True
 
 
 class TableWriters(Protocol):
@@ -161,6 +169,7 @@ class Ingest:
             staging=staging,
             backlog=self._backlog,
             emit=self.apply_event,
+            is_masked=config.is_masked,
             reclaimed=self._reclaim,
             beat=beat,
         )
@@ -172,6 +181,7 @@ class Ingest:
             timings=timings or Timings(),
             targets=config.targets,
             decoder_of=config.decoder_of,
+            mask_of=config.mask_of,
         )
         self._stager = Stager(
             origin=origin,

@@ -64,6 +64,7 @@ def file(
     whole: bool = True,
     topic_id: str | None = ID,
     decoded_by: str = "",
+    masked_by: str = "",
     proposed: Columns = (),
     newest_ms: int | None = None,
 ) -> File:
@@ -79,6 +80,7 @@ def file(
         skipped=skipped,
         fault="its first bad record" if bad else "",
         decoded_by=decoded_by,
+        masked_by=masked_by,
         newest_ms=newest_ms,
         proposed=proposed,
     )
@@ -416,6 +418,28 @@ def test_while_it_is_not_known_what_kafka_has_no_file_is_given_up(
     assert isinstance(verdict, Refused)
     assert verdict.reason.endswith(why)
     assert "is not known" in verdict.reason
+
+
+# --- masks ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("columns", [None, COLUMNS])
+def test_what_was_staged_under_another_mask_never_lands(columns: Columns | None) -> None:
+    """An older version's file, which names none, is plain (†)."""
+    table = Table(replace(CONFIG, masking="mail sha256"), columns)
+    files = [
+        file(name, number, number + 1, columns=columns, masked_by=mask)
+        for number, (name, mask) in enumerate({"a": "mail sha256", "b": "", "c": "x"}.items())
+    ]
+    again = table.land(*files)
+    assert isinstance(again, Unreadable)
+    assert again.files == {"b", "c"}
+    assert table.writes() == []
+    table.now = REREAD_S - 1
+    assert isinstance(table.land(*files), Refused)
+    assert table.writes() == []
+    assert table.land(files[0]) == Committed()
+    assert Table(columns=columns).land(*files) == Committed()
 
 
 # --- bad_share -----------------------------------------------------------------------------------

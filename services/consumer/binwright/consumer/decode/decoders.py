@@ -20,7 +20,8 @@ from binwright.protocol.ports.kafka import Records
 from binwright.runtime.logs import log
 from binwright.runtime.settings.group import Settings
 from binwright.tables.columns import KAFKA_KEY, Columns
-from binwright.tables.ports import ValueDecoder
+from binwright.tables.masks import MaskSettings
+from binwright.tables.ports import RecordMask, ValueDecoder
 from binwright.tables.settings import DecodingSettings, TableSettings
 from binwright.tables.targets import Target
 
@@ -39,6 +40,14 @@ DecoderOf = Callable[
 
 async def no_decoder(_target: Target, _rows: Mapping[TopicPartition, Sequence[Records]]) -> None:
     """Fit `DecoderOf`: records are staged as they are."""
+
+
+MaskOf = Callable[[Target], Awaitable[RecordMask | None]]
+"""Returns the mask of what decoders leave of a table's records; None: it has none."""
+
+
+async def no_mask(_target: Target) -> None:
+    """Fit `MaskOf`: nothing is masked."""
 
 
 AddedOf = Callable[[str], Awaitable[Columns]]
@@ -95,6 +104,7 @@ class Decoders:
         self._by_schema: Any = None  # a `RegistryDecoders`, like it
         self._counts: Any = None  # a `DecodingCounts`, once something is decoded
         self._versions: dict[Target, int] = {}  # table -> newest version of its subject
+        self._mask_keys: Any = None  # `MaskKeys`, once something is masked
 
     async def __aenter__(self) -> Self:
         """Return self; the registry is asked when its first schema is needed."""
@@ -127,6 +137,7 @@ class Decoders:
             RegistryUnavailable: Their schemas cannot be had now.
             StagingUnavailable: The columns of their table cannot be had now.
             SchemaAtFault: One of them cannot be used, and the records are to wait.
+            MaskUnavailable: They cannot be masked or filtered as the settings want.
         """
         if (table := target.decoded) is None:
             return None
@@ -148,7 +159,30 @@ class Decoders:
         counts = await self._module("counts")
         if self._counts is None:
             self._counts = counts.DecodingCounts()
-        return self._counts.counted(target, decoder, new)  # type: ignore[no-any-return]
+        counted: ValueDecoder = self._counts.counted(target, decoder, new)
+        if table.mask is None and not table.where:
+            return counted
+        masking, key = await self._masking(table.mask)
+        masked: ValueDecoder = masking.MaskedDecoder(counted, table, key)
+        return masked
+
+    async def mask_of(self, target: Target) -> RecordMask | None:
+        """Return the mask of the rest of a table's records; see `MaskOf`.
+
+        Raises:
+            MaskUnavailable: Its secret cannot be read.
+        """
+        if target.entry is None or target.entry.mask is None:
+            return None
+        masking, key = await self._masking(target.entry.mask)
+        mask: RecordMask | None = masking.record_mask(target, key)
+        return mask
+
+    async def _masking(self, mask: MaskSettings | None) -> tuple[Any, bytes]:
+        """Return the module that masks, and the secret of a mask."""
+        module = await self._module("masking")
+        self._mask_keys = self._mask_keys or module.MaskKeys()
+        return module, b"" if mask is None else await asyncio.to_thread(self._mask_keys.of, mask)
 
     def _waiting(self, target: Target, fault: str) -> SchemaAtFault:
         """Count and log that a table waits; return why."""

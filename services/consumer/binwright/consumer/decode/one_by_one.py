@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 import pyarrow as pa
 
 from binwright.consumer.decode.arrow_types import BAD, row_type
+from binwright.protocol.errors import MaskUnavailable
 from binwright.tables.columns import Decimal
 from binwright.tables.ports import ValueDecoder
 
@@ -122,8 +123,11 @@ def undecodable(fault: Exception) -> Bad:
     return Bad("malformed", _storable(text)[:REASON_LENGTH])
 
 
-NOT_OF_A_VALUE = (MemoryError, OSError)
-"""Faults of the process and its surroundings: what fails by them is tried again."""
+NOT_OF_A_VALUE = (MemoryError, OSError, MaskUnavailable)
+"""Faults of the process and its surroundings: what fails by them is tried again.
+
+What cannot be masked is none of a value: it would land among the bad ones, as it is (†).
+"""
 
 
 def decode_each(values: "pa.Array[Any]", read: Read, rows_type: "pa.StructType") -> Decoded:

@@ -79,6 +79,7 @@ class AssignedPartitions:
         staging: Staging,
         backlog: Backlog,
         emit: Emit,
+        is_masked: Callable[[str], bool] = lambda _: False,
         reclaimed: Callable[[TopicPartition], None] = lambda _: None,
         beat: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -86,7 +87,10 @@ class AssignedPartitions:
         self._reader, self._backlog, self._emit, self._beat = reader, backlog, emit, beat
         self._buffer = Buffer(config, backlog.late_s)
         self._undecodable = UndecodableBatches(
-            staging, step_over=self._step_over, decode=self._decode_large
+            staging,
+            step_over=self._step_over,
+            decode=self._decode_large,
+            is_masked=is_masked,
         )
         self._starts = StartOffsets(reader, from_latest=from_latest, is_current=self._is_current)
         self._assigned: set[TopicPartition] = set()

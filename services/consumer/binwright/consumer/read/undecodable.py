@@ -30,7 +30,9 @@ BATCH_LARGE = LogEvent.warning(
     "batch.large", "A batch that inflates to much memory is decoded, behind a mark for others."
 )
 BATCH_SKIPPED = LogEvent.error(
-    "batch.skipped", "Reading goes on behind a batch that cannot be decoded; `file` has its bytes."
+    "batch.skipped",
+    "Reading goes on behind a batch that cannot be decoded; `file` has its bytes. Those of a topic "
+    "with a mask are not kept: it is empty.",
 )
 STAGING_MARK_LEFT = LogEvent.warning(
     "staging.mark_left", "The mark of a large batch cannot be deleted; tried again."
@@ -50,15 +52,24 @@ class _Mark:
 class UndecodableBatches:
     """Batches at which partitions are stopped, and marks of those whose rows are not decoded."""
 
-    def __init__(self, staging: Staging, *, step_over: Continue, decode: Continue) -> None:
+    def __init__(
+        self,
+        staging: Staging,
+        *,
+        step_over: Continue,
+        decode: Continue,
+        is_masked: Callable[[str], bool],
+    ) -> None:
         """Have reading go on in one of two ways.
 
         Args:
             staging: Where batches and marks are kept.
             step_over: Goes on behind a batch that is kept.
             decode: Goes on at a large batch that is marked.
+            is_masked: Whether a topic's records may not be kept as they are.
         """
         self._staging, self._step_over, self._decode = staging, step_over, decode
+        self._is_masked = is_masked
         self._arrived: asyncio.Queue[tuple[TopicPartition, UndecodableBatch]] = asyncio.Queue()
         self._stopped: dict[TopicPartition, UndecodableBatch] = {}
         self._marks: dict[TopicPartition, _Mark] = {}
@@ -129,7 +140,9 @@ class UndecodableBatches:
         return _Mark(batch.next, free[0], names)
 
     async def _keep(self, partition: TopicPartition, batch: UndecodableBatch) -> str:
-        """Write the batch to a file; return where it is."""
+        """Write the batch to a file, if it may be; return where it is, "": nowhere."""
+        if self._is_masked(partition.topic):
+            return ""
         name = batch_name(partition.partition, batch.first, zlib.crc32(batch.content))
         await self._staging.keep(partition.topic, name, batch.content)
         return f"{self._staging}/{partition.topic}/{name}"

@@ -21,7 +21,7 @@ from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import TABLE_LAYOUT
 from binwright.protocol.ports.kafka import Records
 from binwright.runtime.clock import loop_s
-from binwright.tables.ports import Footer, ValueDecoder
+from binwright.tables.ports import Footer, RecordMask, ValueDecoder
 
 if TYPE_CHECKING:
     from binwright.consumer.stage.files import Files, Probe
@@ -134,6 +134,7 @@ class FileStaging:
         footer: Footer,
         decoder: ValueDecoder | None = None,
         *,
+        mask: RecordMask | None = None,
         encoded: Callable[[], None] = lambda: None,
     ) -> int:
         """Write a file whole and durably; see `Staging.write`."""
@@ -142,7 +143,9 @@ class FileStaging:
         size = sum(each.bytes for records in rows.values() for each in records)
         async with self._encoding.taken(size):
             in_place = await self._is_for_table(directory, decoder)
-            encode = partial(_encoded, rows, footer, decoder, self._memory, in_place=in_place)
+            encode = partial(
+                _encoded, rows, footer, decoder, self._memory, in_place=in_place, mask=mask
+            )
             content = await execute(self._threads, encode)
         encoded()
         return await self._run(
@@ -258,8 +261,7 @@ def _encoded(
     footer: Footer,
     decoder: ValueDecoder | None,
     memory: DecodingMemory,
-    *,
-    in_place: bool,
+    **how: Any,
 ) -> Any:
     """Return the content of a file, as an Arrow buffer."""
     from pyarrow import default_memory_pool  # noqa: PLC0415 - as below
@@ -267,7 +269,7 @@ def _encoded(
     from binwright.consumer.stage import parquet  # noqa: PLC0415 - as below
 
     try:
-        return parquet.encode(rows, footer, decoder, memory, in_place=in_place)
+        return parquet.encode(rows, footer, decoder, memory, **how)
     finally:
         default_memory_pool().release_unused()  # else each thread keeps its largest file's
 

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from binwright.consumer.decide.buffer import TakenRows
-from binwright.consumer.decode.decoders import DecoderOf, no_decoder
+from binwright.consumer.decode.decoders import DecoderOf, MaskOf, no_decoder, no_mask
 from binwright.consumer.read.backlog import Backlog
 from binwright.consumer.stage.timings import Timings
 from binwright.protocol.landing import OffsetRange, Staged
@@ -55,10 +55,11 @@ class FileWriter:
         timings: Timings,
         targets: Callable[[str], Collection[Target]] = one_raw_table,
         decoder_of: DecoderOf = no_decoder,
+        mask_of: MaskOf = no_mask,
     ) -> None:
         self.targets = targets
         self._origin, self._staging, self._backlog = origin, staging, backlog
-        self._timings, self._decoder_of = timings, decoder_of
+        self._timings, self._decoder_of, self._mask_of = timings, decoder_of, mask_of
         self._slots = asyncio.Semaphore(CONCURRENT_WRITES)
         self._count = 0
 
@@ -85,10 +86,20 @@ class FileWriter:
         rows = {p: part.records for p, part in taken.ranges.items()}
         ranges = {p.partition: (r.range.first, r.range.next) for p, r in taken.ranges.items()}
         cut = frozenset(p.partition for p, part in taken.ranges.items() if part.cut)
-        footer = Footer(taken.topic_id, taken.count, ranges, topic=taken.topic, cut=cut)
+        footer = Footer(
+            taken.topic_id,
+            taken.count,
+            ranges,
+            topic=taken.topic,
+            masked_by=target.masking,
+            cut=cut,
+        )
+        mask = await self._mask_of(target)
         decoder = await self._decoder_of(target, rows)
         async with self._slots:
-            writing = self._staging.write(target.name, name, rows, footer, decoder, encoded=encoded)
+            writing = self._staging.write(
+                target.name, name, rows, footer, decoder, mask=mask, encoded=encoded
+            )
             began_at = loop_s()
             size = await self._warn_if_slow(writing, taken.topic)
             self._timings.staging.observe(loop_s() - began_at)

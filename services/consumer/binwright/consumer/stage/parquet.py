@@ -31,7 +31,7 @@ from binwright.tables.columns import (
     known_columns,
     parse_row,
 )
-from binwright.tables.ports import Footer, ValueDecoder
+from binwright.tables.ports import Footer, RecordMask, ValueDecoder
 
 _HEADER: list[tuple[str, pa.DataType]] = [("key", pa.string()), ("value", pa.binary())]
 _TYPES: dict[str, pa.DataType] = {
@@ -177,8 +177,18 @@ def _as_staged(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*place.flatten(), row, bad], schema=schema)
 
 
+def masked(table: pa.Table, mask: RecordMask | None) -> pa.Table:
+    """Return the rows of raw records as they may be staged."""
+    if mask is None:
+        return table
+    return pa.Table.from_batches(map(mask, table.to_batches()), table.schema)
+
+
 def decoded(
-    table: pa.Table, decoder: ValueDecoder, memory: DecodingMemory
+    table: pa.Table,
+    decoder: ValueDecoder,
+    memory: DecodingMemory,
+    mask: RecordMask | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows with their values decoded, without those that are skipped, in portions."""
     schema = decoded_schema(decoder.columns)
@@ -187,6 +197,7 @@ def decoded(
             part = batch.slice(begin, length)
             with memory.taken(need):
                 row, bad = decode_parts(decoder, part["value"], part["headers"], part["key"])
+            part = part if mask is None else mask(part)
             rows = [row] if decoder.columns else []
             arrays: list[pa.Array[Any]] = [*part.drop_columns(["value"]).columns, *rows, bad]
             made = pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -229,6 +240,7 @@ def encode(
     memory: DecodingMemory | None = None,
     *,
     in_place: bool = False,
+    mask: RecordMask | None = None,
 ) -> pa.Buffer:
     """Return the rows as a Parquet file.
 
@@ -239,16 +251,17 @@ def encode(
         memory: In which values are decoded.
         in_place: Whether the file is to be one of the table's, where that can be: then it has
             statistics and a codec for its readers. Else it is read once.
+        mask: Of keys, headers, and values that stay bytes; None: they are as they came.
     """
     facts = _Facts()
     if decoder is None:
         table = to_arrow(rows)
         facts.newest_ms = _newest_ms(table)
         file = _File(SCHEMA, OF_RAW_TABLE if in_place else READ_ONCE)
-        file.write(table)
+        file.write(masked(table, mask))
         return file.end(FOOTER, _entry(footer, decoder, facts))
     parts = _DecodedFile(decoder.columns, in_place=in_place)
-    facts.write(parts, rows, decoder, memory or DecodingMemory())
+    facts.write(parts, rows, decoder, memory or DecodingMemory(), mask)
     return parts.end(_entry(footer, decoder, facts))
 
 
@@ -333,6 +346,7 @@ class _Facts:
         rows: Mapping[TopicPartition, Sequence[Records]],
         decoder: ValueDecoder,
         memory: DecodingMemory,
+        mask: RecordMask | None,
     ) -> None:
         """Decode records and write them, some at a time: all together may take much memory."""
         waiting, size = list[pa.RecordBatch](), 0
@@ -340,7 +354,7 @@ class _Facts:
             table = to_arrow(group)
             times = [ms for ms in (self.newest_ms, _newest_ms(table)) if ms is not None]
             self.newest_ms, self.skipped = max(times, default=None), self.skipped + len(table)
-            for batch in decoded(table, decoder, memory):
+            for batch in decoded(table, decoder, memory, mask):
                 waiting.append(batch)
                 size += batch.nbytes
                 if size >= GROUP_BYTES:
@@ -372,6 +386,7 @@ def _entry(footer: Footer, decoder: ValueDecoder | None, facts: _Facts) -> dict[
         "newest_ms": facts.newest_ms,
         "cut": None if footer.cut is None else sorted(footer.cut),
         "proposed": "" if decoder is None else columns_text(decoder.proposed),
+        "masked_by": footer.masked_by,
     }
 
 
@@ -439,6 +454,7 @@ def decode_footer(tail: bytes) -> Footer | None:
         skipped=skipped,
         fault=fault,
         decoded_by=decoded_by,
+        masked_by=str(entry.get("masked_by", "")),
         newest_ms=newest_ms,
         topic=topic,
         as_table=as_table,

@@ -16,6 +16,7 @@ from binwright.protocol.section import Section, TopicPatterns
 from binwright.runtime.settings.group import Settings
 from binwright.runtime.settings.loading import settings_environment
 from binwright.runtime.spark_url import has_token
+from binwright.tables.masks import MaskSettings
 from binwright.tables.settings import KeySettings, TableSettings
 
 API_VERSION, KIND = f"{DOMAIN}/v1alpha1", "ConsumerGroup"
@@ -48,6 +49,7 @@ STAGING = {"staging": "path"}
 CONSUMER = _fields("start")
 TABLE = _fields(*(name for name in TableSettings.model_fields if name != "columns_file"))
 KEY = _fields(*(name for name in KeySettings.model_fields if name != "columns_file"))
+MASK = _fields(*MaskSettings.model_fields)
 CONTROLLER = _fields(
     "limit_bytes_per_s",
     "capacity_bytes_per_s",
@@ -177,7 +179,15 @@ def _large(spec: _Spec) -> str:
 
 
 def _tables(tables: Iterable[Obj]) -> tuple[TableSettings, ...]:
-    return tuple(TableSettings(**renamed(table, TABLE)) for table in tables)
+    return tuple(
+        TableSettings(**renamed(table, TABLE) | {"mask": _mask(table.get("mask"))})
+        for table in tables
+    )
+
+
+def _mask(mask: Obj | None) -> Obj | None:
+    """Return a mask under our names; what it has beside them is refused, not left out."""
+    return mask and {MASK.get(name, name): value for name, value in mask.items()}
 
 
 def _controller(spec: Obj, parsed: _Spec) -> dict[str, Any]:

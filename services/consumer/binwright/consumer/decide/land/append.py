@@ -234,6 +234,11 @@ class BatchCommit:
         self._footers = footers = read.footers
         if lost := not_as_announced(batch, footers):
             return Unreadable(lost, "gone, damaged, or not what was announced")
+        if masking := self._config.masking:
+            other = frozenset(f for f, footer in footers.items() if footer.masked_by != masking)
+            if other:  # also of an older version, which knows no mask: it is plain (†)
+                reason = "staged under other settings of `mask` than the table's writer has"
+                return (yield from self._read_again(other, reason, "masks"))
         if (fixed := self._config.fixed) is not None and batch.slices:
             yield from self._grow(fixed)
         if unfit := (yield from self._unfit(batch)):

@@ -23,7 +23,7 @@ from binwright.consumer.land.lake.table_columns import (
 from binwright.lake.lake_reader import is_of_columns, properties, quoted
 from binwright.lake.session import reported_by_server
 from binwright.protocol.errors import TableRefused
-from binwright.protocol.keeping import SKIPPED, changed_keeping
+from binwright.protocol.keeping import SKIPPED, changed_filters, changed_keeping
 from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import wall_ms
@@ -122,6 +122,7 @@ def _ensure(
         if not reported_by_server(exc):
             raise
         own = {**_owner(table), **changed_keeping({}, table.keep_s, wall_ms()), **_skipped(table)}
+        own |= changed_filters({}, table.where)
         with_retries(lambda: create(spark, path, layout, comment, own))
         there = created(spark, path, layout)
     check_layout(path, layout, there)
@@ -129,6 +130,7 @@ def _ensure(
     changes = changed_keeping(owned, table.keep_s, wall_ms())
     if table.skips_tombstones and SKIPPED not in owned:
         changes |= _skipped(table)
+    changes |= changed_filters(owned, table.where)
     if changes:
         with_retries(lambda: set_properties(spark, path, changes))
     return there, owned
