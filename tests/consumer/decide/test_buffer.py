@@ -258,6 +258,68 @@ def test_a_topic_is_due_by_its_size() -> None:
     assert filled(0, 1, 2).due(5.0) == "t"
 
 
+# --- backlogs ------------------------------------------------------------------------------------
+
+
+LATE_S = 16 * CONFIG.wait_s
+
+
+def behind(count: int, age_s: float = LATE_S) -> Buffer:
+    """Return a buffer with so many rows of P, of this age, and offsets without a record of Q."""
+    buffer = Buffer(replace(CONFIG, cap_bytes=20 * RECORD_BYTES, wall_s=1_000.0))
+    buffer.begin(P, 0)
+    buffer.add(P, aged(age_s, *range(count)), 5.0)
+    buffer.begin(Q, 0)
+    buffer.advance(Q, 1, 5.0)
+    buffer.begin(OTHER, 0)
+    return buffer
+
+
+def aged(age_s: float, *offsets: int) -> Records:
+    """Return records that are of this age when they are fetched, at 5.0."""
+    return Records.of(Record(o, round(1_000 * (1_005.0 - age_s)), None, None) for o in offsets)
+
+
+@pytest.mark.parametrize("rows", [1, 9])
+def test_rows_of_a_backlog_wait_for_a_large_file(rows: int) -> None:
+    """Neither their size nor their age has them staged, while Kafka has what they wait for."""
+    ends = {P: 10}
+    assert behind(rows).due(5.0 + 3.9 * CONFIG.wait_s, ends=ends) is None
+    assert behind(10).due(5.0, ends=ends) == "t", "the buffer is half full"
+
+
+def test_they_wait_for_four_intervals_at_the_most() -> None:
+    buffer = behind(2)
+    assert buffer.due_in(5.0, ends={P: 99}) == 4 * CONFIG.wait_s
+    assert buffer.due(5.0 + 4 * CONFIG.wait_s, ends={P: 99}) == "t"
+
+
+def test_they_do_not_wait_for_what_is_not_in_kafka_yet() -> None:
+    assert behind(3).due(5.0, ends={P: 9}) == "t"
+    assert behind(3).due(5.0) == "t"
+
+
+def test_live_rows_do_not_wait_for_the_backlog_of_another_partition() -> None:
+    buffer, ends = behind(3), {P: 99, Q: 2}
+    buffer.add(Q, aged(LATE_S, 1), 5.0)
+    assert buffer.due(5.0, ends=ends) is None, "it has just ended, and is late, too"
+    buffer.add(Q, aged(LATE_S - 0.1, 2), 5.0)
+    assert buffer.due(5.0, ends=ends) == "t"
+
+
+def test_a_topic_does_not_wait_when_others_fill_the_buffer() -> None:
+    buffer = behind(3)
+    buffer.add(OTHER, records(*range(7)), 5.0)
+    assert buffer.due(5.0, {"u"}, {P: 99, OTHER: 99}) == "t"
+
+
+@given(st.integers(0, 25), st.integers(0, 40))
+def test_ends_matter_only_where_rows_may_wait(rows: int, end: int) -> None:
+    buffer = behind(rows)
+    soon = 5.0 + CONFIG.wait_s
+    assert buffer.may_wait or buffer.due(soon, ends={P: end}) == buffer.due(soon)
+
+
 def test_the_topic_with_the_oldest_row_is_staged_first_unless_it_is_busy() -> None:
     buffer = filled(0)
     buffer.begin(OTHER, 0)

@@ -19,13 +19,20 @@ def test_all_shares_together_fit_into_it(memory: int, values: int | None) -> Non
     assert values in {None, shares.values}
 
 
-def test_a_pod_buffers_and_decodes_as_much_as_a_large_machine() -> None:
+def test_a_pod_decodes_as_much_as_a_large_machine() -> None:
     """That of `deploy/consumers` has 768 MiB."""
     shares, settings = memory_shares(768 * MIB), ConsumerSettings()
-    assert shares.buffered >= settings.batch_cap_bytes
+    assert shares.buffered >= 4 * settings.batch_bytes
     assert shares.part >= settings.batch_bytes
     assert shares.large >= LARGE_BYTES
     assert shares.values == pytest.approx(173_000_000, rel=0.01)
+
+
+def test_a_file_of_a_backlog_is_encoded_within_its_share() -> None:
+    """It takes half of what is buffered."""
+    shares = memory_shares(1536 * MIB)
+    assert shares.buffered >= ConsumerSettings().batch_cap_bytes
+    assert shares.encoded >= shares.buffered // 2
 
 
 def test_more_memory_is_of_no_use_for_values() -> None:

@@ -21,8 +21,10 @@ from tests.consumer.harness import (
 
 from binwright.protocol.errors import RecordTooLarge
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import RECORD_BYTES
 from binwright.runtime.run import background_tasks
 from binwright.tables.ports import Footer
+from binwright.testing.data_topics import FakePace
 from binwright.testing.staging import ROW_OVERHEAD
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
@@ -43,6 +45,21 @@ async def test_fetched_records_are_staged_and_announced_with_their_range() -> No
         await until(lambda: b.staged_end(P) == 8)
         assert b.ranges(P) == [(2, 7), (7, 8)], "offsets without a record lie inside"
         await until(lambda: b.report().staged_rows == 4)
+
+
+async def test_a_backlog_is_staged_in_large_files() -> None:
+    """Each takes half of the buffer, which needs 2.5 s here; what is live is staged each second."""
+    years_later = replace(CONFIG.batch, wall_s=1e9)
+    async with harness({"orders": 1}, replace(CONFIG, batch=years_later)) as b:
+        b.topics.produce(P, *[bytes(1_000)] * 3_000)
+        b.reader.pace = FakePace(200_000)
+        await b.read({P: 0})
+        await until(lambda: b.staged_end(P) >= 2_000)
+        half = CONFIG.batch.cap_bytes // 2 // (1_000 + RECORD_BYTES)
+        assert min(end - first for first, end in b.ranges(P)) >= half
+        await until(lambda: b.staged_end(P) == 3_000)
+        b.topics.produce(P, bytes(1_000))
+        await until(lambda: b.staged_end(P) == 3_001, 2 * CONFIG.batch.wait_s)
 
 
 async def test_a_stop_during_a_write_counts_the_rows_being_staged() -> None:

@@ -35,10 +35,11 @@ class ConsumerSettings(Section):
     """How a consumer reads and stages."""
 
     batch_bytes: Bytes = 16_000_000
-    """Size of a batch: rows of this size become one staged file of their topic."""
+    """Size of a batch: rows of this size become one staged file of their topic; late rows of a
+    backlog wait until they are half of `batch_cap_bytes`, for 4 intervals at most."""
     batch_wait_s: Seconds | None = None
     """From one staging of a topic to the next; unset: 0.25 of lake.freshness_s, from 0.5 to 3."""
-    batch_cap_bytes: Bytes = 64_000_000
+    batch_cap_bytes: Bytes = 160_000_000
     """Memory for rows that are not staged yet; fetching pauses when it is full. Less where
     the process has little memory."""
     batch_inflated_bytes: Bytes = 128_000_000

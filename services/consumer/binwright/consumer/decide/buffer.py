@@ -1,6 +1,7 @@
 """Holds fetched records that are not staged yet, and the offset ranges that they form.
 
-Rows are staged by size and age, and fetching pauses when the memory for them is short.
+Rows are staged by size and age, and fetching pauses when the memory for them is short. Of a backlog
+they wait for one another, for large files: these need no compaction.
 A range begins where reading was started, or where the previous range ended, and ends at the
 reader's position: it holds every record in between that a reader can see, once (†). Offsets without
 a record (retention, compaction, transaction markers) are part of the range, also behind its last
@@ -15,15 +16,18 @@ from binwright.consumer.decide.turns import until_turn_s
 from binwright.protocol.landing import OffsetRange
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
+from binwright.tables.ports import PartitionOffsets
+
+NO_ENDS: PartitionOffsets = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class BatchConfig:
     """A consumer's settings for batching."""
 
-    bytes: int = 16_000_000  # of a topic's rows: so many are staged at once
+    bytes: int = 16_000_000  # of a topic's rows: so many are staged at once, but of a backlog
     wait_s: float = 1.0  # from one time at which a topic's rows are staged to the next, at least
-    cap_bytes: int = 64_000_000  # of all buffered rows
+    cap_bytes: int = 160_000_000  # of all buffered rows
     wall_s: float = 0.0  # the wall clock's time when the monotonic one was 0
 
 
@@ -68,6 +72,9 @@ class _Rows:
 
 
 LATE_SHARE, MOST_INTERVALS = 1 / 4, 16
+FILL_INTERVALS = 4
+"""For which rows of a backlog wait for more of it, at most: a quarter of what they are late by."""
+LEAST_SHARE = 1 / 4  # of a batch: what is less is no backlog, or its beginning
 
 
 def interval_s(shortest_s: float, late_s: float) -> float:
@@ -113,6 +120,11 @@ class Buffer:
     def sizes(self) -> Mapping[str, int]:
         """Return topic -> bytes of its rows, for topics that have rows."""
         return {topic: size for topic, size in self._sizes.items() if size}
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether `due` depends on where partitions end."""
+        return LEAST_SHARE * self.config.bytes <= self._size < self.config.cap_bytes // 2
 
     def next_offset(self, partition: TopicPartition) -> int | None:
         """Return the offset to fetch next; None for a partition that is not read."""
@@ -165,19 +177,48 @@ class Buffer:
                 if all(other.next == other.begin for other in others):
                     del self._oldest[partition.topic]
 
-    def due(self, now: float, busy: Collection[str] = ()) -> str | None:
+    def due(
+        self, now: float, busy: Collection[str] = (), ends: PartitionOffsets = NO_ENDS
+    ) -> str | None:
         """Return the topic whose rows are to be staged now, the one with the oldest row first.
 
-        Topics in `busy` are left out: a file of theirs is being written.
+        Args:
+            now: Seconds, monotonic.
+            busy: Topics that are left out: a file of theirs is being written.
+            ends: Where partitions end in Kafka, as far as it matters, see `may_wait`.
         """
-        config = self.config
         ready = [
             (oldest, topic)
             for topic, oldest in self._oldest.items()
-            if topic not in busy
-            and (self._sizes.get(topic, 0) >= config.bytes or now >= self._staged_at(topic, oldest))
+            if topic not in busy and now >= self._due_at(topic, oldest, ends)
         ]
         return min(ready)[1] if ready else None
+
+    def _due_at(self, topic: str, oldest: float, ends: PartitionOffsets) -> float:
+        if self._fills(topic, oldest, ends):
+            return oldest + FILL_INTERVALS * self.config.wait_s
+        if self._sizes.get(topic, 0) >= self.config.bytes:
+            return oldest
+        return self._staged_at(topic, oldest)
+
+    def _fills(self, topic: str, oldest: float, ends: PartitionOffsets) -> bool:
+        """Whether rows of a topic are to wait for others, until the buffer is half full.
+
+        They wait for what Kafka has already, and only if all partitions of theirs are late: a live
+        one does not wait for the backlog of another.
+        """
+        if not self.may_wait:
+            return False
+        late_s = FILL_INTERVALS * self.config.wait_s / LATE_SHARE
+        late_ms = 1_000 * (self.config.wall_s + oldest - late_s)
+        unread = 0
+        for partition, rows in self._rows.items():
+            if partition.topic == topic and rows.records:
+                if rows.records[-1].timestamps_ms[-1] > late_ms:
+                    return False
+                left = max(0, ends.get(partition, 0) - rows.next)
+                unread += left * rows.bytes // sum(map(len, rows.records))
+        return unread >= self.config.cap_bytes // 2 - self._size
 
     def _staged_at(self, topic: str, oldest: float) -> float:
         """Return when a row fetched at `oldest` is staged: an interval later at the most.
@@ -191,9 +232,15 @@ class Buffer:
         wait_s = until_turn_s(topic, interval, self.config.wall_s + oldest)
         return oldest + (wait_s or interval)
 
-    def due_in(self, now: float, busy: Collection[str] = ()) -> float | None:
+    def due_in(
+        self, now: float, busy: Collection[str] = (), ends: PartitionOffsets = NO_ENDS
+    ) -> float | None:
         """Return the seconds until the age of rows makes a file due; None: there are no rows."""
-        due = [self._staged_at(t, oldest) for t, oldest in self._oldest.items() if t not in busy]
+        due = [
+            self._due_at(topic, oldest, ends)
+            for topic, oldest in self._oldest.items()
+            if topic not in busy
+        ]
         return max(0.0, min(due) - now) if due else None
 
     def oldest_at(self, topic: str) -> float | None:

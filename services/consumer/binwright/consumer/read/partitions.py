@@ -8,7 +8,7 @@ topic delays its own partitions only, and no command waits for them.
 import asyncio
 from collections.abc import Callable, Collection, Mapping
 
-from binwright.consumer.decide.buffer import BatchConfig, Buffer, TakenRows, over_share
+from binwright.consumer.decide.buffer import NO_ENDS, BatchConfig, Buffer, TakenRows, over_share
 from binwright.consumer.decide.land.chain import same_topic
 from binwright.consumer.decide.land.landing import TOPIC_RECREATED
 from binwright.consumer.events import Emit, PositionFound
@@ -32,7 +32,7 @@ from binwright.runtime.backoff import Backoff, until_set
 from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import log
 from binwright.runtime.run import must_not_end
-from binwright.tables.ports import Staging
+from binwright.tables.ports import PartitionOffsets, Staging
 
 PARTITION_STOPPED = LogEvent.info("partition.stopped", "The consumer stopped reading a partition.")
 FETCH_FAILED = LogEvent.warning("fetch.failed", "Records cannot be fetched.")
@@ -196,7 +196,7 @@ class AssignedPartitions:
 
         The topic's next rows are taken after `release`.
         """
-        topic = self._buffer.due(loop_s(), self._taken)
+        topic = self._buffer.due(loop_s(), self._taken, self._ends())
         oldest_at = self._buffer.oldest_at(topic) if topic is not None else None
         if topic is None or oldest_at is None:
             return None
@@ -206,9 +206,15 @@ class AssignedPartitions:
 
     async def wait_for_rows(self) -> None:
         """Wait until rows are due by their age, or others were fetched or released."""
-        due_in = self._buffer.due_in(loop_s(), self._taken)
+        due_in = self._buffer.due_in(loop_s(), self._taken, self._ends())
         self._rows.clear()
         await until_set(self._rows, IDLE_S if due_in is None else max(due_in, SHORTEST_S))
+
+    def _ends(self) -> PartitionOffsets:
+        """Return where partitions end, if it matters: there may be thousands."""
+        if not self._buffer.may_wait:
+            return NO_ENDS
+        return {p: end for p, (_, end) in self._reader.progress().offsets.items()}
 
     async def check_topic(self, topic: str, topic_id: str | None) -> bool:
         """Whether rows are of the topic that exists, by its id; else its successor is read.

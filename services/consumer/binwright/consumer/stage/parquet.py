@@ -20,7 +20,7 @@ from binwright.consumer.decode.arrow_types import BAD, row_type
 from binwright.consumer.decode.one_by_one import decode_parts
 from binwright.consumer.decode.portions import DecodingMemory
 from binwright.protocol.fields import LATEST_MS, checked_offset
-from binwright.protocol.model import TopicPartition
+from binwright.protocol.model import TopicPartition, newest
 from binwright.protocol.ports.kafka import Records
 from binwright.tables.columns import (
     KAFKA,
@@ -67,7 +67,7 @@ TABLE_FOOTER = "binwright.staged.table"
 it would read NULL in all columns (†)."""
 NO_ROWS = Footer(None, 0, {})
 MOST_FAULT = 300  # characters of what a footer says of a bad record
-GROUP_BYTES = 8 << 20  # of records that are decoded, and of rows that are written, at once
+GROUP_BYTES = 8 << 20  # of records that are decoded or written, and of decoded rows, at once
 FOOTER_BYTES = 4 << 20  # a longer one is not read: 10,000 partitions take half a megabyte
 TAIL_BYTES = 64 << 10  # holds the footer of nearly every file
 
@@ -255,10 +255,11 @@ def encode(
     """
     facts = _Facts()
     if decoder is None:
-        table = to_arrow(rows)
-        facts.newest_ms = _newest_ms(table)
         file = _File(SCHEMA, OF_RAW_TABLE if in_place else READ_ONCE)
-        file.write(masked(table, mask))
+        for group in _groups(rows):
+            table = to_arrow(group)
+            facts.newest_ms = newest(facts.newest_ms, _newest_ms(table))
+            file.write(masked(table, mask))
         return file.end(FOOTER, _entry(footer, decoder, facts))
     parts = _DecodedFile(decoder.columns, in_place=in_place)
     facts.write(parts, rows, decoder, memory or DecodingMemory(), mask)
@@ -352,8 +353,8 @@ class _Facts:
         waiting, size = list[pa.RecordBatch](), 0
         for group in _groups(rows):
             table = to_arrow(group)
-            times = [ms for ms in (self.newest_ms, _newest_ms(table)) if ms is not None]
-            self.newest_ms, self.skipped = max(times, default=None), self.skipped + len(table)
+            self.newest_ms = newest(self.newest_ms, _newest_ms(table))
+            self.skipped += len(table)
             for batch in decoded(table, decoder, memory, mask):
                 waiting.append(batch)
                 size += batch.nbytes
