@@ -9,8 +9,10 @@ from binwright.protocol.errors import MalformedMessage
 from binwright.protocol.landing import OffsetRange, Staged, decode_staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import (
+    bad_file,
     batch_name,
     group_name,
+    is_bad_file,
     is_lease,
     is_mark,
     is_staged_file,
@@ -72,6 +74,15 @@ def test_names_that_consumers_give_are_those_of_staged_files(name: str) -> None:
     assert is_staged_file(name)
     for other in (f"{name}.crc", f"x{name}", name.replace("-", "_"), "part-0.parquet"):
         assert not is_staged_file(other)
+
+
+def test_the_file_beside_a_staged_one_is_none_itself() -> None:
+    name = bad_file("12-3456-7-00000000.parquet")
+    assert name == "12-3456-7-00000000.bad.parquet"
+    assert is_bad_file(name)
+    assert not is_staged_file(name)
+    for other in ("12-3456-7-00000000.parquet", "a.bad.parquet", f"{name}.crc"):
+        assert not is_bad_file(other)
 
 
 def test_digits_of_other_scripts_are_in_no_name_of_ours() -> None:

@@ -24,6 +24,7 @@ TABLE_LAYOUT = "~layout"
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _MARK = re.compile(r"large-[0-9]{1,10}-[0-9]{1,19}-[0-9a-f]{8}-[12]\.mark")
 _STAGED = re.compile(r"[0-9]{1,10}-[0-9]{1,19}-[0-9]{1,19}-[0-9a-f]{8}\.parquet")
+_PARQUET, _OF_BAD = ".parquet", ".bad.parquet"
 _LEASE = re.compile(r"lease-[0-9a-f]{32}-[0-9]{1,9}\.parquet")
 
 
@@ -60,6 +61,16 @@ def is_topic_name(text: str) -> bool:
 def is_staged_file(name: str) -> bool:
     """Tell whether a consumer gives such names to its staged files: SLOT-EPOCH-NUMBER-RANDOM."""
     return _STAGED.fullmatch(name) is not None
+
+
+def bad_file(name: str) -> str:
+    """Return the name of the file beside a staged one that has its bad records."""
+    return name.removesuffix(_PARQUET) + _OF_BAD
+
+
+def is_bad_file(name: str) -> bool:
+    """Tell whether a file has the bad records of a staged one."""
+    return name.endswith(_OF_BAD) and is_staged_file(name.removesuffix(_OF_BAD) + _PARQUET)
 
 
 def staged_by(name: str) -> tuple[int, int]:

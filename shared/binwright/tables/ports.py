@@ -32,7 +32,7 @@ class Footer:
     skipped: int = 0  # records of its ranges that are in no table, as the settings want
     topic: str | None = None  # whose records it has; None: the topic of its table's name
     proposed: Columns = ()  # for fields of its records that no column has
-    as_table: bool = False  # its decoded rows are laid out as the table's, and none is bad
+    as_table: bool = False  # its decoded rows are laid out as the table's; bad ones are beside it
     masked_by: str = ""  # the settings of what is masked; "": nothing is, or an older version wrote
     cut: frozenset[int] | None = None
     """Partitions whose range begins after a cut of their log; None: an older version wrote it."""
@@ -145,8 +145,8 @@ class Staging(Protocol):
     async def footers(self, directory: str, names: Collection[str]) -> Mapping[str, Footer]:
         """Return the footers of these files, without those that are missing or damaged.
 
-        The number of rows is that of the file, not what it says. Only the files' ends are read, two
-        requests each to an object store. Raise `StagingUnavailable`.
+        The number of good rows is that of the file, not what it says. Only the files' ends are
+        read, two requests each to an object store. Raise `StagingUnavailable`.
         """
 
     async def existing(self, directory: str, names: Collection[str]) -> Collection[str]:
@@ -209,6 +209,8 @@ class Batch:
     """Some of its bad records may have landed before, when its rows did not: they are left out."""
     as_table: frozenset[str] = frozenset()
     """Those of its files whose decoded rows are laid out as the table's."""
+    beside: frozenset[str] = frozenset()
+    """Those of them that have bad records: in files beside them."""
 
     @property
     def files(self) -> tuple[str, ...]:

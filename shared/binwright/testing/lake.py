@@ -133,7 +133,7 @@ class FakeLake:
             return self.not_in_place
         if dropped := self._storage.table(table).dropped:
             return NotInPlace(f"the table has no column {dropped}", of_table=False)
-        if batch.bad or batch.landed_in_part or not all(part.whole for part in batch.slices):
+        if batch.landed_in_part or not all(part.whole for part in batch.slices):
             raise RuntimeError(f"not all rows of these files are to land: {batch}")
         await self._write("add_files", table, batch, (lease,), stamp)
         return None

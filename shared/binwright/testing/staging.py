@@ -53,7 +53,7 @@ class FakeStaging:
         is_bad: Tells of each row that is decoded whether that fails; asked each time it is staged.
         is_skipped: Tells of each row that is decoded whether it is left out; asked like `is_bad`.
         kept: Topic, name -> content of a file that is not of rows.
-        in_place: Whether files without bad records are laid out as their tables.
+        in_place: Whether files are laid out as their tables.
     """
 
     def __init__(self, *, latency_s: float = 0.0) -> None:
@@ -124,7 +124,7 @@ class FakeStaging:
             decoded_by=settings,
             newest_ms=newest_ms,
             proposed=() if decoder is None else decoder.proposed,
-            as_table=self.in_place and columns is not None and not bad,
+            as_table=self.in_place and columns is not None,
         )
         self.files.setdefault(directory, {})[name] = FakeStagedFile(kept, footer, size, now, bad)
         self.written += 1

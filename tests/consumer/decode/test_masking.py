@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from binwright.consumer.decode import masking
 from binwright.consumer.decode.arrow_types import row_type
 from binwright.consumer.decode.decoders import Decoders
-from binwright.consumer.stage.parquet import decode_footer, encode
+from binwright.consumer.stage.parquet import Encoded, decode_footer, encode_for_table
 from binwright.protocol.errors import MaskUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record, Records
@@ -59,21 +59,34 @@ def record(offset: int, value: Any, key: bytes | None = None, **headers: bytes |
 
 
 class Staged:
-    """What a file has of records."""
+    """What a file has of records, and the one beside it."""
 
-    def __init__(self, content: pa.Buffer) -> None:
-        self.content = content.to_pybytes()
-        self.rows: list[dict[str, Any]] = pq.read_table(pa.BufferReader(content)).to_pylist()
-        footer = decode_footer(self.content)
+    def __init__(self, files: Encoded) -> None:
+        self.contents = [file.to_pybytes() for file in files if file is not None]
+        tables = [pq.read_table(pa.BufferReader(content)) for content in self.contents]
+        self.rows: list[dict[str, Any]] = [row for each in tables for row in each.to_pylist()]
+        footer = decode_footer(self.contents[0])
         assert footer is not None
         self.footer: Footer = footer
 
+    @property
+    def places(self) -> list[dict[str, Any]]:
+        """Where records were: good ones first."""
+        return [row.get("_kafka") or row for row in self.rows]
+
+    @property
+    def bad(self) -> list[dict[str, Any]]:
+        """What is kept of bad records."""
+        return [row["bad"] for row in self.rows if "bad" in row]
+
     def has(self, text: str) -> bool:
-        """Whether its rows, its footer or its statistics have this text."""
-        length = int.from_bytes(self.content[-8:-4], "little")
-        tail = self.content[-8 - length :]
-        stats = repr(pq.read_metadata(pa.BufferReader(self.content)).to_dict())
-        return text in repr(self.rows) or text.encode() in tail or text in stats
+        """Whether rows, a footer or statistics have this text."""
+        for content in self.contents:
+            length = int.from_bytes(content[-8:-4], "little")
+            stats = repr(pq.read_metadata(pa.BufferReader(content)).to_dict())
+            if text.encode() in content[-8 - length :] or text in stats:
+                return True
+        return text in repr(self.rows)
 
 
 async def staged(
@@ -87,7 +100,7 @@ async def staged(
         decoders = decoders or own
         decoder, place = await decoders.of(target, rows), await decoders.mask_of(target)
     footer = Footer("id", len(records), {0: (0, len(records))}, masked_by=target.masking)
-    return Staged(encode(rows, footer, decoder, in_place=True, mask=place))
+    return Staged(encode_for_table(rows, footer, decoder, mask=place))
 
 
 async def test_fields_are_hashed_cut_nulled_and_dropped_and_null_stays_null(
@@ -133,15 +146,14 @@ async def test_a_bad_record_has_neither_its_value_nor_a_reason_that_quotes_it(
     mask: dict[str, Any] = {"fields": {"mail": "null"}}
     assert (await staged({**mask, "bad": "keep"}, *bad)).has("CLEAR")
     file = await staged(mask, *bad)
-    assert [row["bad"] and (row["bad"]["value"], row["bad"]["kind"]) for row in file.rows] == [
+    assert [(each["value"], each["kind"]) for each in file.bad] == [
         (None, "incompatible"),
         (None, "malformed"),
-        None,
     ]
     assert file.footer.fault == f"a-0 at offset 0: incompatible: {masking.MASKED_REASON}"
     assert not file.has("CLEAR")
     file = await staged({**mask, "bad": "sha256", "key_file": key_file}, *bad)
-    assert file.rows[1]["bad"]["value"] == hashed(CLEAR).encode()
+    assert file.bad[1]["value"] == hashed(CLEAR).encode()
     assert not file.has("CLEAR")
 
 
@@ -155,18 +167,18 @@ async def test_keys_and_headers_are_masked_by_name_of_good_and_of_bad_records(
     mask = {"key": "sha256", "headers": rules, "key_file": key_file}
     for count in (3, 1):  # with a bad record, and without
         file = await staged(mask, *every[:count])
-        place = [row.get("_kafka") or row for row in file.rows]
-        assert place[0]["key"] == hashed(CLEAR).encode()
-        assert [(each["key"], each["value"]) for each in place[0]["headers"]] == [
+        place = file.places[0]
+        assert place["key"] == hashed(CLEAR).encode()
+        assert [(each["key"], each["value"]) for each in place["headers"]] == [
             ("user", hashed(CLEAR).encode()),
             ("trace", b"***com"),
             ("other", None),
             ("gone", None),
         ]
         assert not file.has("CLEAR")
-    assert [row["key"] for row in (await staged(mask, *every)).rows[1:]] == [
-        None,
+    assert [place["key"] for place in (await staged(mask, *every)).places[1:]] == [
         hashed("").encode(),
+        None,
     ]
 
 
@@ -175,9 +187,10 @@ async def test_a_decoded_key_is_masked_in_both_places(key_file: Path) -> None:
     key = {"format": "json", "columns": "k STRING, n INT"}
     of_key = json.dumps({"k": CLEAR, "n": 1}).encode()
     file = await staged(mask, record(0, {}, of_key), record(1, {}, b"CLEAR"), key=key)
-    good, bad = file.rows
-    assert (good["key"], good["row"]["_kafka_key"]) == (None, {"k": hashed(CLEAR), "n": 1})
-    assert bad["bad"]["kind"] == "key_malformed"
+    good, _ = file.rows
+    assert good["_kafka"]["key"] is None
+    assert good["_kafka_key"] == {"k": hashed(CLEAR), "n": 1}
+    assert file.bad[0]["kind"] == "key_malformed"
     assert not file.has("CLEAR")
 
 
@@ -204,7 +217,7 @@ async def test_records_that_a_filter_leaves_out_are_skipped_and_bad_ones_are_not
     ]
     mask = {"fields": {"mail": "drop"}}
     file = await staged(mask, *records, where=["mail != 'test'", "qty < 9"])
-    assert [row["offset"] for row in file.rows] == [1, 4]
+    assert [place["offset"] for place in file.places] == [1, 4]
     assert (file.footer.rows, file.footer.skipped, file.footer.bad) == (2, 4, 1)
     file = await staged(None, *records[:4], where=["mail is null"])
     assert [row["_kafka"]["offset"] for row in file.rows] == [2, 3]

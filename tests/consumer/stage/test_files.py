@@ -4,7 +4,7 @@ import asyncio
 import os
 import stat
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Semaphore
@@ -23,7 +23,7 @@ from binwright.consumer.stage.files import Files
 from binwright.consumer.stage.parquet import SCHEMA, to_arrow
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.names import ADDED_COLUMNS, TABLE_LAYOUT, batch_name, mark_name
+from binwright.protocol.names import ADDED_COLUMNS, TABLE_LAYOUT, bad_file, batch_name, mark_name
 from binwright.protocol.ports.kafka import Record
 from binwright.tables.columns import parse_columns
 from binwright.tables.ports import Footer, Staging
@@ -79,6 +79,59 @@ async def test_decoded_rows_are_laid_out_as_a_table_once_its_writer_reads_that(
         assert (
             pq.ParquetFile(tmp_path / "orders" / OLD).metadata.row_group(0).column(2).is_stats_set
         )
+
+
+async def stage_with_bad(tmp_path: Path, name: str = NEW) -> tuple[FileStaging, Path]:
+    """Stage a file with a good and a bad record; return where, and the file of the bad one."""
+    staging = FileStaging(str(tmp_path), in_place=True)
+    await staging.keep("orders", TABLE_LAYOUT, b"read")
+    values = (b'{"id":1}', b"no JSON")
+    rows = in_columns({P: [Record(n, 1_000, None, each) for n, each in enumerate(values)]})
+    said, decoder = Footer("id", 2, {0: (0, 2)}), JsonDecoder(parse_columns("id BIGINT"))
+    await staging.write("orders", name, rows, said, decoder)
+    return staging, tmp_path / "orders" / bad_file(name)
+
+
+async def test_what_is_beside_a_file_is_deleted_with_it(tmp_path: Path) -> None:
+    staging, beside = await stage_with_bad(tmp_path)
+    assert contents(beside.parent) == sorted([NEW, beside.name, TABLE_LAYOUT])
+    assert (await staging.sizes("orders")).keys() == {NEW}, "it is announced with its file"
+    await staging.delete("orders", [NEW])
+    assert contents(beside.parent) == [TABLE_LAYOUT]
+
+
+async def test_what_is_left_beside_a_file_is_collected_by_age(tmp_path: Path) -> None:
+    staging, beside = await stage_with_bad(tmp_path)
+    (tmp_path / "orders" / NEW).unlink()
+    assert await staging.older("orders", 0.0) == {beside.name}
+    (footer,) = (await staging.footers("orders", [beside.name])).values()
+    assert footer.ranges == {0: (0, 2)}
+    await staging.delete("orders", [beside.name])
+    assert contents(beside.parent) == [TABLE_LAYOUT]
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda file: file.write_bytes(b"PAR1")])
+async def test_a_file_is_readable_only_with_what_is_beside_it(
+    tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
+    staging, beside = await stage_with_bad(tmp_path)
+    assert await staging.readable("orders", [NEW]) == {NEW}
+    damage(beside)
+    assert not await staging.readable("orders", [NEW])
+
+
+async def test_what_is_beside_a_file_is_durable_before_the_file_is_there(tmp_path: Path) -> None:
+    """Whoever finds the file looks for its bad records."""
+    files, order = Files(str(tmp_path)), list[str]()
+    put = files.put
+
+    def record(directory: str, name: str, content: pa.Buffer) -> int:
+        order.append(name)
+        return put(directory, name, content)
+
+    files.put = record  # type: ignore[method-assign]
+    files.put_both("orders", NEW, pa.py_buffer(b"rows"), pa.py_buffer(b"bad"))
+    assert order == [bad_file(NEW), NEW]
 
 
 async def test_written_rows_can_be_read_back(staging: FileStaging, tmp_path: Path) -> None:

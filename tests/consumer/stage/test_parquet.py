@@ -1,11 +1,13 @@
 """Records become rows without loss or change; a file's footer says what it holds."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -21,6 +23,7 @@ from binwright.consumer.stage.parquet import (
     decode_footer,
     decoded_schema,
     encode,
+    encode_for_table,
     footer_bytes,
     table_schema,
     to_arrow,
@@ -323,7 +326,8 @@ def test_values_are_decoded_and_written_in_portions() -> None:
 def test_a_file_of_a_table_has_its_columns() -> None:
     columns = parse_columns("id BIGINT, s STRUCT<b: BOOLEAN>, tags ARRAY<STRING>")
     rows = in_columns({P: [Record(3, 5, b"k", b'{"id":7,"s":{"b":true}}', 0, (("h", b"1"),))]})
-    content = encode(rows, Footer("x", 1, RANGES), JsonDecoder(columns), in_place=True)
+    content, bad = encode_for_table(rows, Footer("x", 1, RANGES), JsonDecoder(columns))
+    assert bad is None
     file = pq.ParquetFile(pa.BufferReader(content))
 
     footer = Footer("x", 1, RANGES, columns, newest_ms=5, as_table=True)
@@ -351,37 +355,59 @@ def test_a_file_of_a_table_has_its_columns() -> None:
 
 
 @pytest.mark.parametrize("first_bad", [0, 10, 28])
-def test_a_file_with_a_bad_record_is_one_to_append(first_bad: int) -> None:
-    """Also where others were written before it."""
+def test_bad_records_are_beside_a_file_of_a_table(first_bad: int) -> None:
+    """As they are in a file that has all, whose footer says the same."""
     big = b'{"id":1,"text":"' + b"x" * (1 << 20) + b'"}'
     given = [big if n < first_bad or n % 2 else b"no JSON" for n in range(30)]
     rows = in_columns({P: [Record(n, n, None, each) for n, each in enumerate(given)]})
     decoder = JsonDecoder(parse_columns("id BIGINT, text STRING"))
-    in_place = encode(rows, Footer("x", 30, {0: (0, 30)}), decoder, in_place=True)
-    appended = encode(rows, Footer("x", 30, {0: (0, 30)}), decoder)
+    said = Footer("x", 30, {0: (0, 30)})
+    content, beside = encode_for_table(rows, said, decoder)
+    together = encode(rows, said, decoder)
 
-    assert decode_footer(in_place.to_pybytes()) == decode_footer(appended.to_pybytes())
-    read = [pq.read_table(pa.BufferReader(each)) for each in (in_place, appended)]
-    assert read[0].equals(read[1])
-    assert read[0].schema == read[1].schema
+    footer = decode_footer(together.to_pybytes())
+    assert footer
+    assert decode_footer(content.to_pybytes()) == replace(footer, as_table=True)
+    assert beside
+    assert decode_footer(beside.to_pybytes()) == replace(footer, rows=footer.bad)
+    table, bad, every = [
+        pq.read_table(pa.BufferReader(each)) for each in (content, beside, together)
+    ]
+    assert bad.equals(every.filter(pc.is_valid(every["bad"])))
+    good = every.filter(pc.is_null(every["bad"])).to_pylist()
+    assert [row["_kafka"]["offset"] for row in table.to_pylist()] == [r["offset"] for r in good]
+    assert table["text"].to_pylist() == [r["row"]["text"] for r in good]
+
+
+def test_a_file_of_a_table_may_have_bad_records_alone() -> None:
+    rows = in_columns({P: [Record(0, 0, None, b"no JSON")]})
+    decoder = JsonDecoder(parse_columns("a int"))
+    content, beside = encode_for_table(rows, Footer("x", 1, {0: (0, 1)}), decoder)
+    footer = decode_footer(content.to_pybytes())
+    assert footer
+    assert (footer.rows, footer.bad) == (1, 1)
+    assert pq.read_metadata(pa.BufferReader(content)).num_rows == 0
+    assert beside
+    assert pq.read_metadata(pa.BufferReader(beside)).num_rows == 1
 
 
 @pytest.mark.parametrize("columns", ["v VARIANT", ""])
 def test_rows_that_spark_must_write_are_laid_out_for_it(columns: str) -> None:
     decoder: Any = VariantDecoder(parse_columns(columns)) if columns else AvroDecoder((), {})
-    content = encode({}, Footer(None, 0, {}), decoder, in_place=True)
+    content, _ = encode_for_table({}, Footer(None, 0, {}), decoder)
     assert decode_footer(content.to_pybytes()) == Footer(None, 0, {}, decoder.columns)
 
 
 def test_an_earlier_version_does_not_read_a_file_of_a_table() -> None:
     """It would take NULL for each value."""
-    content = encode({}, Footer(None, 0, {}), JsonDecoder(parse_columns("a int")), in_place=True)
+    decoder = JsonDecoder(parse_columns("a int"))
+    content, _ = encode_for_table({}, Footer(None, 0, {}), decoder)
     assert FOOTER.encode() not in (pq.read_metadata(pa.BufferReader(content)).metadata or {})
 
 
 def test_a_raw_file_of_a_table_has_statistics_of_where_its_records_are() -> None:
     rows = in_columns({P: [Record(3, 0, None, GOOD)]})
-    content = encode(rows, Footer("x", 1, RANGES), in_place=True)
+    content, _ = encode_for_table(rows, Footer("x", 1, RANGES))
     file = pq.ParquetFile(pa.BufferReader(content))
     assert file.read().equals(to_arrow(rows))
     assert decode_footer(content.to_pybytes()) == Footer("x", 1, RANGES, newest_ms=0)

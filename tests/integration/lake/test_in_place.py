@@ -43,6 +43,13 @@ VALUES = (
 )
 
 
+WITH_BAD = (b'{"id":7}', b"no JSON")
+
+
+def offsets(spark: SparkSession, lake: Path, table: str = "items") -> list[int]:
+    return [row["_kafka"]["offset"] for row in landed(spark, lake, table)]
+
+
 @pytest.fixture
 async def items(tables: SparkLake, lake: Path) -> FileStaging:
     """Where files for the open table of items are staged."""
@@ -76,6 +83,7 @@ async def stage(
         columns=decoder.columns,
         bad=there.bad,
         as_table=frozenset({name} if there.as_table else ()),
+        beside=frozenset({name} if there.as_table and there.bad else ()),
     )
 
 
@@ -112,14 +120,52 @@ async def test_a_part_of_a_file_is_appended(
 async def test_files_of_both_layouts_are_appended_together(
     tables: SparkLake, items: FileStaging, lake: Path, spark: SparkSession
 ) -> None:
+    earlier = FileStaging(str(lake / "_staging"))
     good = await stage(items)
-    bad = await stage(items, [b'{"id":7}', b"no JSON"], name="b.parquet", first=5)
-    both = replace(good, slices=(*good.slices, *bad.slices), rows=7, bad=1)
-    await tables.append_bad("items", both, LEASE, "bad")
-    await tables.append("items", both, LEASE, "rows")
-    assert [row["_kafka"]["offset"] for row in landed(spark, lake)] == [0, 1, 2, 3, 4, 5]
-    assert landed(spark, lake)[5]["id"] == 7
-    assert [row["_kafka"]["offset"] for row in landed(spark, lake, "items__bad")] == [6]
+    bad = await stage(items, WITH_BAD, name="b.parquet", first=5)
+    other = await stage(earlier, WITH_BAD, name="c.parquet", first=7)
+    every = replace(
+        good,
+        slices=(*good.slices, *bad.slices, *other.slices),
+        as_table=good.as_table | bad.as_table,
+        beside=bad.beside,
+        rows=9,
+        bad=2,
+    )
+    await tables.append_bad("items", every, LEASE, "bad")
+    await tables.append("items", every, LEASE, "rows")
+    assert offsets(spark, lake) == [0, 1, 2, 3, 4, 5, 7]
+    assert landed(spark, lake)[6]["id"] == 7
+    assert offsets(spark, lake, "items__bad") == [6, 8]
+
+
+async def test_bad_records_beside_a_file_are_in_their_table_alone(
+    tables: SparkLake, items: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    batch = await stage(items, WITH_BAD)
+    await tables.append_bad("items", batch, LEASE, "bad")
+    assert await tables.add_files("items", batch, LEASE, "rows") is None
+    assert (offsets(spark, lake), offsets(spark, lake, "items__bad")) == ([0], [1])
+    assert landed(spark, lake, "items__bad")[0]["value"] == WITH_BAD[1]
+
+
+async def test_a_part_of_what_is_beside_a_file_is_appended(
+    tables: SparkLake, items: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    batch = await stage(items, WITH_BAD * 2, part={0: (2, 4)})
+    await tables.append_bad("items", batch, LEASE, "bad")
+    await tables.append("items", batch, LEASE, "rows")
+    assert (offsets(spark, lake), offsets(spark, lake, "items__bad")) == ([2], [3])
+
+
+async def test_what_is_beside_a_file_is_missed_when_it_is_gone(
+    tables: SparkLake, items: FileStaging, lake: Path
+) -> None:
+    batch = await stage(items, WITH_BAD)
+    (lake / "_staging" / "items" / "a.bad.parquet").unlink()
+    with pytest.raises(StagedUnreadable):
+        await tables.append_bad("items", batch, LEASE, "bad")
+    assert not await items.readable("items", batch.files)
 
 
 async def test_a_file_lacks_columns_that_the_table_got_since(

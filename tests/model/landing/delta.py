@@ -68,8 +68,6 @@ def read(world: World, call: Call) -> tuple[Call, Outcome | None]:
         return call, Unreadable(lost, "gone or torn")
     if call.part != "all":
         _check_columns(world, call)
-    if call.part == "files" and (bad := [f for f in files if world.files[f].bad]):
-        raise InvariantViolation(f"bad records of {bad} would be rows")
     return replace(call, rows=_rows(world, call)), None
 
 
@@ -163,7 +161,7 @@ def _rows(world: World, call: Call) -> tuple[Row, ...]:
 
 def _of_part(file: File, part: Part) -> frozenset[Row]:
     """Return the rows of a file that this part of a commit is of."""
-    if part in {"all", "files"}:
+    if part == "all":
         return file.rows
     return file.bad if part == "bad records" else file.rows - file.bad
 

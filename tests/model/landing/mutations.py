@@ -42,7 +42,7 @@ from binwright.consumer.decode import one_by_one
 from binwright.protocol.landing import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset
-from binwright.tables.ports import Batch, Commit, PartitionOffsets, Ranges
+from binwright.tables.ports import Batch, Commit, Footer, PartitionOffsets, Ranges
 from binwright.tables.stamp import Stamp, read_stamp
 
 from . import delta
@@ -377,6 +377,11 @@ def _takes_any_answer(self: BatchCommit, batch: Batch) -> Steps[bool]:
     return True
 
 
+def _whole_files_can(batch: Batch, footers: Mapping[str, Footer]) -> bool:
+    del footers
+    return all(part.whole for part in batch.slices)
+
+
 def _fits(self: BatchCommit, batch: Batch) -> Steps[None]:
     del self, batch
     yield from ()
@@ -511,6 +516,9 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     ),
     "files are taken for what is announced": ((append, "not_as_announced", _is_as_announced),),
     "any files are committed as they are": ((append, "can_be_added", _always),),
+    "records that have landed as bad ones are committed as rows": (
+        (append, "can_be_added", _whole_files_can),
+    ),
     "files that were not committed as they are have landed": (
         (BatchCommit, "_add_files", _takes_any_answer),
     ),

@@ -174,7 +174,7 @@ def stage(world: World, index: int, topic: str = TOPIC) -> World:
             bad=len(bad),
             decoded_by=decoder.settings,
             proposed=decoder.proposed,
-            as_table=world.bounds.in_place and not bad,
+            as_table=world.bounds.in_place,
         )
     staged: list[Staged] = []
     for target in range(world.bounds.targets):

@@ -338,6 +338,17 @@ CORRECT_SCENARIOS: Mapping[str, Scenario] = {
         fetch_singly=True,
         batch_bytes=1,
     ),
+    "in place, bad records beside": scenario(
+        "crash,twice,unclear,altered,file lost,not in place,settings",
+        15_000,
+        after=TYPED_FILE,
+        faults=3,
+        grants=3,
+        logs=("rx",),
+        typed=True,
+        in_place=True,
+        settings=TWO_DECODINGS,
+    ),
     "in place, cut": scenario(
         "log cut,crash,unclear,not in place,steal",
         10_000,
@@ -631,7 +642,17 @@ DETECTED_MUTATIONS: Mapping[str, Scenario] = {
         "forged", TYPED_STAMPED, 0, logs=("rr",), typed=True, fetch_singly=True
     ),
     "any files are committed as they are": broken(
-        "", TYPED_FILE, 0, faults=0, logs=("rx",), typed=True, in_place=True
+        "steal", TYPED_FILE, 0, logs=("rr",), typed=True, in_place=True, fetch_singly=True
+    ),
+    "records that have landed as bad ones are committed as rows": broken(
+        "file lost,settings",
+        BAD_RECORDS_LANDED,
+        0,
+        faults=2,
+        logs=("rx",),
+        typed=True,
+        in_place=True,
+        settings=TWO_DECODINGS,
     ),
     "files that were not committed as they are have landed": broken(
         "not in place", TYPED_FILE, 1, typed=True, in_place=True

@@ -53,7 +53,7 @@ class Bounds:
     topic_added: bool = False  # the first process takes the first topic only, the second both
     keeps_staged: bool = False  # what was announced must land, though retention took it in Kafka
     typed: bool = False  # values are decoded, and bad records land in a table of their own
-    in_place: bool = False  # files without bad records are laid out as such a table
+    in_place: bool = False  # files are laid out as such a table, with bad records beside them
     columns: str = "id BIGINT"  # of such a table
     settings: tuple[str, ...] = ("id BIGINT",)  # the columns that files have by each of them
     proposed: tuple[str, ...] = ()

@@ -661,10 +661,11 @@ def test_files_are_committed_as_they_are(columns: Columns | None) -> None:
     [
         ([laid_out(), file("b", 4, 6)], [AppendRows]),
         ([laid_out(), file("b", 4, 6, bad=1)], [AppendBad, AppendRows]),
+        ([laid_out(whole=False, bad=1)], [AppendBad, AppendRows, CommitStamp]),
         ([laid_out(whole=False)], [AppendRows, CommitStamp]),
         ([laid_out(skipped=4)], [CommitStamp]),
     ],
-    ids=["of another layout", "bad records", "a part", "no rows"],
+    ids=["of another layout", "bad records", "bad records of a part", "a part", "no rows"],
 )
 def test_rows_of_other_files_are_appended(
     files: list[File], expected: list[type[AppendRequest]]
@@ -672,6 +673,15 @@ def test_rows_of_other_files_are_appended(
     table = Table(IN_PLACE)
     assert isinstance(table.land(*files), Committed)
     assert table.writes() == expected
+
+
+@pytest.mark.parametrize(("bad", "rows"), [(1, [AddFiles]), (4, [CommitStamp])])
+def test_bad_records_beside_a_file_land_before_it(bad: int, rows: list[Any]) -> None:
+    table = Table(IN_PLACE)
+    assert table.land(laid_out(bad=bad), laid_out("b", 4, 4)) == Committed(bad=bad)
+    assert table.writes() == [AppendBad, *rows]
+    batch = next(each.batch for each in table.asked if isinstance(each, AppendBad))
+    assert (batch.as_table, batch.beside) == (frozenset("ab"), frozenset("a"))
 
 
 def test_rows_are_appended_where_bad_records_of_theirs_may_have_landed() -> None:

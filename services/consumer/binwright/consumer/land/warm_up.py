@@ -113,14 +113,16 @@ async def _commit(
     for number in range(commits):
         batch, stamp = await _staged(staging, topic, number, decoder), _stamp(lease, 2 + number)
         footers = await staging.footers(topic, batch.files)
+        as_table = frozenset(file for file, each in footers.items() if each.as_table)
+        beside = frozenset(file for file in as_table if footers[file].bad)
+        batch = replace(batch, as_table=as_table, beside=beside)
         added = in_place and can_be_added(batch, footers)
         if added:
             added = in_place = await tables.add_files(topic, batch, lease, stamp) is None
         if batch.bad:
             await tables.append_bad(topic, batch, lease, stamp)
         if not added:
-            as_table = frozenset(file for file, each in footers.items() if each.as_table)
-            await tables.append(topic, replace(batch, as_table=as_table), lease, stamp)
+            await tables.append(topic, batch, lease, stamp)
         await staging.delete(topic, batch.files)
         if in_place and number + 1 >= IN_PLACE_COMMITS:
             break

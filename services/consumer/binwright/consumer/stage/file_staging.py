@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from binwright.consumer.decode.portions import DecodingMemory
 from binwright.protocol.errors import StagingUnavailable
@@ -25,6 +25,7 @@ from binwright.tables.ports import Footer, RecordMask, ValueDecoder
 
 if TYPE_CHECKING:
     from binwright.consumer.stage.files import Files, Probe
+    from binwright.consumer.stage.parquet import Encoded
 
 T = TypeVar("T")
 
@@ -86,7 +87,7 @@ class FileStaging:
             memory: In which values are decoded, with all others of the process.
             encoded_bytes: Of rows that are encoded at a time; those of one file may be more.
             moved: Versions before staged in the directory above, see `Files`.
-            in_place: Whether files are to become files of their tables, see `parquet.encode`.
+            in_place: Whether files are to become files of their tables, see `encode_for_table`.
         """
         self._url, self._memory, self._moved = url, memory or DecodingMemory(), moved
         self._in_place = in_place
@@ -143,13 +144,11 @@ class FileStaging:
         size = sum(each.bytes for records in rows.values() for each in records)
         async with self._encoding.taken(size):
             in_place = await self._is_for_table(directory, decoder)
-            encode = partial(
-                _encoded, rows, footer, decoder, self._memory, in_place=in_place, mask=mask
-            )
-            content = await execute(self._threads, encode)
+            encode = partial(_encoded, rows, footer, decoder, self._memory, mask, in_place=in_place)
+            content, bad = await execute(self._threads, encode)
         encoded()
         return await self._run(
-            f"take {directory}/{name}", lambda files: files.put(directory, name, content)
+            f"take {directory}/{name}", lambda files: files.put_both(directory, name, content, bad)
         )
 
     async def keep(self, directory: str, name: str, content: bytes) -> None:
@@ -261,15 +260,18 @@ def _encoded(
     footer: Footer,
     decoder: ValueDecoder | None,
     memory: DecodingMemory,
-    **how: Any,
-) -> Any:
-    """Return the content of a file, as an Arrow buffer."""
+    mask: RecordMask | None,
+    *,
+    in_place: bool,
+) -> "Encoded":
     from pyarrow import default_memory_pool  # noqa: PLC0415 - as below
 
     from binwright.consumer.stage import parquet  # noqa: PLC0415 - as below
 
     try:
-        return parquet.encode(rows, footer, decoder, memory, **how)
+        if in_place:
+            return parquet.encode_for_table(rows, footer, decoder, memory, mask)
+        return parquet.Encoded(parquet.encode(rows, footer, decoder, memory, mask))
     finally:
         default_memory_pool().release_unused()  # else each thread keeps its largest file's
 

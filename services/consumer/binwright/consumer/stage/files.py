@@ -18,7 +18,14 @@ import pyarrow.parquet as pq
 
 from binwright.consumer.stage import parquet
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.names import is_lease, is_mark, is_staged_file, is_topic_name
+from binwright.protocol.names import (
+    bad_file,
+    is_bad_file,
+    is_lease,
+    is_mark,
+    is_staged_file,
+    is_topic_name,
+)
 from binwright.protocol.ports.kafka import Records
 from binwright.tables.ports import Footer
 
@@ -165,6 +172,15 @@ class Files:
                 stream.write(content)
         return content.size
 
+    def put_both(self, directory: str, name: str, content: pa.Buffer, bad: pa.Buffer | None) -> int:
+        """Write a file, and its bad records beside it, whole and durably; return the file's bytes.
+
+        The bad records come first (†): whoever reads the file looks for them.
+        """
+        if bad is not None:
+            self.put(directory, bad_file(name), bad)
+        return self.put(directory, name, content)
+
     def _write_locally(self, directory: Path, name: str, content: pa.Buffer) -> None:
         if not directory.is_dir():
             directory.mkdir(parents=True, exist_ok=True)
@@ -189,8 +205,9 @@ class Files:
             os.close(handle)
 
     def delete(self, directory: str, names: Collection[str]) -> None:
-        """Delete staged files and marks; a missing one is no error."""
-        for name in self._sizes(directory, names):
+        """Delete staged files, with what is beside them, and marks; a missing one is no error."""
+        beside = map(bad_file, filter(is_staged_file, names))
+        for name in self._sizes(directory, {*names, *beside}):
             if _is_ours(name) or is_mark(name):
                 self._delete(directory, name)
 
@@ -216,16 +233,19 @@ class Files:
         return {info.base_name: info.size for info in files if info.base_name in wanted}
 
     def readable(self, directory: str, names: Collection[str]) -> frozenset[str]:
-        """Return which of these files exist and can be read as a whole."""
-        return frozenset(name for name in names if self._is_whole(self._path(directory, name)))
+        """Return which of these files, and what is beside them, can be read as a whole."""
+        return frozenset(name for name in names if self._is_whole(directory, name))
 
-    def _is_whole(self, path: str) -> bool:
+    def _is_whole(self, directory: str, name: str) -> bool:
         # Read first, decoded then: an error of the store or the network says nothing of the file.
         try:
-            with self._fs.open_input_file(path) as file:
+            with self._fs.open_input_file(self._path(directory, name)) as file:
                 content = _read(file, 0, file.size())
         except FileNotFoundError:
             return False
+        footer = parquet.decode_footer(content)
+        if footer is not None and footer.as_table and footer.bad:
+            return parquet.is_whole(content) and self._is_whole(directory, bad_file(name))
         return parquet.is_whole(content)
 
     def delete_all(self) -> None:
@@ -318,7 +338,9 @@ class Files:
 
 def _is_ours(name: str) -> bool:
     finished = name.removeprefix(UNFINISHED)
-    return is_staged_file(finished) or (is_lease(finished) and name != finished)
+    if is_lease(finished):
+        return name != finished
+    return is_staged_file(finished) or is_bad_file(finished)
 
 
 def _read(file: pa.NativeFile, begin: int, end: int) -> bytes:

@@ -1,14 +1,14 @@
 """Records as rows of a Parquet file, whose footer says which offsets it holds.
 
 The value of a record is a column of bytes, or it is decoded into columns. Decoded rows have one of
-two layouts: that of their table, so that the file can become one of the table's; or, where some of
-them are bad, `row` and `bad` behind the columns of a record, of which Spark makes the table's rows.
+two layouts: that of their table, so that the file can become one of the table's, and bad records go
+into a file beside it; or `row` and `bad` behind the columns of a record, of which Spark makes rows.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import orjson
@@ -168,15 +168,6 @@ def _as_table(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _as_staged(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return rows of `_as_table` as they were."""
-    place: Any
-    place, *values = batch.columns
-    row = pa.StructArray.from_arrays(values, fields=list(schema.field("row").type))
-    bad = pa.nulls(len(batch), BAD)
-    return pa.RecordBatch.from_arrays([*place.flatten(), row, bad], schema=schema)
-
-
 def masked(table: pa.Table, mask: RecordMask | None) -> pa.Table:
     """Return the rows of raw records as they may be staged."""
     if mask is None:
@@ -233,37 +224,79 @@ def _newest_ms(table: pa.Table) -> int | None:
     return None if micros is None else micros // 1000
 
 
+class Encoded(NamedTuple):
+    """A file, and the one beside it, if there is one."""
+
+    content: pa.Buffer
+    bad: pa.Buffer | None = None
+    """The bad records of a file that is laid out as its table's."""
+
+
 def encode(
     rows: Mapping[TopicPartition, Sequence[Records]],
     footer: Footer,
     decoder: ValueDecoder | None = None,
     memory: DecodingMemory | None = None,
-    *,
-    in_place: bool = False,
     mask: RecordMask | None = None,
 ) -> pa.Buffer:
-    """Return the rows as a Parquet file.
+    """Return the rows as a Parquet file that is read once: Spark writes its rows again.
 
     Args:
         rows: The records.
         footer: What the file says of itself. Columns and bad values are those of `decoder`.
         decoder: Of the records' values; None: they stay bytes.
         memory: In which values are decoded.
-        in_place: Whether the file is to be one of the table's, where that can be: then it has
-            statistics and a codec for its readers. Else it is read once.
         mask: Of keys, headers, and values that stay bytes; None: they are as they came.
     """
-    facts = _Facts()
     if decoder is None:
-        file = _File(SCHEMA, OF_RAW_TABLE if in_place else READ_ONCE)
-        for group in _groups(rows):
-            table = to_arrow(group)
-            facts.newest_ms = newest(facts.newest_ms, _newest_ms(table))
-            file.write(masked(table, mask))
-        return file.end(FOOTER, _entry(footer, decoder, facts))
-    parts = _DecodedFile(decoder.columns, in_place=in_place)
-    facts.write(parts, rows, decoder, memory or DecodingMemory(), mask)
-    return parts.end(_entry(footer, decoder, facts))
+        return _encode_raw(rows, footer, mask, READ_ONCE)
+    return _encode_decoded(rows, footer, decoder, memory, mask, as_table=False).content
+
+
+def encode_for_table(
+    rows: Mapping[TopicPartition, Sequence[Records]],
+    footer: Footer,
+    decoder: ValueDecoder | None = None,
+    memory: DecodingMemory | None = None,
+    mask: RecordMask | None = None,
+) -> Encoded:
+    """Return the rows as a file of the table's, where that can be; see `encode`.
+
+    It has statistics and a codec for its readers.
+    """
+    if decoder is None:
+        return Encoded(_encode_raw(rows, footer, mask, OF_RAW_TABLE))
+    as_table = bool(decoder.columns) and not any(map(is_variant, decoder.columns))
+    return _encode_decoded(rows, footer, decoder, memory, mask, as_table=as_table)
+
+
+def _encode_raw(
+    rows: Mapping[TopicPartition, Sequence[Records]],
+    footer: Footer,
+    mask: RecordMask | None,
+    form: Mapping[str, Any],
+) -> pa.Buffer:
+    file, facts = _File(SCHEMA, form), _Facts()
+    for group in _groups(rows):
+        table = to_arrow(group)
+        facts.newest_ms = newest(facts.newest_ms, _newest_ms(table))
+        file.write(masked(table, mask))
+    return file.end(FOOTER, _entry(footer, None, facts))
+
+
+def _encode_decoded(
+    rows: Mapping[TopicPartition, Sequence[Records]],
+    footer: Footer,
+    decoder: ValueDecoder,
+    memory: DecodingMemory | None,
+    mask: RecordMask | None,
+    *,
+    as_table: bool,
+) -> Encoded:
+    file: _Rows = (_TableRows if as_table else _StagedRows)(decoder.columns)
+    facts = _Facts()
+    facts.write(file, rows, decoder, memory or DecodingMemory(), mask)
+    return file.end(_entry(footer, decoder, facts))
 
 
 READ_ONCE: Mapping[str, Any] = {
@@ -302,34 +335,50 @@ class _File:
         self._writer.close()
         return self._sink.getvalue()
 
-    def read_back(self) -> pa.Table:
-        """End the file; return its rows."""
-        self._writer.close()
-        return pq.read_table(pa.BufferReader(self._sink.getvalue())).cast(self.schema)
+
+class _Rows(Protocol):
+    """Where decoded rows are written."""
+
+    def write(self, table: pa.Table, bad: int) -> None:
+        """Write rows of `decoded_schema`, of which so many are bad."""
+
+    def end(self, entry: Mapping[str, Any]) -> Encoded:
+        """Return the files, whose footers have this entry."""
 
 
-class _DecodedFile:
-    """A file of decoded rows: laid out as its table's until one of them is bad."""
+class _StagedRows:
+    """One file for all."""
 
-    def __init__(self, columns: Columns, *, in_place: bool) -> None:
-        self._staged = decoded_schema(columns)
-        self._as_table = in_place and bool(columns) and not any(map(is_variant, columns))
-        schema = table_schema(columns) if self._as_table else self._staged
-        self._file = _File(schema, OF_TABLE if self._as_table else READ_ONCE)
+    def __init__(self, columns: Columns) -> None:
+        self._file = _File(decoded_schema(columns), READ_ONCE)
 
-    def write(self, batches: Sequence[pa.RecordBatch], *, have_bad: bool) -> None:
-        """Write rows of `decoded_schema`."""
-        if self._as_table and have_bad:
-            before, self._as_table = self._file.read_back(), False
-            self._file = _File(self._staged, READ_ONCE)
-            self.write([_as_staged(b, self._staged) for b in before.to_batches()], have_bad=False)
-        if self._as_table:
-            batches = [_as_table(batch, self._file.schema) for batch in batches]
-        self._file.write(pa.Table.from_batches(batches, self._file.schema))
+    def write(self, table: pa.Table, bad: int) -> None:  # noqa: ARG002 - as of `_Rows`
+        self._file.write(table)
 
-    def end(self, entry: Mapping[str, Any]) -> pa.Buffer:
-        """Return the file, whose footer has this entry."""
-        return self._file.end(TABLE_FOOTER if self._as_table else FOOTER, entry)
+    def end(self, entry: Mapping[str, Any]) -> Encoded:
+        return Encoded(self._file.end(FOOTER, entry))
+
+
+class _TableRows:
+    """A file of the table's, and one beside it once there are bad records."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._file = _File(table_schema(columns), OF_TABLE)
+        self._bad: _StagedRows | None = None
+
+    def write(self, table: pa.Table, bad: int) -> None:
+        if bad:
+            self._bad = self._bad or _StagedRows(self._columns)
+            self._bad.write(table.filter(pc.is_valid(table["bad"])), bad)
+            table = table.filter(pc.is_null(table["bad"]))
+        schema = self._file.schema
+        rows = [_as_table(batch, schema) for batch in table.to_batches()]
+        self._file.write(pa.Table.from_batches(rows, schema))
+
+    def end(self, entry: Mapping[str, Any]) -> Encoded:
+        beside = None if self._bad is None else self._bad.end(entry).content
+        return Encoded(self._file.end(TABLE_FOOTER, entry), beside)
 
 
 @dataclass(slots=True)
@@ -343,7 +392,7 @@ class _Facts:
 
     def write(
         self,
-        file: _DecodedFile,
+        file: _Rows,
         rows: Mapping[TopicPartition, Sequence[Records]],
         decoder: ValueDecoder,
         memory: DecodingMemory,
@@ -364,13 +413,13 @@ class _Facts:
         if waiting:
             self._write(file, waiting)
 
-    def _write(self, file: _DecodedFile, batches: Sequence[pa.RecordBatch]) -> None:
+    def _write(self, file: _Rows, batches: Sequence[pa.RecordBatch]) -> None:
         table = pa.Table.from_batches(batches)
         self.skipped -= len(table)
         bad = len(table) - table["bad"].null_count
         self.fault = self.fault or (_first_fault(table) if bad else "")
         self.bad += bad
-        file.write(batches, have_bad=bad > 0)
+        file.write(table, bad)
 
 
 def _entry(footer: Footer, decoder: ValueDecoder | None, facts: _Facts) -> dict[str, Any]:
@@ -448,7 +497,7 @@ def decode_footer(tail: bytes) -> Footer | None:
         return None
     return Footer(
         topic_id=topic_id,
-        rows=metadata.num_rows,
+        rows=metadata.num_rows + (bad if as_table else 0),
         ranges=ranges_of,
         columns=columns,
         bad=bad,

@@ -461,6 +461,7 @@ class BatchCommit:
             columns=self._together(footers),
             rows=sum(footer.rows for footer in footers),  # without what was skipped (†)
             bad=sum(footer.bad for footer in footers),
+            beside=frozenset(file for file in as_table if self._footers[file].bad),
             landed_in_part=may_have_landed(batch, topic_ids, highest),
         )
 
@@ -597,9 +598,13 @@ def may_have_landed(
 
 
 def can_be_added(batch: Batch, footers: Mapping[str, Footer]) -> bool:
-    """Whether all rows of these files, and no others, land as they are (†)."""
+    """Whether all rows of these files, and no others, land as they are (†).
+
+    Bad records are beside a file that is laid out as its table's. What has landed as one may be a
+    row of a file by now (†).
+    """
     as_they_are = (each.columns is None or each.as_table for each in footers.values())
-    return _is_whole(batch) and not batch.bad and all(as_they_are)
+    return _is_whole(batch) and all(as_they_are)
 
 
 def saves_in_place(batch: Batch, small_bytes: int) -> bool:

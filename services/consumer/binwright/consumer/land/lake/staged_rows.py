@@ -1,11 +1,13 @@
 """Frames of the rows of staged files: the server reads them, not this process.
 
 A staged file has raw records, or decoded values: rows as the table has them, or `row`; where one
-could not be decoded, `row` is NULL, and `bad` has its bytes and what is wrong with them.
+could not be decoded, `row` is NULL, and `bad` has its bytes and what is wrong with them. Those of
+rows as the table has them are in a file beside it.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 
 from pyspark.sql.connect import functions as sf
@@ -15,6 +17,7 @@ from pyspark.sql.connect.session import SparkSession
 
 from binwright.consumer.land.lake.table_columns import KAFKA_COLUMN, PLACE, RECORD_COLUMNS
 from binwright.lake.lake_reader import quoted
+from binwright.protocol.names import bad_file
 from binwright.tables.columns import (
     KAFKA,
     KAFKA_DATE,
@@ -82,7 +85,7 @@ def bad_records(batch: Batch, directory: str, lease: str, bad_path: str) -> Fram
     """Return a function that builds the frame of a batch's bad records; see `rows`."""
 
     def build(spark: SparkSession) -> DataFrame:
-        frame = _staged(spark, batch, directory, lease, (*PLACE, *FAULT))
+        frame = _staged(spark, _of_bad(batch), directory, lease, (*PLACE, *FAULT))
         frame = _not_landed(spark, frame.where("bad IS NOT NULL"), batch, bad_path)
         topic_id = _topic_id(batch.topic_ids).alias("topic_id")
         fault = ("bad.kind", "bad.reason", "bad.value")
@@ -91,6 +94,13 @@ def bad_records(batch: Batch, directory: str, lease: str, bad_path: str) -> Fram
         return frame.coalesce(tasks_for(batch.bytes))
 
     return build
+
+
+def _of_bad(batch: Batch) -> Batch:
+    """Return a batch of the files that have the bad records of this one."""
+    beside = (replace(p, file=bad_file(p.file)) for p in batch.slices if p.file in batch.beside)
+    others = (part for part in batch.slices if part.file not in batch.as_table)
+    return replace(batch, slices=(*others, *beside), as_table=frozenset())
 
 
 def _topic_id(topic_ids: Mapping[str, str | None]) -> SparkColumn:
