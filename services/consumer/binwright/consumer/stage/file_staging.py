@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 THREADS = 6
 READERS = 3  # of them, which read footers: the others write
-LEARN_S = 30.0
+LEARN_S = 3.0
 """After which it is asked again whether a table's writer reads the table's layout."""
 _SECRET = re.compile(r"(?<=//)[^/@]*@|\?.*$")
 
