@@ -170,7 +170,7 @@ class SparkLake:
 
     async def append_bad(self, table: str, batch: Batch, lease: str, stamp: str) -> None:
         """Append the batch's bad records in one commit; see `Lake.append_bad`."""
-        access = self._bad_access(table)
+        access, batch = self._bad_access(table), staged_rows.of_bad(batch)
         await self._append(table, staged_rows.bad_records, access, batch, lease, stamp)
 
     async def columns(self, table: str, comment: str) -> ColumnsThere:

@@ -82,10 +82,10 @@ def rows(batch: Batch, directory: str, lease: str, bad_path: str, *, dated: bool
 
 
 def bad_records(batch: Batch, directory: str, lease: str, bad_path: str) -> Frame:
-    """Return a function that builds the frame of a batch's bad records; see `rows`."""
+    """Return a function that builds the frame of a batch's bad records; see `rows`, `of_bad`."""
 
     def build(spark: SparkSession) -> DataFrame:
-        frame = _staged(spark, _of_bad(batch), directory, lease, (*PLACE, *FAULT))
+        frame = _staged(spark, batch, directory, lease, (*PLACE, *FAULT))
         frame = _not_landed(spark, frame.where("bad IS NOT NULL"), batch, bad_path)
         topic_id = _topic_id(batch.topic_ids).alias("topic_id")
         fault = ("bad.kind", "bad.reason", "bad.value")
@@ -96,11 +96,12 @@ def bad_records(batch: Batch, directory: str, lease: str, bad_path: str) -> Fram
     return build
 
 
-def _of_bad(batch: Batch) -> Batch:
-    """Return a batch of the files that have the bad records of this one."""
+def of_bad(batch: Batch) -> Batch:
+    """Return a batch of the files that have the bad records of this one; those beside are small."""
     beside = (replace(p, file=bad_file(p.file)) for p in batch.slices if p.file in batch.beside)
-    others = (part for part in batch.slices if part.file not in batch.as_table)
-    return replace(batch, slices=(*others, *beside), as_table=frozenset())
+    others = [part for part in batch.slices if part.file not in batch.as_table]
+    size = sum(part.bytes for part in others)
+    return replace(batch, slices=(*others, *beside), bytes=size, as_table=frozenset())
 
 
 def _topic_id(topic_ids: Mapping[str, str | None]) -> SparkColumn:
