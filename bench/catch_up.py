@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import figures
-from bench.landing.bench_broker import RECORD_BYTES, BenchBroker, until
+from bench.landing.bench_broker import BenchBroker, until
 from bench.landing.forms import BYTES
 from bench.paced_group import paced, paced_group, settings_of
 from binwright.local.kafka import run_broker
@@ -59,7 +59,7 @@ class Case:
         """Return how many seconds of the live load have not landed."""
         topic = self.settings.topics[0]
         each = (TopicPartition(topic, number) for number in range(PARTITIONS))
-        return sum(self.view.partition_lag(p) for p in each) * RECORD_BYTES / self.live
+        return sum(self.view.partition_lag(p) for p in each) * BYTES.record_bytes / self.live
 
     async def within_target(self) -> float:
         """Watch until the target is met and stays met; return the seconds that it took."""

@@ -23,6 +23,7 @@ from bench.handover.binwright_group import run_binwright_group
 from bench.handover.member import KINDS
 from bench.handover.peers import Peer
 from bench.handover.scenario import MEMBERS, PARTITIONS, BenchTopic, measure
+from bench.landing.table_log import DeltaLog
 from binwright.cli.terminal import Console
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.kafka import run_broker
@@ -54,13 +55,14 @@ async def of_ours(ground: BenchTopic, directory: Path, times: int, progress: Any
     ):
         disturbances = await measure(subject, ground, times)
         pauses = [1e3 * move.pause_s for move in subject.view.moves]
-        rows = await landed_rows(spark.url, directory / "lake" / ground.topic)
+    log = DeltaLog(directory / "lake" / ground.topic)
+    log.read_new_commits()
     writes = written(directory)
     return disturbances | {
         "moves": len(pauses),
         "pause_per_move_ms": {f"p{q}": percentile(pauses, q / 100) for q in (50, 99, 100)},
         "write_s": {f"p{q}": percentile(writes, q / 100) for q in (50, 99)},
-        "age_s": ages(rows, disturbances["when"]),
+        "age_s": ages(list(landed_rows(log.commits)), disturbances["when"]),
     }
 
 

@@ -1,13 +1,13 @@
-"""How old rows were when they landed: from Kafka's timestamp to the file that has them.
+"""How old rows were when they could be read: from Kafka's timestamp to the commit that has them."""
 
-A file is written a moment before its commit; the same moment in every phase.
-"""
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from binwright.lake.lake_reader import lake_reader, quoted
+from bench.landing.table_log import Commit
 from binwright.look.group_view import percentile
 
 Window = tuple[float, float]
@@ -21,20 +21,15 @@ class LandedRow(NamedTuple):
     age_s: float
 
 
-async def landed_rows(spark: str, table: Path, timestamp: str = "timestamp") -> list[LandedRow]:
-    """Return every row of the table; raise `LakeUnavailable` if Spark does not answer."""
-
-    def work(session: Any) -> list[LandedRow]:
-        frame = session.sql(
-            "SELECT unix_millis(_metadata.file_modification_time) AS at, "  # noqa: S608 - our own
-            f"unix_millis({timestamp}) AS made FROM {quoted(str(table))}"
-        )
-        columns = frame.toArrow().to_pydict()
-        pairs = zip(columns["at"], columns["made"], strict=True)
-        return [LandedRow(at / 1e3, (at - made) / 1e3) for at, made in pairs]
-
-    async with lake_reader(spark) as reader:
-        return await reader.run(f"read {table}", work)
+def landed_rows(commits: Iterable[Commit], timestamp: str = "timestamp") -> Iterator[LandedRow]:
+    """Yield every row, by the column or field that has Kafka's timestamp."""
+    for commit in commits:
+        for file in commit.files:
+            (column,) = pq.ParquetFile(file).read(columns=[timestamp]).flatten().columns
+            if not pa.types.is_integer(column.type):
+                column = pc.cast(column, pa.timestamp("ms", column.type.tz), safe=False)
+            for made_ms in pc.cast(column, pa.int64()).to_numpy().tolist():
+                yield LandedRow(commit.at, commit.at - made_ms / 1e3)
 
 
 def ages(

@@ -1,9 +1,9 @@
-"""`make bench NAME=landing`: binwright beside Structured Streaming, in one run, on one broker.
+"""`make bench NAME=landing`: binwright beside what else lands topics, in one run, on one broker.
 
 A backlog (MB/s, MB per CPU-second of all processes but the broker), a live load (age of rows, cost,
-commits and files), many tables, and what a commit costs in a table that is old. Each side has a
-Spark of its own with the same settings, warmed up before it is measured. Tables on standard error,
-JSON on standard output.
+commits and files), many tables, and what a commit costs in a table that is old. Each side is warmed
+up before it is measured; those with a Spark have one each, with the same settings. Tables on
+standard error, JSON on standard output.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from bench import figures
 from bench.landing.backlog import backlog, backlog_in_columns, backlog_of_avro
 from bench.landing.bench_broker import BenchBroker
 from bench.landing.growth import growth
-from bench.landing.live import live, live_in_columns, tables
+from bench.landing.live import live, live_in_columns, peers, tables
 from binwright.cli.terminal import Console
 from binwright.local.kafka import run_broker
 from binwright.protocol.errors import BinwrightError
@@ -30,7 +30,7 @@ from binwright.runtime.settings.kafka import KafkaSettings
 
 SCENARIOS = (
     *("backlog", "backlog-columns", "backlog-avro"),
-    *("live", "live-columns", "tables", "growth"),
+    *("live", "live-columns", "peers", "tables", "growth"),
 )
 
 
@@ -52,6 +52,8 @@ async def measure(only: Sequence[str], megabytes: int, directory: Path) -> dict[
             results["live"] = await live(ground, directory, progress)
         if "live-columns" in only:
             results["live-columns"] = await live_in_columns(ground, directory, progress)
+        if "peers" in only:
+            results["peers"] = await peers(ground, directory, progress)
         if "tables" in only:
             results["tables"] = await tables(ground, directory, progress)
     if "growth" in only:

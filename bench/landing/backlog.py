@@ -10,12 +10,12 @@ from typing import Any
 from tests.integration.registry.server import run_registry
 
 from bench.landing import binwright_side, streaming
-from bench.landing.bench_broker import RECORD_BYTES, BenchBroker, until
+from bench.landing.bench_broker import BenchBroker, until
 from bench.landing.connect_server import spark_for
 from bench.landing.cpu_usage import CpuUsage
 from bench.landing.forms import BYTES, JSON, SCHEMA, Form, avro
 from bench.landing.streaming import Query
-from bench.landing.table_log import TableLog
+from bench.landing.table_log import DeltaLog
 from binwright.local.server import ProgressCallback
 from binwright.protocol.errors import ExternalError
 
@@ -92,7 +92,7 @@ async def _both_backlogs(  # noqa: PLR0917 - what is run, and where
     progress: ProgressCallback,
 ) -> list[Row]:
     rows = {
-        f"{name}-{form.name}": size * 1_000_000 // RECORD_BYTES
+        f"{name}-{form.name}": size * 1_000_000 // form.record_bytes
         for name, size in (("warm", WARM_MB), ("backlog", megabytes))
     }
     await asyncio.to_thread(ground.create, list(rows), PARTITIONS)
@@ -118,7 +118,7 @@ async def _our_backlog(
             progress(f"binwright lands {topic}")
             group = binwright_side.GroupOptions(name=f"bench-{topic}", topics=[topic], form=form)
             chosen = binwright_side.settings(group, ground.kafka, spark.url, directory)
-            log = TableLog(directory / "lake" / topic)
+            log = DeltaLog(directory / "lake" / topic)
             async with binwright_side.running(chosen, directory) as stack:
                 staging = directory / "lake" / "_staging"
                 await until(lambda: any(staging.glob(f"*/{topic}/*")), READY_S, "files are staged")  # noqa: B023 - within the loop
@@ -141,7 +141,7 @@ class Took:
     seconds: float
     cpu_s: float
     spark_s: float
-    log: TableLog
+    log: DeltaLog
 
     def row(self, megabytes: float) -> Row:
         """Return what is printed."""
@@ -154,11 +154,11 @@ class Took:
             "of it Spark": self.spark_s,
             "MB per CPU-s": megabytes / self.cpu_s,
             "commits": len(self.log.commits),
-            "files": sum(c.files for c in self.log.commits),
+            "files": sum(len(c.files) for c in self.log.commits),
         }
 
 
-async def _landed(log: TableLog, wanted: int, usage: CpuUsage, deadline_s: float) -> None:
+async def _landed(log: DeltaLog, wanted: int, usage: CpuUsage, deadline_s: float) -> None:
     def done() -> bool:
         usage.seconds()
         return log.read_new_commits() >= wanted
@@ -203,7 +203,7 @@ async def _their_backlog(  # noqa: PLR0917 - what is run, and where
                 await streaming.wait_until_finished(handles[0], BACKLOG_S)
             took = time.time() - began
             spent = usage.seconds() - cost
-            log = TableLog(table)
+            log = DeltaLog(table)
             if (landed := log.read_new_commits()) != wanted:
                 raise ExternalError(f"{how.name} landed {landed} of {wanted} records")
     return Took(how.name, took, spent, spent, log)

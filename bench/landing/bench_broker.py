@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from bench.landing.forms import Form
+from bench.landing.forms import BYTES, Form
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings.kafka import KafkaSettings
-from binwright.streams.load import SampleRecords, kafka_options, run_load
+from binwright.streams.load import kafka_options, run_load
 from binwright.streams.load_pacing import Pacing
 from binwright.streams.streams import PerCent
 
-RECORD_BYTES = 1_000
 LONGEST_S = 3600.0
 LOOK_S = 0.1
 
@@ -39,12 +38,9 @@ class BenchBroker:
         """Write so many records, spread evenly; return their megabytes when all are confirmed."""
         options = {"queue.buffering.max.kbytes": 262_144, "linger.ms": 50, "acks": "all"}
         producer = Producer({**kafka_options(self.kafka), **options})
-        source = SampleRecords(RECORD_BYTES)
-        now_ms, written = wall_ms(), 0
+        make, now_ms, written = form.maker(), wall_ms(), 0
         for number in range(records):
-            key, value = source.make(now_ms)
-            if form.encoded is not None:
-                value = form.encoded(value)
+            key, value = make(now_ms)
             written += len(key) + len(value)
             while True:
                 try:
@@ -58,7 +54,7 @@ class BenchBroker:
 
     @contextlib.asynccontextmanager
     async def load(
-        self, topics: Sequence[str], partitions: int, bytes_per_s: float
+        self, topics: Sequence[str], partitions: int, bytes_per_s: float, form: Form = BYTES
     ) -> AsyncIterator[None]:
         """Write beside the block, `bytes_per_s` in all; see that every record was confirmed."""
         stop = asyncio.Event()
@@ -66,10 +62,12 @@ class BenchBroker:
         load = Pacing(
             row_s=LONGEST_S,
             bytes_per_per_cent=bytes_per_s / len(each) / 100,
-            record_bytes=RECORD_BYTES,
+            record_bytes=form.record_bytes,
         )
+        stream = [dict.fromkeys(each, PerCent(100.0))]
+        make = form.maker()
         playing = asyncio.create_task(
-            run_load([dict.fromkeys(each, PerCent(100.0))], self.kafka, load, stop=stop)
+            run_load(stream, self.kafka, load, stop=stop, make=lambda _, now_ms: make(now_ms))
         )
         try:
             yield

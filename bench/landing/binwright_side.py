@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +55,7 @@ def settings(group: GroupOptions, kafka: KafkaSettings, spark: str, directory: P
 @contextlib.asynccontextmanager
 async def running(chosen: Settings, directory: Path) -> AsyncIterator[Stack]:
     """Run the services; their processes are children of this one."""
-    os.environ["PYTHONPATH"] = str(Path(__file__).parents[2])
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # this checkout, whichever is installed
     async with KafkaControlTopics(chosen.kafka) as bus:
         await bus.ensure(chosen.metadata_topic, 1, METADATA_CONFIG)
         await bus.ensure(chosen.monitor.topic, 1, METRICS_CONFIG)

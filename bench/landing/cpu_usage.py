@@ -1,4 +1,4 @@
-"""What processes cost: CPU seconds of whole process trees."""
+"""What processes cost: CPU seconds and memory of whole process trees."""
 
 import contextlib
 from collections.abc import Iterable
@@ -30,3 +30,15 @@ class CpuUsage:
         with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
             times = process.cpu_times()
             self._seen[process.pid, process.create_time()] = times.user + times.system
+
+
+def memory_mb(roots: Iterable[int]) -> float:
+    """Return what processes and their descendants hold: a shared page is each one's in part."""
+    held: dict[int, float] = {}
+    for root in roots:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process = psutil.Process(root)
+            for each in (process, *process.children(recursive=True)):
+                with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                    held[each.pid] = each.memory_full_info().pss / 1e6
+    return sum(held.values())

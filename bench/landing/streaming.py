@@ -39,6 +39,7 @@ class Query:
     per_trigger: int | None = None  # records of one commit at most; None: all there are
     once: bool = False  # end when all that was there at the start has landed
     trigger_s: float | None = None  # seconds from one commit's beginning to the next; None: at once
+    files: int | None = None  # of each commit at most; None: one for each partition of Kafka
     form: Form = BYTES
 
 
@@ -56,6 +57,8 @@ def start(spark: SparkSession, bootstrap_servers: str, query: Query) -> Any:
     records = source.load()
     for expressions in query.form.select:
         records = records.selectExpr(*expressions)
+    if query.files is not None:
+        records = records.coalesce(query.files)
     writer = records.writeStream.format("delta").option("checkpointLocation", str(query.checkpoint))
     if query.once:
         writer = writer.trigger(availableNow=True)

@@ -33,6 +33,7 @@ LANDING = {
     "backlog": "Landing a backlog",
     "live": "Landing a live load",
     "live-columns": "Landing a live load as columns",
+    "peers": "Landing small events beside other sinks",
     "backlog-columns": "Landing a backlog as columns",
     "backlog-avro": "Landing a backlog of Avro as columns",
     "tables": "Landing into fifty tables",
