@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shutil
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -772,6 +773,31 @@ def test_a_claim_between_the_snapshot_and_the_commit_is_a_conflict(place: Place)
             commit.result(DEADLINE_S)
     assert (place.count(), place.versions()) == (0, 2)
     assert place.call(staged)[0] == "landed"  # under the lease that is there
+
+
+def test_a_version_that_another_program_made_meanwhile_is_never_written_over(
+    place: Place,
+) -> None:
+    path = place.create(SMALL_SQL)
+    staged, lease = place.stage(small()), place.staged / "pipe.parquet"
+    os.mkfifo(lease)
+    with ThreadPoolExecutor(1) as threads:
+        commit = threads.submit(place.call, staged, lease=str(lease))
+        pipe = opened_for_writing(lease)
+        deltalake.write_deltalake(path, small(2, first=10), mode="append")
+        os.write(pipe, b"PAR1")
+        os.close(pipe)
+        assert commit.result(DEADLINE_S) == ("landed", 2, 3, None)
+    assert place.count() == 5
+
+
+def test_a_log_has_versions_alone_which_all_may_read(place: Place) -> None:
+    path = place.create(SMALL_SQL)
+    for number in range(3):
+        assert place.call(place.stage(small(), f"{number}.parquet"))[0] == "landed"
+    log = Path(path) / "_delta_log"
+    assert sorted(file.name for file in log.glob("*.*")) == [f"{n:020}.json" for n in range(4)]
+    assert {stat.S_IMODE(file.stat().st_mode) for file in log.glob("*.json")} == {0o644}
 
 
 ROUNDS, CALLERS = 12, 3
