@@ -391,7 +391,7 @@ def test_keys_of_the_staging_place_are_not_shown() -> None:
     assert "s3cret" not in repr(settings)
 
 
-@pytest.mark.parametrize(("freshness_s", "interval_s"), [(0.5, 0.5), (5.0, 1.25), (60.0, 3.0)])
+@pytest.mark.parametrize(("freshness_s", "interval_s"), [(0.5, 0.5), (5.0, 3.75), (60.0, 10.0)])
 def test_the_staging_interval_follows_freshness(freshness_s: float, interval_s: float) -> None:
     assert load_settings(lake={"freshness_s": freshness_s}).staging_interval_s == interval_s
     set_ = load_settings(lake={"freshness_s": freshness_s}, consumer={"batch_wait_s": 0.1})

@@ -261,7 +261,7 @@ def test_a_topic_is_due_by_its_size() -> None:
 # --- backlogs ------------------------------------------------------------------------------------
 
 
-LATE_S = 16 * CONFIG.wait_s
+LATE_S = 8 * CONFIG.wait_s
 
 
 def behind(count: int, age_s: float = LATE_S) -> Buffer:
@@ -284,14 +284,14 @@ def aged(age_s: float, *offsets: int) -> Records:
 def test_rows_of_a_backlog_wait_for_a_large_file(rows: int) -> None:
     """Neither their size nor their age has them staged, while Kafka has what they wait for."""
     ends = {P: 10}
-    assert behind(rows).due(5.0 + 3.9 * CONFIG.wait_s, ends=ends) is None
+    assert behind(rows).due(5.0 + 1.9 * CONFIG.wait_s, ends=ends) is None
     assert behind(10).due(5.0, ends=ends) == "t", "the buffer is half full"
 
 
-def test_they_wait_for_four_intervals_at_the_most() -> None:
+def test_they_wait_for_two_intervals_at_the_most() -> None:
     buffer = behind(2)
-    assert buffer.due_in(5.0, ends={P: 99}) == 4 * CONFIG.wait_s
-    assert buffer.due(5.0 + 4 * CONFIG.wait_s, ends={P: 99}) == "t"
+    assert buffer.due_in(5.0, ends={P: 99}) == 2 * CONFIG.wait_s
+    assert buffer.due(5.0 + 2 * CONFIG.wait_s, ends={P: 99}) == "t"
 
 
 def test_they_do_not_wait_for_what_is_not_in_kafka_yet() -> None:

@@ -48,11 +48,11 @@ async def test_fetched_records_are_staged_and_announced_with_their_range() -> No
 
 
 async def test_a_backlog_is_staged_in_large_files() -> None:
-    """Each takes half of the buffer, which needs 2.5 s here; what is live is staged each second."""
+    """Each takes half of the buffer, which needs 1.7 s here; what is live is staged each second."""
     years_later = replace(CONFIG.batch, wall_s=1e9)
     async with harness({"orders": 1}, replace(CONFIG, batch=years_later)) as b:
         b.topics.produce(P, *[bytes(1_000)] * 3_000)
-        b.reader.pace = FakePace(200_000)
+        b.reader.pace = FakePace(300_000)
         await b.read({P: 0})
         await until(lambda: b.staged_end(P) >= 2_000)
         half = CONFIG.batch.cap_bytes // 2 // (1_000 + RECORD_BYTES)

@@ -36,9 +36,9 @@ class ConsumerSettings(Section):
 
     batch_bytes: Bytes = 16_000_000
     """Size of a batch: rows of this size become one staged file of their topic; late rows of a
-    backlog wait until they are half of `batch_cap_bytes`, for 4 intervals at most."""
+    backlog wait until they are half of `batch_cap_bytes`, for 2 intervals at most."""
     batch_wait_s: Seconds | None = None
-    """From one staging of a topic to the next; unset: 0.25 of lake.freshness_s, from 0.5 to 3."""
+    """From one staging of a topic to the next; unset: 0.75 of lake.freshness_s, from 0.5 to 10."""
     batch_cap_bytes: Bytes = 160_000_000
     """Memory for rows that are not staged yet; fetching pauses when it is full. Less where
     the process has little memory."""

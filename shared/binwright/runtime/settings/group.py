@@ -34,7 +34,7 @@ LATE_S, LATE_TARGETS = 60.0, 4
 """Age of a staged row, and freshness targets, from both of which on the sink is full."""
 STALE_WINDOWS = 3
 """Age of measurements, in windows of the monitor, from which no plan is made by them."""
-STAGING_INTERVALS_S, FRESHNESS_SHARE = (0.5, 3.0), 0.25
+STAGING_INTERVALS_S, FRESHNESS_SHARE = (0.5, 10.0), 0.75
 
 
 def _place(path: str) -> tuple[str, ...]:

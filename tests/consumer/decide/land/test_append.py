@@ -113,12 +113,13 @@ class Table:
         *files: File,
         lease: str = LEASE,
         committed: Mapping[TopicPartition, int] | None = None,
+        late: bool = False,
     ) -> Outcome:
         """Land these files; return the verdict."""
         self.footers, self.asked = {slice_.file: footer for slice_, footer in files}, []
         rows = sum(end - first for slice_, _ in files for first, end in slice_.ranges.values())
         batch = Batch(tuple(slice_ for slice_, _ in files), rows=rows)
-        request = Append(batch, lease, NUMBER, STAMP)
+        request = Append(batch, lease, NUMBER, STAMP, late)
         commit = BatchCommit(request, self.known, self.config, committed or {})
         wanted: AppendRequest | None = commit.begin()
         while wanted is not None:
@@ -774,3 +775,9 @@ def test_many_small_files_are_appended_and_a_few_are_not() -> None:
     assert table.writes() == [AddFiles]
     assert table.known.appending is None
     assert not table.logs, "it is no fault"
+
+
+def test_many_small_files_that_are_late_land_in_place() -> None:
+    table = Table(IN_PLACE)
+    table.land(*(laid_out(f"f{n}", n, n + 1) for n in range(20)), late=True)
+    assert table.writes() == [AddFiles]

@@ -155,6 +155,17 @@ def test_a_commit_begins_once_all_is_announced_that_lands_in_time() -> None:
     assert machine.due_at(scene.writer, scene.now) == 2.0  # never later than in time
 
 
+@pytest.mark.parametrize(("waited_s", "late"), [(5.0, False), (5.1, True)])
+def test_a_batch_whose_oldest_row_is_older_than_wanted_is_late(
+    waited_s: float, *, late: bool
+) -> None:
+    scene = landing()
+    scene.announce(staged("a", {0: (0, 3)}))
+    request = scene.next_request(waited_s)
+    assert isinstance(request, Append)
+    assert request.late is late
+
+
 def test_a_batch_that_is_large_enough_is_sent_at_once() -> None:
     scene = landing(config=replace(CONFIG, batch_bytes=10))
     scene.announce(staged("a", {0: (0, 3)}, size=10))

@@ -72,7 +72,7 @@ class _Rows:
 
 
 LATE_SHARE, MOST_INTERVALS = 1 / 4, 16
-FILL_INTERVALS = 4
+FILL_INTERVALS = 2
 """For which rows of a backlog wait for more of it, at most: a quarter of what they are late by."""
 LEAST_SHARE = 1 / 4  # of a batch: what is less is no backlog, or its beginning
 

@@ -289,7 +289,8 @@ class BatchCommit:
             return False
         if appending is not None and self._now < appending.until:
             return False
-        if not saves_in_place(batch, self._config.small_file_bytes):
+        # What is late already does not wait for an append: many files are one commit, too.
+        if not self._request.late and not saves_in_place(batch, self._config.small_file_bytes):
             self.known = replace(self.known, appending=Appending(MANY_SMALL, self._now))
             return False
         request = AddFiles(batch, self._request.lease, self._request.stamp)

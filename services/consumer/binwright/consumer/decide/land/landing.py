@@ -351,7 +351,9 @@ def _send(
         paused=state.paused,
     )
     flight = InFlightCommit(batch, after, stamp, now)
-    request = Append(batch, state.lease, sequence, stamp.encode())
+    oldest = state.chain.oldest_of(batch.files)
+    late = oldest is not None and now > oldest + config.freshness_s
+    request = Append(batch, state.lease, sequence, stamp.encode(), late)
     state = replace(state, flight=flight, sequence=sequence)
     return replace(state, joins=True) if batch.slices else state, request
 

@@ -111,6 +111,7 @@ class Append:
     lease: str
     number: int  # of the commit under this lease
     stamp: str
+    late: bool = False  # its oldest row is older than wanted
 
 
 @dataclass(frozen=True, slots=True)
