@@ -9,6 +9,7 @@ from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import TABLE_LAYOUT
 from binwright.protocol.ports.kafka import GroupOffset
 from binwright.tables.ports import NotInPlace
+from binwright.testing.lake import Failure
 
 from .scene import COLUMNS, P, Q, Scene, once, process, seconds, writing
 
@@ -193,6 +194,17 @@ async def test_a_writer_shows_consumers_that_it_reads_the_layout_of_tables() -> 
         scene.staging.write_error = ""
         await seconds(60)
         assert writer.report().fault == ""
+        assert ("orders", TABLE_LAYOUT) in scene.staging.kept
+
+
+async def test_a_writer_shows_that_while_it_waits_for_spark() -> None:
+    """Else what is staged meanwhile has to be appended."""
+    scene = await Scene(columns=COLUMNS).prepare()
+    async with process(scene, in_place=True) as writer:
+        writer.lake.fail_next(*[Failure.UNAVAILABLE] * 9)
+        writer.writers.start(["orders"])
+        await seconds(5)
+        assert "injected" in writer.report().fault
         assert ("orders", TABLE_LAYOUT) in scene.staging.kept
 
 

@@ -200,11 +200,12 @@ class TableWriter:
         while True:
             try:
                 check_forms([*self._targets.values()])
-                lake = await self._context.lake.get()
                 opened = self._writer.config
-                first = await lake.open(opened.table)
                 if opened.in_place and opened.table.columns is not None:
+                    # First: a server that starts may take a while, and meanwhile files are staged.
                     await self._context.staging.keep(self._table, TABLE_LAYOUT, b"read")
+                lake = await self._context.lake.get()
+                first = await lake.open(opened.table)
             except TableRefused as exc:
                 self._set_fault(str(exc), refused=True)
                 await asyncio.sleep(REFUSED_S)

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
-from math import inf
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from binwright.consumer.decode.portions import DecodingMemory
@@ -20,7 +19,6 @@ from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import TABLE_LAYOUT
 from binwright.protocol.ports.kafka import Records
-from binwright.runtime.clock import loop_s
 from binwright.tables.ports import Footer, RecordMask, ValueDecoder
 
 if TYPE_CHECKING:
@@ -31,8 +29,6 @@ T = TypeVar("T")
 
 THREADS = 6
 READERS = 3  # of them, which read footers: the others write
-LEARN_S = 3.0
-"""After which it is asked again whether a table's writer reads the table's layout."""
 _SECRET = re.compile(r"(?<=//)[^/@]*@|\?.*$")
 
 
@@ -91,7 +87,7 @@ class FileStaging:
         """
         self._url, self._memory, self._moved = url, memory or DecodingMemory(), moved
         self._in_place = in_place
-        self._laid_out: dict[str, tuple[bool, float]] = {}  # by table, and when it was asked
+        self._laid_out = set[str]()  # tables whose writers read files that are laid out as theirs
         self._encoding = _Room(encoded_bytes)
         self._threads = ThreadPoolExecutor(THREADS, "staging")
         self._opening: asyncio.Future[Files] | None = None
@@ -224,16 +220,14 @@ class FileStaging:
         """Whether a file is to become one of its table.
 
         Of decoded rows an earlier version's writer does not read the layout (†): so one of this
-        version has to have opened the table.
+        version has to have begun to write the table.
         """
-        if not self._in_place or decoder is None:
+        if not self._in_place or decoder is None or directory in self._laid_out:
             return self._in_place
-        now = loop_s()
-        known, asked_at = self._laid_out.get(directory, (False, -inf))
-        if not known and now >= asked_at + LEARN_S:
-            known = await self.content(directory, TABLE_LAYOUT) is not None
-            self._laid_out[directory] = known, now
-        return known
+        if await self.content(directory, TABLE_LAYOUT) is None:
+            return False
+        self._laid_out.add(directory)
+        return True
 
     async def _run(self, action: str, work: Callable[["Files"], T]) -> T:
         try:
