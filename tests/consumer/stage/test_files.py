@@ -84,8 +84,8 @@ async def stage_with_bad(tmp_path: Path, name: str = NEW) -> tuple[FileStaging, 
     await staging.keep("orders", TABLE_LAYOUT, b"read")
     values = (b'{"id":1}', b"no JSON")
     rows = in_columns({P: [Record(n, 1_000, None, each) for n, each in enumerate(values)]})
-    said, decoder = Footer("id", 2, {0: (0, 2)}), JsonDecoder(parse_columns("id BIGINT"))
-    await staging.write("orders", name, rows, said, decoder)
+    footer, decoder = Footer("id", 2, {0: (0, 2)}), JsonDecoder(parse_columns("id BIGINT"))
+    await staging.write("orders", name, rows, footer, decoder)
     return staging, tmp_path / "orders" / bad_file(name)
 
 

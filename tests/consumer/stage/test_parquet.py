@@ -361,9 +361,9 @@ def test_bad_records_are_beside_a_file_of_a_table(first_bad: int) -> None:
     given = [big if n < first_bad or n % 2 else b"no JSON" for n in range(30)]
     rows = in_columns({P: [Record(n, n, None, each) for n, each in enumerate(given)]})
     decoder = JsonDecoder(parse_columns("id BIGINT, text STRING"))
-    said = Footer("x", 30, {0: (0, 30)})
-    content, beside = encode_for_table(rows, said, decoder)
-    together = encode(rows, said, decoder)
+    given_footer = Footer("x", 30, {0: (0, 30)})
+    content, beside = encode_for_table(rows, given_footer, decoder)
+    together = encode(rows, given_footer, decoder)
 
     footer = decode_footer(together.to_pybytes())
     assert footer
