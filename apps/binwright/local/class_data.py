@@ -25,6 +25,9 @@ from binwright.runtime.logs import log
 DUMP_S = 900.0  # 6 s for the broker's and 30 s for Spark's, on an idle machine
 MAX_ARCHIVES = 4  # archives of one kind: other virtual environments, other Javas
 LOWEST = 19
+# At an address of its own choice, Java has to change all pointers of the archive, and so reads and
+# copies all of its pages: 160 MB of Spark's 210, and 12 CPU-s of a start.
+_AS_IT_IS = ("-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0")
 
 ARCHIVE_FAILED = LogEvent.warning(
     "archive.failed", "Java's class-data archive could not be written; servers start more slowly."
@@ -50,7 +53,7 @@ class ClassDataArchive:
         with suppress(OSError):  # a cache that is another's, or part of an image
             os.utime(self.file)  # the longest unused goes first
         # A JVM that finds the archive unfit says so in its log and starts without.
-        return (f"-XX:SharedArchiveFile={self.file}", "-Xshare:auto")
+        return (f"-XX:SharedArchiveFile={self.file}", "-Xshare:auto", *_AS_IT_IS)
 
 
 def class_data_archive(
