@@ -43,7 +43,7 @@ OF_COLUMNS = Table(f"{TOPIC}-columns", TOPIC, TOPIC, parse_columns("id BIGINT, i
 DECODER = JsonDecoder(OF_COLUMNS.columns or ())
 COLUMN_COMMITS = 8
 """After those of raw records: what they have in common is warm."""
-IN_PLACE_COMMITS = 6
+IN_PLACE_COMMITS = 4
 """As many where files are committed as they are, which is little work to learn."""
 FILES, ROWS = 2, 100  # of a commit, and of each file
 VALUE = b'{"id": 7, "item": "tea", "price": 4.5, "at": "2026-11-25T10:00:00Z"}'
@@ -126,7 +126,6 @@ async def _commit(
         await staging.delete(topic, batch.files)
         if in_place and number + 1 >= IN_PLACE_COMMITS:
             break
-    await tables.compact(topic)
 
 
 def _stamp(writer: str, sequence: int) -> str:
