@@ -11,10 +11,12 @@ import psutil
 
 from bench.landing import streaming
 from binwright.local.server import ProgressCallback
-from binwright.local.spark import run_spark
+from binwright.local.spark import JAVA_OPTIONS, run_spark
 from binwright.local.spark_cluster import run_spark_cluster
+from binwright.local.spark_size import SparkSize
 
 HEAP = "2g"
+"""Of a query, which has Java's own collector and compilers; ours has what we ship."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,10 @@ async def spark_for(
         if executors:
             cluster = run_spark_cluster(home / "cluster", workers=executors, progress=progress)
             master = await stack.enter_async_context(cluster)
-        options: Any = {"memory": HEAP, "settings": conf, "jars": jars, "master": master}
+        ours = name == "ours"
+        memory = SparkSize().heap if ours else HEAP
+        own = conf if ours else {JAVA_OPTIONS: "", **(conf or {})}
+        options: Any = {"memory": memory, "settings": own, "jars": jars, "master": master}
         spark = await stack.enter_async_context(run_spark(home, progress=progress, **options))
         started = set(psutil.Process().children()) - before
         yield RunningSpark(spark.url, tuple(sorted(each.pid for each in started)))

@@ -244,7 +244,6 @@ async def run_system(
                     directory / f"spark-{n}",
                     token=token,
                     memory="2g",
-                    quick=True,
                     progress=progress,
                 )
             )

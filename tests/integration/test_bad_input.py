@@ -86,9 +86,9 @@ def test_a_topic_that_does_not_exist_is_reported(broker: str, spark_url: str, la
 
 
 def test_batches_that_are_too_large_for_the_embedded_spark_are_reported_before_it_starts() -> None:
-    done = run("up", "--topics", "orders", "--spark-memory", "512m")
+    done = run("up", "--topics", "orders", "--spark-memory", "256m")
     assert done.returncode == 2
-    assert "is more than a quarter of the embedded Spark's heap (512m)" in done.stderr
+    assert "is more than half of the embedded Spark's heap (256m)" in done.stderr
 
 
 def test_a_cluster_is_only_embedded() -> None:

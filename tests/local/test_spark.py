@@ -15,6 +15,7 @@ from binwright.local.spark import (
     default_settings,
     shipped_settings,
 )
+from binwright.local.spark_size import SparkSize
 
 ROOT = Path(__file__).parents[2]
 NAME = SHIPPED.name
@@ -74,7 +75,18 @@ def test_a_staged_file_that_is_lost_fails_the_commit(key: str) -> None:
 
 def test_nothing_in_the_file_depends_on_the_machine() -> None:
     own = ("spark.master", "spark.driver.", "spark.local.dir", "spark.connect.grpc.binding.")
-    assert not [key for key in shipped_settings() if key.startswith(own)]
+    named = {key for key in shipped_settings() if key.startswith(own)}
+    assert named == {"spark.driver.extraJavaOptions"}
+
+
+def test_embedded_compose_s_and_the_manifests_servers_have_one_heap() -> None:
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    (spark, _) = manifest("Deployment")["spec"]["template"]["spec"]["containers"]
+    values = yaml.safe_load((ROOT / "deploy/helm/binwright/values.yaml").read_text())
+    heap = f"spark.driver.memory={SparkSize().heap}"
+    assert heap in services["spark"]["command"]
+    assert heap in spark["args"]
+    assert values["spark"]["driverMemory"] == SparkSize().heap
 
 
 def test_executors_take_deltas_jars_from_where_they_are() -> None:

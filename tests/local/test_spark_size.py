@@ -24,11 +24,11 @@ def test_the_default_batch_fits_the_default_heap() -> None:
     SparkSize().check(load_settings())
 
 
-def test_a_batch_above_a_quarter_of_the_heap_is_refused_with_what_to_change() -> None:
+def test_a_batch_above_half_of_the_heap_is_refused_with_what_to_change() -> None:
     settings = load_settings(lake={"batch_bytes": 256_000_000})
     with pytest.raises(SettingsError) as refused:
-        SparkSize("512m").check(settings)
+        SparkSize("256m").check(settings)
     assert str(refused.value) == (
-        "lake.batch_bytes (256,000,000) is more than a quarter of the embedded Spark's heap "
-        "(512m): give it more with --spark-memory, or set lake.batch_bytes to 134,217,728 at most"
+        "lake.batch_bytes (256,000,000) is more than half of the embedded Spark's heap "
+        "(256m): give it more with --spark-memory, or set lake.batch_bytes to 134,217,728 at most"
     )

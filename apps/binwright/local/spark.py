@@ -39,6 +39,8 @@ GRACE_S = 30.0
 TOKEN_BYTES = 32
 SETTLED_S = 15.0  # the first tables are claimed and written
 
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+"""Spark's launcher gives them to Java. An embedded server is started without it."""
 _AUTHENTICATION = ("spark.authenticate", "spark.network.crypto.enabled")
 _MAIN = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _PROBE = Path(__file__).with_name("spark_probe.py")
@@ -46,8 +48,6 @@ TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 - its name: se
 SHIPPED = Path(__file__).with_name("spark-defaults.conf")
 LANDING_JAR = Path(__file__).with_name("binwright-landing.jar")
 """The extension that commits staged files as they are: `python -m tools.landing_jar` builds it."""
-# Without its second compiler Java keeps little room for code, and compiles it again and again.
-_QUICK = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=160m")
 # What Spark and Arrow reach into, as Spark's own launcher opens it.
 _OPENED = (
     *("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio"),
@@ -108,7 +108,6 @@ async def run_spark(
     master: Master | None = None,
     jars: Sequence[Path] = (),
     nice: int = 0,
-    quick: bool = False,
     progress: ProgressCallback = no_progress,
 ) -> AsyncIterator[SparkServer]:
     """Run a server whose scratch, warehouse and log are in `directory`, and stop it at the end.
@@ -121,13 +120,12 @@ async def run_spark(
         port: Of 127.0.0.1; a free one if None. It stays reserved between a stop and a start.
         token: Clients must send it; None: a random one.
         settings: Spark settings beside ours or instead of them, as in spark-defaults.conf.
-        memory: The heap, in Java's notation; the process takes more, 0.5 GB beside an idle heap.
+        memory: The heap, in Java's notation; the process takes 0.4 GB beside it.
         cores: How many tasks run at a time, unless there is a `master`.
         master: Of a standalone cluster on this machine, as `run_spark_cluster` gives it; tasks
             then run in executors of its workers. None runs them in the server's own process.
         jars: More of them for its class path, such as an object store's or a source's.
         nice: How much lower its priority is, 0 to 19.
-        quick: Java compiles less: sooner at its pace, which is slower. For servers that soon die.
         progress: Told in words what goes on.
 
     Raises:
@@ -146,10 +144,9 @@ async def run_spark(
                 **cluster_settings(master, (*delta, *jars)),
             }
             conf |= settings or {}
-            compiler = _QUICK if quick else ()
             options = (
                 *spark_flags(home),
-                *compiler,
+                *conf[JAVA_OPTIONS].split(),
                 *archive.options(),
                 f"-Xmx{memory}",
                 *properties(conf),
@@ -306,5 +303,6 @@ def spark_environment() -> dict[str, str]:
             "SPARK_LOCAL_IP": HOST,
             "SPARK_LOCAL_HOSTNAME": "localhost",  # a host name often does not resolve in containers
             "PYSPARK_PYTHON": sys.executable,
+            "MALLOC_ARENA_MAX": "2",  # else each of 200 threads may get a heap of its own
         }
     )

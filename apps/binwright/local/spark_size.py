@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings.group import Settings
 
-SHARE = 4
-"""A batch may take 1/SHARE of the heap: Spark decodes, sorts and writes it."""
+HEAP = "512m"
+"""The least with which Spark starts. It lands 1 MB/s, or fifty tables; see docs/operations.md."""
+SHARE = 2
+"""A batch may take 1/SHARE of the heap: an append of it takes as much, beside what is there."""
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _HEAP = re.compile(r"([1-9]\d*)([kmgt]?)", re.IGNORECASE)
 
@@ -21,7 +23,7 @@ class SparkSize:
         workers: Of a standalone cluster, each with one executor; 0: the server runs all tasks.
     """
 
-    heap: str = "2g"
+    heap: str = HEAP
     workers: int = 0
 
     @property
@@ -41,7 +43,7 @@ class SparkSize:
         largest = self.heap_bytes // SHARE
         if settings.lake.batch_bytes > largest:
             raise SettingsError(
-                f"lake.batch_bytes ({settings.lake.batch_bytes:,}) is more than a quarter of the "
+                f"lake.batch_bytes ({settings.lake.batch_bytes:,}) is more than half of the "
                 f"embedded Spark's heap ({self.heap}): give it more with --spark-memory, or set "
                 f"lake.batch_bytes to {largest:,} at most"
             )

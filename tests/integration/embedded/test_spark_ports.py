@@ -16,7 +16,7 @@ pytestmark = pytest.mark.integration
 async def test_ports_of_driver_and_blocks_refuse_clients_without_the_secret(
     tmp_path: Path, lake: Path
 ) -> None:
-    async with run_spark(tmp_path, quick=True) as server:
+    async with run_spark(tmp_path) as server:
         assert server.pid is not None
         process, connect = psutil.Process(server.pid), int(server.address.rpartition(":")[2])
         ports = listening([process, *process.children(recursive=True)])

@@ -39,7 +39,7 @@ def server(
     background_loop: BackgroundLoop, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SparkServer]:
     directory = tmp_path_factory.mktemp("guarded")
-    with background_loop.entered(run_spark(directory, quick=True)) as running:
+    with background_loop.entered(run_spark(directory)) as running:
         yield running
 
 
@@ -151,7 +151,7 @@ async def test_a_token_goes_to_another_host_without_tls_only_if_that_is_allowed(
 async def test_the_token_is_random_and_in_a_private_file_for_as_long_as_the_server_runs(
     server: SparkServer, tmp_path: Path
 ) -> None:
-    async with run_spark(tmp_path / "other", quick=True) as other:
+    async with run_spark(tmp_path / "other") as other:
         tokens = {each.token_file.read_text() for each in (server, other)}
         assert len(tokens) == 2
         assert {len(token) for token in tokens} == {43}  # 32 bytes
