@@ -120,7 +120,7 @@ async def run_spark(
         port: Of 127.0.0.1; a free one if None. It stays reserved between a stop and a start.
         token: Clients must send it; None: a random one.
         settings: Spark settings beside ours or instead of them, as in spark-defaults.conf.
-        memory: The heap, in Java's notation; the process takes 0.4 GB beside it.
+        memory: The heap, in Java's notation; the process takes 0.5 GB beside it.
         cores: How many tasks run at a time, unless there is a `master`.
         master: Of a standalone cluster on this machine, as `run_spark_cluster` gives it; tasks
             then run in executors of its workers. None runs them in the server's own process.
