@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.handover.ages import landed_rows
-from bench.landing import binwright_side
+from bench.landing import binwright_side, compaction
 from bench.landing.bench_broker import BenchBroker, until
 from bench.landing.connect_server import spark_for
 from bench.landing.cpu_usage import CpuUsage, memory_mb
@@ -95,11 +95,24 @@ async def _beside(  # noqa: PLR0917 - what is run, and how it is watched
         freshness_s=freshness_s,
         form=load.form,
     )
-    rows = [await _our_live(ground, ours, group, f"binwright, {side}", progress)]
+    row = await _our_live(ground, ours, group, f"binwright, {side}", progress)
+    rows = [await _with_compaction(row, ours, progress)]
     for number, rival in enumerate(rivals):
         theirs = load.of(f"rival-{number}")
-        rows.append(await _their_live(ground, theirs, rival, rows[0]["age p50, s"], progress))
+        row = await _their_live(ground, theirs, rival, rows[0]["age p50, s"], progress)
+        rows.append(await _with_compaction(row, theirs, progress))
     return [{**row, "cost ratio": row["cores"] / rows[-1]["cores"]} for row in rows]
+
+
+async def _with_compaction(row: Row, load: LiveLoad, progress: ProgressCallback) -> Row:
+    """Return a side's figures with what it takes to merge as many files as it lands.
+
+    Tables of Iceberg are not merged: their side is cheaper than it is.
+    """
+    files_per_s = row["files/min and table"] * len(load.topics) / 60
+    cores = files_per_s * await compaction.cpu_s_a_file(load.directory, load.tables, progress)
+    spark = {"of it Spark": row["of it Spark"] + cores, "of it compaction": cores}
+    return {**row, "cores": row["cores"] + cores, **spark}
 
 
 @contextlib.asynccontextmanager

@@ -4,7 +4,7 @@ import pytest
 
 from binwright.consumer.decode.decoders import DecodingTotals
 from binwright.consumer.report_metrics import consumer_samples
-from binwright.protocol.metadata import MeasuredCapacity, Report, TableReport
+from binwright.protocol.metadata import MeasuredCapacity, Report, TableCompaction, TableReport
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.tables.targets import Target
 
@@ -64,6 +64,33 @@ def test_a_table_that_waits_for_spark_does_not_land(fault: str, lands: int) -> N
     )
     samples = consumer_samples("eu", report, 0, DecodingTotals())
     assert {s.value for s in samples if s.name == "binwright_table_landing"} == {lands}
+
+
+def test_a_table_has_numbers_of_its_small_files_where_they_are_merged() -> None:
+    merged = TableCompaction(
+        small_files=5, small_bytes=500, seconds=1.5, files_read=90, bytes_read=900, files_written=1
+    )
+    tables = {
+        "orders": TableReport(state="landing", committed={}, compaction=merged),
+        "clicks": TableReport(state="landing", committed={}),
+    }
+    report = Report(slot=Slot(2), epoch=1, term=0, ready=True, reading={}, writing=tables)
+    samples = list(consumer_samples("eu", report, 0, DecodingTotals()))
+    found = {
+        s.name.removeprefix("binwright_table_"): s.value
+        for s in samples
+        if "small" in s.name or "compaction" in s.name
+    }
+    assert found == {
+        "small_files": 5,
+        "small_bytes": 500,
+        "compaction_seconds_total": 1.5,
+        "compaction_read_files_total": 90,
+        "compaction_read_bytes_total": 900,
+        "compaction_written_files_total": 1,
+        "compaction_written_bytes_total": 0,
+    }
+    assert {s.labels["table"] for s in samples if "small" in s.name} == {"orders"}
 
 
 def test_a_table_of_which_nothing_has_landed_has_no_freshness() -> None:

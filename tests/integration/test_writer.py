@@ -15,6 +15,7 @@ from pyspark.sql.connect.session import SparkSession
 from tests.consumer.land.scene import CLUSTER, GROUP, LANDING, ORDERS, P, Q, Scene, once
 
 from binwright.consumer.__main__ import lake_opener
+from binwright.consumer.decide.land.compaction import CompactionConfig
 from binwright.consumer.decide.land.states import WriterConfig
 from binwright.consumer.events import Event, RowsMissing
 from binwright.consumer.land.announcements import LandingTopic
@@ -213,7 +214,7 @@ async def test_a_refusing_table_and_a_compacted_one_both_land_every_row(
 ) -> None:
     scene = ground.scene
     async with ground.writing(
-        "orders", "clicks", maintenance=MaintenanceConfig(compact_files=3)
+        "orders", "clicks", maintenance=MaintenanceConfig(CompactionConfig(3))
     ) as writers:
         await scene.land({P: (0, 10)})
         await scene.land({CLICKS: (0, 10)})

@@ -36,6 +36,7 @@ from binwright.protocol.metadata import (
     Planned,
     StagedShare,
     Stopped,
+    TableCompaction,
     TableReport,
     decode_inbound,
 )
@@ -107,6 +108,8 @@ TABLES = some.builds(
     rows=NUMBERS,
     commits=NUMBERS,
     fault=TEXT,
+    compaction=some.none()
+    | some.builds(TableCompaction, small_files=NUMBERS, seconds=AMOUNTS, fault=TEXT),
 )
 COSTS = some.builds(
     SimulatedCost, rule=TEXT, change=TEXT, replica_minutes=AMOUNTS, within_sla=AMOUNTS

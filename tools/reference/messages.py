@@ -18,7 +18,13 @@ from binwright.protocol import metrics, wire
 from binwright.protocol.commands import Command
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.landing import OffsetRange, RangeMessage, Staged
-from binwright.protocol.metadata import Inbound, MeasuredCapacity, StagedShare, TableReport
+from binwright.protocol.metadata import (
+    Inbound,
+    MeasuredCapacity,
+    StagedShare,
+    TableCompaction,
+    TableReport,
+)
 from binwright.protocol.metrics import Measurement, Needs, PartitionRate
 from binwright.protocol.orders import OrderRecord, SettingName, SimulatedCost
 from binwright.protocol.wire import MessagePart
@@ -119,7 +125,10 @@ def page() -> str:
     lines.append("## Parts\n\nA message above 900 kB is sent as several records of this kind.\n")
     lines.append(_message(MessagePart, "part/KEY/NUMBER"))
     lines.append("## Inside other messages\n")
-    inside = (TableReport, MeasuredCapacity, StagedShare, SimulatedCost, OffsetRange, PartitionRate)
+    inside = (
+        *(TableReport, TableCompaction, MeasuredCapacity, StagedShare),
+        *(SimulatedCost, OffsetRange, PartitionRate),
+    )
     for each in inside:
         lines.append(f"### {each.__name__}\n\n{_text(each)}\n\n{_table(each)}")
     lines.append(f"`quality` is one of:\n\n{_qualities()}")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from binwright.look.group_view import GroupView
-from binwright.protocol.metadata import Report
+from binwright.protocol.metadata import Report, TableCompaction
 from binwright.protocol.model import Slot, TopicPartition
 
 LISTED = 3
@@ -51,6 +51,9 @@ class TableStatus:
     topics: tuple[str, ...] = ()  # whose records it takes
     new_fields: tuple[str, ...] = ()  # of JSON, without a column: left out
     appended: str = ""  # why Spark writes its rows again; empty: its files become the table's
+    compaction: TableCompaction | None = (
+        None  # by its writer; None: it is not compacted, or unknown
+    )
 
 
 def topics_text(topics: Sequence[str]) -> str:
@@ -157,6 +160,7 @@ def _table(
         freshness_s=None if newest_ms is None else max(0, now_ms - newest_ms) / 1000,
         fault=report.fault,
         appended=report.appended,
+        compaction=report.compaction,
         partitions=partitions,
         topics=topics,
     )

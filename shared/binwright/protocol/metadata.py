@@ -156,6 +156,20 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableCompaction:
+    """The small files of a table, and what its writer has merged of them."""
+
+    small_files: Number = 0  # that can be merged with others, about
+    small_bytes: Number = 0  # in these
+    seconds: Amount = 0.0  # that merges took on the Spark server, one task at a time
+    files_read: Number = 0  # small ones that were merged
+    bytes_read: Number = 0  # in these
+    files_written: Number = 0  # that replaced them
+    bytes_written: Number = 0  # in these
+    fault: str = ""  # why the last merge failed; empty: it did not
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableReport:
     """One table as its writer sees it, in the `Report` of the writer's consumer."""
 
@@ -172,6 +186,7 @@ class TableReport:
     newest_ms: Number | None = None  # the highest timestamp of records that it has landed
     fault: str = ""  # why nothing lands at the moment; empty: it does
     appended: str = ""  # why Spark writes its rows again; empty: its files become the table's
+    compaction: TableCompaction | None = None  # null: the table is not compacted
 
     def topics_of(self, name: str) -> tuple[str, ...]:
         """Return the topics whose records it takes; `name` is the table's."""

@@ -1,6 +1,9 @@
 """Metrics of consumers and of tables: a consumer has its own, the page those of a group."""
 
-from binwright.runtime.metrics import SLOT, TABLE, Metric
+from collections.abc import Iterator, Mapping
+
+from binwright.protocol.metadata import TableCompaction
+from binwright.runtime.metrics import SLOT, TABLE, Metric, Sample
 
 CONSUMER_READY = Metric(
     "binwright_consumer_ready",
@@ -80,6 +83,39 @@ TABLE_SKIPPED_RECORDS_TOTAL = Metric(
 TABLE_COMMITS_TOTAL = Metric(
     "binwright_table_commits_total", "Commits made by the table's writer.", TABLE, "consumer, group"
 )
+TABLE_SMALL_FILES = Metric(
+    "binwright_table_small_files",
+    "Small files of the table that can be merged with others, about.",
+    TABLE,
+    "consumer, group",
+)
+TABLE_SMALL_BYTES = Metric(
+    "binwright_table_small_bytes", "Bytes in these files.", TABLE, "consumer, group"
+)
+TABLE_COMPACTION_SECONDS_TOTAL = Metric(
+    "binwright_table_compaction_seconds_total",
+    "Time that the table's writer had Spark merge small files, one task at a time.",
+    TABLE,
+    "consumer, group",
+)
+TABLE_COMPACTION_READ_FILES_TOTAL = Metric(
+    "binwright_table_compaction_read_files_total",
+    "Small files that were merged.",
+    TABLE,
+    "consumer, group",
+)
+TABLE_COMPACTION_READ_BYTES_TOTAL = Metric(
+    "binwright_table_compaction_read_bytes_total", "Bytes in these.", TABLE, "consumer, group"
+)
+TABLE_COMPACTION_WRITTEN_FILES_TOTAL = Metric(
+    "binwright_table_compaction_written_files_total",
+    "Files that replaced them.",
+    TABLE,
+    "consumer, group",
+)
+TABLE_COMPACTION_WRITTEN_BYTES_TOTAL = Metric(
+    "binwright_table_compaction_written_bytes_total", "Bytes in these.", TABLE, "consumer, group"
+)
 TABLE_LANDING = Metric(
     "binwright_table_landing",
     "1 while the table's writer lands what is staged; 0 also while Spark is away.",
@@ -95,3 +131,17 @@ TABLE_REFUSED = Metric(
 TABLE_PAUSED = Metric(
     "binwright_table_paused", "1 while a person has paused the table.", TABLE, "consumer, group"
 )
+
+
+def compaction_samples(
+    labels: Mapping[str, str], compaction: TableCompaction | None
+) -> Iterator[Sample]:
+    """Yield the metrics of a table's small files; none where they are not merged."""
+    if compaction is not None:
+        yield Sample(TABLE_SMALL_FILES, compaction.small_files, labels)
+        yield Sample(TABLE_SMALL_BYTES, compaction.small_bytes, labels)
+        yield Sample(TABLE_COMPACTION_SECONDS_TOTAL, compaction.seconds, labels)
+        yield Sample(TABLE_COMPACTION_READ_FILES_TOTAL, compaction.files_read, labels)
+        yield Sample(TABLE_COMPACTION_READ_BYTES_TOTAL, compaction.bytes_read, labels)
+        yield Sample(TABLE_COMPACTION_WRITTEN_FILES_TOTAL, compaction.files_written, labels)
+        yield Sample(TABLE_COMPACTION_WRITTEN_BYTES_TOTAL, compaction.bytes_written, labels)

@@ -265,11 +265,21 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
-class TableFiles:
-    """The data files of a table's current version."""
+class SmallFiles:
+    """The small files of a part of a table, of which a compaction makes larger ones."""
 
-    count: int
-    bytes: int
+    sizes: Sequence[int]  # bytes
+    day: str | None = None  # of their rows, where the table is partitioned by it
+    bad: bool = False  # they are those of its bad records
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """What is merged at a time: the files of one part of a table that are below a size."""
+
+    below_bytes: int
+    day: str | None = None  # as of `SmallFiles`
+    bad: bool = False  # likewise
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +296,17 @@ class Compaction:
 
     removed: int  # small files
     added: int  # the files that replace them
+    removed_bytes: int = 0
+    added_bytes: int = 0
+
+    def __add__(self, other: "Compaction") -> "Compaction":
+        """Return both together."""
+        return Compaction(
+            self.removed + other.removed,
+            self.added + other.added,
+            self.removed_bytes + other.removed_bytes,
+            self.added_bytes + other.added_bytes,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,8 +320,8 @@ class ColumnsThere:
 class Lake(Protocol):
     """The Delta tables; each by its name: its topic's, unless the settings give it another.
 
-    Callers make one call at a time for a table, except that one of `files`, `compact`, `cluster`
-    and `vacuum` may run beside another call.
+    Callers make one call at a time for a table, except that one of `small_files`, `compact`,
+    `cluster` and `vacuum` may run beside another call.
     """
 
     async def open(self, table: Table) -> str:
@@ -409,11 +430,19 @@ class Lake(Protocol):
     async def highest_offsets(self, table: str) -> PartitionOffsets:
         """Return the highest offset of each partition that has rows; slow: scans the table."""
 
-    async def files(self, table: str) -> TableFiles:
-        """Return the table's data files. Raises like `history`."""
+    async def small_files(self, table: str) -> tuple[SmallFiles, ...] | None:
+        """Return the table's small files, and those of its bad records.
 
-    async def compact(self, table: str) -> Compaction:
-        """Merge small files into larger ones. Raises like `history`."""
+        None: this server does not list them. Raises like `history`.
+        """
+
+    async def compact(self, table: str, portion: Portion | None = None) -> Compaction:
+        """Merge small files into larger ones; raises like `history`.
+
+        Args:
+            table: Its name.
+            portion: What is merged; None: all small files, also of bad records.
+        """
 
     async def cluster(self, table: str) -> Compaction:
         """Sort the rows of files by the table's `cluster_by`. Raises like `history`."""

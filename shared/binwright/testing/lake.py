@@ -24,8 +24,9 @@ from binwright.tables.ports import (
     History,
     NotInPlace,
     PartitionOffsets,
+    Portion,
+    SmallFiles,
     Table,
-    TableFiles,
 )
 from binwright.testing.lake_storage import (
     BadRecord,
@@ -65,6 +66,7 @@ class FakeLake:
         refusing: Tables that refuse every append with rows.
         unfit: Tables that refuse further columns.
         not_in_place: Why no files are committed as they are; None: they are.
+        lists_files: Whether its server has a list of small files.
         calls: All calls so far: (name, table).
     """
 
@@ -81,6 +83,7 @@ class FakeLake:
         self.refusing: set[str] = set()
         self.unfit: set[str] = set()
         self.not_in_place: NotInPlace | None = None
+        self.lists_files = True
         self.calls: list[tuple[str, str]] = []
         self._storage, self._staging = storage, staging
         self._busy: set[str] = set()
@@ -203,19 +206,23 @@ class FakeLake:
             if partition_rows
         }
 
-    async def files(self, table: str) -> TableFiles:
-        """Fit `Lake.files`."""
-        await self._maintain("files", table)
-        count = self._storage.table(table).files
-        return TableFiles(count, count * FILE_BYTES)
+    async def small_files(self, table: str) -> tuple[SmallFiles, ...] | None:
+        """Fit `Lake.small_files`."""
+        await self._maintain("small_files", table)
+        if not self.lists_files:
+            return None
+        return (SmallFiles((FILE_BYTES,) * self._storage.table(table).files),)
 
-    async def compact(self, table: str) -> Compaction:
-        """Fit `Lake.compact`."""
+    async def compact(self, table: str, portion: Portion | None = None) -> Compaction:
+        """Fit `Lake.compact`; a portion that has no files of `FILE_BYTES` merges nothing."""
         await self._maintain("compact", table)
         stored = self._storage.table(table)
+        if portion is not None and portion.below_bytes <= FILE_BYTES:
+            return Compaction(0, 0)
         removed, stored.files = stored.files, min(stored.files, 1)
         stored.add_commit()
-        return Compaction(removed, stored.files)
+        size = removed * FILE_BYTES
+        return Compaction(removed, stored.files, size, size)
 
     async def cluster(self, table: str) -> Compaction:
         """Fit `Lake.cluster`."""

@@ -4,10 +4,11 @@ import asyncio
 
 import pytest
 
-from binwright.consumer.land.maintenance import MaintenanceConfig, compaction_interval
+from binwright.consumer.decide.land.compaction import CompactionConfig
+from binwright.consumer.land.maintenance import MaintenanceConfig
 from binwright.protocol.errors import LakeUnavailable
 from binwright.protocol.model import TopicPartition
-from binwright.tables.ports import Compaction, TableFiles
+from binwright.tables.ports import Compaction, Portion, SmallFiles
 from binwright.testing.staging import ROW_OVERHEAD
 
 from .scene import P, Process, Scene, once, process, seconds
@@ -15,7 +16,7 @@ from .scene import P, Process, Scene, once, process, seconds
 pytestmark = pytest.mark.looptime
 
 LANDED_BYTES = 10 * (10 + ROW_OVERHEAD)  # of a commit
-EVERY_TEN = MaintenanceConfig(compact_files=11)  # the table of orders: after 10
+EVERY_TEN = MaintenanceConfig(CompactionConfig(11))  # the table of orders: after 10
 
 
 async def land(scene: Scene, commits: int, first: int = 0) -> None:
@@ -28,26 +29,50 @@ def jobs(writer: Process, name: str) -> int:
     return sum(call == name for call, _ in writer.lake.calls)
 
 
-async def test_files_are_compacted_after_so_many_commits() -> None:
+async def test_a_table_is_compacted_when_a_reader_opens_too_many_files() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders", maintenance=EVERY_TEN) as writer:
         await land(scene, 9)
         assert jobs(writer, "compact") == 0
         await land(scene, 2, first=9)
         assert jobs(writer, "compact") == 1
-        await land(scene, 10, first=11)
+        await land(scene, 11, first=11)
 
         assert jobs(writer, "compact") == 2
-    assert scene.landed() == once(210)
+    assert scene.landed() == once(220)
     assert scene.storage.table("orders").files <= 3
 
 
-def test_tables_that_began_together_are_compacted_apart() -> None:
-    intervals = [compaction_interval(f"table-{n}", 200) for n in range(50)]
+async def test_files_are_listed_after_a_claim_and_when_a_table_may_be_due() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders", maintenance=EVERY_TEN) as writer:
+        await land(scene, 9)
+        assert jobs(writer, "small_files") == 1
+        await land(scene, 3, first=9)
 
-    assert min(intervals) >= 120
-    assert max(intervals) <= 200
-    assert len(set(intervals)) > 30
+        assert jobs(writer, "compact") == 1
+        assert jobs(writer, "small_files") == 3  # before it, and of what is left
+
+
+async def test_files_that_a_person_merged_are_not_merged_again() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders", maintenance=EVERY_TEN) as writer:
+        await land(scene, 9)
+        scene.storage.table("orders").files = 1
+        await land(scene, 8, first=9)
+
+        assert jobs(writer, "compact") == 0
+
+
+async def test_where_no_files_are_listed_those_count_that_were_committed() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders", maintenance=EVERY_TEN) as writer:
+        writer.lake.lists_files = False
+        await land(scene, 9)
+        assert jobs(writer, "compact") == 0
+        await land(scene, 12, first=9)
+
+        assert jobs(writer, "compact") == 1
 
 
 async def test_without_settings_no_maintenance_is_done() -> None:
@@ -55,7 +80,8 @@ async def test_without_settings_no_maintenance_is_done() -> None:
     async with process(scene, "orders") as writer:
         await land(scene, 30)
 
-        assert not {"files", "compact", "vacuum"} & {call for call, _ in writer.lake.calls}
+        assert not {"small_files", "compact", "vacuum"} & {call for call, _ in writer.lake.calls}
+        assert writer.report().compaction is None
 
 
 async def test_a_new_writer_counts_the_small_files_of_earlier_writers() -> None:
@@ -73,45 +99,93 @@ async def test_large_files_of_earlier_writers_are_not_compacted() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders"):
         await land(scene, 12)
-    config = MaintenanceConfig(compact_files=10, target_file_bytes=2_000)
+    config = MaintenanceConfig(CompactionConfig(10, target_bytes=1_500))
     async with process(scene, "orders", name="next", maintenance=config) as next_writer:
         await seconds(5)
 
-        assert jobs(next_writer, "files") == 1
+        assert jobs(next_writer, "small_files") == 1
         assert jobs(next_writer, "compact") == 0
 
 
-async def test_a_failed_compaction_delays_no_commit_and_is_retried_later() -> None:
+async def test_the_cost_of_compactions_is_reported() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders", maintenance=EVERY_TEN) as writer:
+        await land(scene, 9)
+        before = writer.report().compaction
+        assert before
+        assert (before.small_files, before.files_read) == (9, 0)
+        writer.lake.latency_s = 0.5
+        await land(scene, 3, first=9)
+
+        after = writer.report().compaction
+        assert after
+        assert (after.files_read, after.files_written) == (11, 1)
+        assert (after.bytes_read, after.bytes_written) == (11_000, 11_000)
+        assert after.seconds >= 1.0
+
+
+async def test_a_failed_compaction_delays_no_commit_is_reported_and_is_tried_again_later() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders", maintenance=EVERY_TEN) as writer:
         real, tries = writer.lake.compact, []
 
-        async def failing(table: str) -> Compaction:
-            tries.append(table)
+        async def failing(table: str, portion: Portion | None = None) -> Compaction:
+            tries.append(asyncio.get_running_loop().time())
             await seconds(15)
-            if len(tries) == 1:
-                raise LakeUnavailable("no room")
-            return await real(table)
+            if len(tries) <= 2:
+                raise LakeUnavailable("a person's commit came first")
+            return await real(table, portion)
 
         writer.lake.compact = failing  # type: ignore[method-assign]
-        await land(scene, 19)
+        await land(scene, 23)
         assert len(tries) == 1
-        assert scene.landed() == once(190)
-        await land(scene, 4, first=19)
-        await seconds(20)
+        assert scene.landed() == once(230)
+        failed = writer.report().compaction
+        assert failed
+        assert "a person's commit" in failed.fault
+        await seconds(400)
 
-        assert len(tries) == 2
+        first, second, third = tries
+        assert second - first > 60
+        assert third - second > 120
+        done = writer.report().compaction
+        assert done
+        assert not done.fault
     assert scene.storage.table("orders").files < 10
+
+
+async def test_a_compaction_that_merges_nothing_is_not_tried_again_at_once() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders", maintenance=EVERY_TEN) as writer:
+
+        async def without_effect(table: str, portion: Portion | None = None) -> Compaction:  # noqa: ARG001 - of the port
+            writer.lake.calls.append(("compact", table))
+            return Compaction(0, 0)
+
+        writer.lake.compact = without_effect  # type: ignore[method-assign]
+        await land(scene, 25)
+
+        assert jobs(writer, "compact") == 1
+
+
+async def test_the_writer_of_a_clustered_table_compacts_by_what_it_committed() -> None:
+    scene = await Scene().prepare()
+    scene.cluster_by = ("id",)
+    async with process(scene, "orders", maintenance=EVERY_TEN) as writer:
+        await land(scene, 12)
+
+        assert jobs(writer, "small_files") == 0
+        assert jobs(writer, "compact") == 1
 
 
 async def test_one_job_runs_at_a_time_and_tables_take_turns() -> None:
     scene = await Scene({"orders": 1, "clicks": 1}).prepare()
     clicks = TopicPartition("clicks", 0)
-    config = MaintenanceConfig(compact_files=3)
+    config = MaintenanceConfig(CompactionConfig(3))
     async with process(scene, "orders", "clicks", maintenance=config) as writer:
         running, most, done = [0], [0], []
 
-        async def slow(table: str) -> Compaction:
+        async def slow(table: str, portion: Portion | None = None) -> Compaction:  # noqa: ARG001 - of the port
             running[0] += 1
             most[0] = max(most[0], running[0])
             await seconds(10)
@@ -131,20 +205,22 @@ async def test_one_job_runs_at_a_time_and_tables_take_turns() -> None:
 
 async def test_a_server_that_hangs_keeps_no_table_of_another_from_maintenance() -> None:
     scene = await Scene({"orders": 1, "clicks": 1}).prepare()
-    config = MaintenanceConfig(compact_files=3, vacuum_interval_s=3_600.0)
+    config = MaintenanceConfig(CompactionConfig(3), vacuum_interval_s=3_600.0)
     servers = {"clicks": "sc://frozen"}
     async with process(
         scene, "orders", "clicks", maintenance=config, servers=servers, freshness_s=1.0
     ) as writer:
-        real = writer.lake.files
+        real = writer.lake.small_files
 
-        async def hanging(table: str) -> TableFiles:
-            return await (asyncio.Future[TableFiles]() if table == "clicks" else real(table))
+        async def hanging(table: str) -> tuple[SmallFiles, ...] | None:
+            if table == "clicks":
+                await asyncio.Future[None]()
+            return await real(table)
 
-        writer.lake.files = hanging  # type: ignore[method-assign]
+        writer.lake.small_files = hanging  # type: ignore[method-assign]
         await land(scene, 9)
         await seconds(7_300)
-        assert jobs(writer, "compact") >= 3
+        assert jobs(writer, "compact") >= 2
         assert jobs(writer, "vacuum") == 2
     assert scene.landed() == once(90)
 

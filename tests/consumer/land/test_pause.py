@@ -2,6 +2,7 @@
 
 import pytest
 
+from binwright.consumer.decide.land.compaction import CompactionConfig
 from binwright.consumer.land import table_writer
 from binwright.consumer.land.maintenance import MaintenanceConfig
 from binwright.kafka.control_records import LANDING_PARTITIONS
@@ -165,7 +166,7 @@ async def test_a_table_that_remembers_all_that_it_may_is_paused_and_resumed(
 
 async def test_a_paused_table_is_neither_compacted_nor_vacuumed() -> None:
     scene = await Scene().prepare()
-    maintenance = MaintenanceConfig(compact_files=1, vacuum_interval_s=100.0)
+    maintenance = MaintenanceConfig(CompactionConfig(1), vacuum_interval_s=100.0)
 
     def jobs(writer: Process) -> int:
         return sum(name in {"compact", "vacuum"} for name, _ in writer.lake.calls)

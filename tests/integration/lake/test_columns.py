@@ -341,8 +341,7 @@ async def test_both_tables_are_compacted_and_vacuumed(
         await tables.append("items", batch, LEASE, "stamp")
     done = await tables.compact("items")
 
-    assert (done.removed, done.added) == (3, 1)
-    assert (await tables.files("items")).count == 1
+    assert (done.removed, done.added) == (6, 2)
     await tables.vacuum("items")
     for name, kept in (("items", [0, 2, 4]), ("items__bad", [1, 3, 5])):
         assert len(list((lake / name).glob("*.parquet"))) == 1

@@ -21,6 +21,7 @@ from binwright.protocol.metadata import (
     Report,
     Started,
     Stopped,
+    TableCompaction,
     TableReport,
 )
 from binwright.protocol.metrics import Measurement, PartitionRate
@@ -317,6 +318,16 @@ def test_a_table_whose_rows_are_appended() -> None:
     view = two_consumers()
     view.apply(50, NOW, report(A, P[:3], writing=table(appended="it has constraints")))
     assert "Spark writes its rows again: it has constraints" in lines(ask(view, "orders"), "is")
+
+
+def test_a_table_whose_small_files_are_merged_or_are_not() -> None:
+    view = two_consumers()
+    merged = TableCompaction(small_files=7, small_bytes=2_000_000, files_read=150, files_written=2)
+    view.apply(50, NOW, report(A, P[:3], writing=table(compaction=merged)))
+    assert {"7", "150", "2"} <= {*lines(ask(view, "orders"), "is").replace(",", " ").split()}
+    failed = TableCompaction(fault="a person's commit came first")
+    view.apply(51, NOW, report(A, P[:3], writing=table(compaction=failed)))
+    assert "a person's commit came first" in lines(ask(view, "orders"), "is")
 
 
 def test_a_table_whose_consumer_gets_too_much() -> None:

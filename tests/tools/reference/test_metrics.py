@@ -12,7 +12,7 @@ from binwright.fleets.reconcile import samples
 from binwright.look.page.metrics import group_samples
 from binwright.look.status import ConsumerStatus, Status
 from binwright.look.table_status import TableStatus
-from binwright.protocol.metadata import MeasuredCapacity, Report, TableReport
+from binwright.protocol.metadata import MeasuredCapacity, Report, TableCompaction, TableReport
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.orders import Savings, SimulatedCost
 from binwright.protocol.ports.fleet import Disruption
@@ -32,7 +32,11 @@ REPORT = Report(
     ready=True,
     reading={P: 8},
     capacity=CAPACITY,
-    writing={"orders": TableReport(state="landing", committed={P: 7}, newest_ms=5)},
+    writing={
+        "orders": TableReport(
+            state="landing", committed={P: 7}, newest_ms=5, compaction=TableCompaction()
+        )
+    },
 )
 
 TOTALS = DecodingTotals(
@@ -59,7 +63,10 @@ STATUS = Status(
     plan=None,
     tables=(
         TableStatus(
-            "orders", "orders", SLOT, "landing", 0.0, 0, 0, freshness_s=1.0, topics=("orders",)
+            *("orders", "orders", SLOT, "landing", 0.0, 0, 0),
+            freshness_s=1.0,
+            topics=("orders",),
+            compaction=TableCompaction(),
         ),
     ),
     savings=Savings(

@@ -5,6 +5,7 @@ import math
 from binwright.cli.terminal import data_size
 from binwright.look.explain.answers import Explanation, GroupFacts, Line, duration
 from binwright.look.table_status import TableStatus
+from binwright.protocol.metadata import TableCompaction
 from binwright.protocol.model import TopicPartition
 
 BUSY = 0.5
@@ -20,6 +21,8 @@ def explain_table(group: GroupFacts, name: str) -> Explanation:
     lines = [Line("is", _state(table))]
     if table.appended:
         lines.append(Line("is", f"Spark writes its rows again: {table.appended}"))
+    if table.compaction is not None:
+        lines += [Line("is", text) for text in _small_files(table.compaction)]
     if held := _held_by_transactions(group, table):
         lines += [Line("why", text) for text in held]
         remedy = (
@@ -37,6 +40,16 @@ def explain_table(group: GroupFacts, name: str) -> Explanation:
         lines += [Line("why", text) for text in _causes(group, table)]
         lines += [Line("change", text) for text in _remedies(table)]
     return Explanation(about, tuple(lines))
+
+
+def _small_files(compaction: TableCompaction) -> list[str]:
+    of_writer = (
+        f"{compaction.small_files:,} small files with {data_size(compaction.small_bytes)} can be "
+        f"merged; its writer has merged {compaction.files_read:,} into "
+        f"{compaction.files_written:,}, in {duration(compaction.seconds)} of Spark"
+    )
+    failed = f"its small files are not merged: {compaction.fault}"
+    return [of_writer, failed] if compaction.fault else [of_writer]
 
 
 def _state(table: TableStatus) -> str:

@@ -17,6 +17,7 @@ from uuid import uuid4
 import structlog
 
 from binwright.consumer.decide.buffer import BatchConfig
+from binwright.consumer.decide.land.compaction import CompactionConfig
 from binwright.consumer.decide.land.states import WriterConfig
 from binwright.consumer.decide.memory import MemoryShares, memory_shares
 from binwright.consumer.decode.decoders import Decoders
@@ -247,9 +248,10 @@ def _writer_config(settings: Settings, cluster: str) -> Callable[[Target], Write
 def _maintenance_config(settings: Settings) -> MaintenanceConfig:
     lake = settings.lake
     return MaintenanceConfig(
-        compact_files=lake.compact_files,
+        compaction=CompactionConfig(
+            lake.compact_files, lake.compact_below_bytes, lake.target_file_bytes
+        ),
         vacuum_interval_s=lake.vacuum_interval_s,
-        target_file_bytes=lake.target_file_bytes,
         cluster_bytes=lake.cluster_bytes,
     )
 

@@ -124,7 +124,8 @@ class LakeSettings(Section):
     batch_bytes: Bytes = 256_000_000
     """Size of the staged files in one commit."""
     compact_files: Annotated[int, Field(ge=0)] = 200
-    """Small files of a table, at most, that are compacted into larger ones; 0: never."""
+    """Files that a reader opens, at most, beyond those that the same bytes need: then small ones
+    are merged, and at half of that already where they fill a large one. 0: never."""
     compact_below_bytes: Bytes = 32_000_000
     """A file below this size counts as small."""
     target_file_bytes: Bytes = 128_000_000

@@ -2,17 +2,12 @@ package binwright.spark;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
-import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
-import org.apache.spark.sql.connector.read.LocalScan;
-import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -22,20 +17,10 @@ import org.apache.spark.unsafe.types.UTF8String;
  *
  * <p>Its one row says {@code landed}, or why nothing was committed. What it throws says neither: a conflict of
  * Delta's is known to have committed nothing, of anything else the caller has to look.
- *
- * <p>This class has nothing of Delta in it, so that it loads, and says why, where Delta is another.
  */
-final class AddFiles implements UnboundProcedure, BoundProcedure {
+final class AddFiles extends LocalProcedure {
     static final String NAME = "add_files";
 
-    private static final ProcedureParameter[] PARAMETERS = {
-        ProcedureParameter.in("table", DataTypes.StringType).comment("path of the table").build(),
-        ProcedureParameter.in("lease", DataTypes.StringType).comment("path of the writer's lease").build(),
-        ProcedureParameter.in("stamp", DataTypes.StringType).comment("the commit's userMetadata").build(),
-        ProcedureParameter.in("files", DataTypes.createArrayType(DataTypes.StringType))
-                .comment("full paths of staged files")
-                .build(),
-    };
     private static final StructType REPLY =
             new StructType()
                     .add("verdict", DataTypes.StringType, false)
@@ -43,47 +28,30 @@ final class AddFiles implements UnboundProcedure, BoundProcedure {
                     .add("rows", DataTypes.LongType)
                     .add("what", DataTypes.StringType);
 
-    @Override
-    public String name() {
-        return NAME;
+    AddFiles() {
+        super(
+                NAME,
+                "Commits staged Parquet files to a Delta table as they are, under a writer's lease.",
+                REPLY,
+                ProcedureParameter.in("table", DataTypes.StringType).comment("path of the table").build(),
+                ProcedureParameter.in("lease", DataTypes.StringType).comment("path of the writer's lease").build(),
+                ProcedureParameter.in("stamp", DataTypes.StringType).comment("the commit's userMetadata").build(),
+                ProcedureParameter.in("files", DataTypes.createArrayType(DataTypes.StringType))
+                        .comment("full paths of staged files")
+                        .build());
     }
 
     @Override
-    public String description() {
-        return "Commits staged Parquet files to a Delta table as they are, under a writer's lease.";
-    }
-
-    @Override
-    public BoundProcedure bind(StructType inputType) {
-        return this;
-    }
-
-    @Override
-    public boolean isDeterministic() {
-        return false;
-    }
-
-    @Override
-    public ProcedureParameter[] parameters() {
-        return PARAMETERS.clone();
-    }
-
-    @Override
-    public Iterator<Scan> call(InternalRow input) {
-        for (int at = 0; at < PARAMETERS.length; at++) {
-            if (input.isNullAt(at)) {
-                throw new IllegalArgumentException(NAME + ": " + PARAMETERS[at].name() + " is NULL");
-            }
-        }
+    InternalRow[] rows(InternalRow arguments) {
         Set<String> files = new LinkedHashSet<>(); // a file that is named twice is one file
-        for (Object file : input.getArray(3).toObjectArray(DataTypes.StringType)) {
+        for (Object file : arguments.getArray(3).toObjectArray(DataTypes.StringType)) {
             if (file == null) {
                 throw new IllegalArgumentException(NAME + ": one of the files is NULL");
             }
             files.add(file.toString());
         }
-        InternalRow row = row(input.getString(0), input.getString(1), input.getString(2), List.copyOf(files));
-        return List.<Scan>of(new Reply(row)).iterator();
+        String table = arguments.getString(0);
+        return new InternalRow[] {row(table, arguments.getString(1), arguments.getString(2), List.copyOf(files))};
     }
 
     private static InternalRow row(String table, String lease, String stamp, List<String> files) {
@@ -111,17 +79,5 @@ final class AddFiles implements UnboundProcedure, BoundProcedure {
     private static InternalRow row(String verdict, Long version, Long rows, String what) {
         Object[] values = {UTF8String.fromString(verdict), version, rows, UTF8String.fromString(what)};
         return new GenericInternalRow(values);
-    }
-
-    private record Reply(InternalRow row) implements LocalScan {
-        @Override
-        public StructType readSchema() {
-            return REPLY;
-        }
-
-        @Override
-        public InternalRow[] rows() {
-            return new InternalRow[] {row};
-        }
     }
 }

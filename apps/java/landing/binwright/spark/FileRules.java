@@ -27,7 +27,7 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /** Which files a table takes as they are: those that have its own columns, and rows of one of its partitions. */
 final class FileRules {
-    private static final String DAY = "_kafka_date"; // of the record, UTC
+    static final String DAY = "_kafka_date"; // of the record, UTC
     private static final List<String> TIME = List.of("_kafka", "timestamp"); // of which it is the day
     private static final long MICROS_PER_DAY = 86_400_000_000L;
 

@@ -6,7 +6,7 @@ import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * A catalog without tables: it has the procedure {@code add_files}.
+ * A catalog without tables: it has the procedures {@code add_files} and {@code small_files}.
  *
  * <p>{@code spark.sql.catalog.binwright} = this class makes it {@code CALL binwright.add_files(…)}.
  */
@@ -28,15 +28,24 @@ public final class LandingCatalog implements ProcedureCatalog {
 
     @Override
     public UnboundProcedure loadProcedure(Identifier procedure) {
-        if (procedure.namespace().length > 0 || !procedure.name().equals(AddFiles.NAME)) {
-            throw new IllegalArgumentException(
-                    "the catalog " + name + " has no procedure " + procedure + ", only " + AddFiles.NAME);
+        if (procedure.namespace().length == 0) {
+            switch (procedure.name()) {
+                case AddFiles.NAME:
+                    return new AddFiles();
+                case SmallFiles.NAME:
+                    return new SmallFiles();
+                default:
+                    break;
+            }
         }
-        return new AddFiles();
+        throw new IllegalArgumentException(
+                "the catalog " + name + " has no procedure " + procedure + ", only " + AddFiles.NAME + " and "
+                        + SmallFiles.NAME);
     }
 
     @Override
     public Identifier[] listProcedures(String[] namespace) {
-        return new Identifier[] {Identifier.of(new String[0], AddFiles.NAME)};
+        String[] none = {};
+        return new Identifier[] {Identifier.of(none, AddFiles.NAME), Identifier.of(none, SmallFiles.NAME)};
     }
 }

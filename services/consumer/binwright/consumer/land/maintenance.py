@@ -7,22 +7,27 @@ server. A failed job is logged and retried later; it stops nothing else.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from dataclasses import dataclass
-from zlib import crc32
+from dataclasses import dataclass, field
+from functools import partial
 
+from binwright.consumer.decide.land.compaction import (
+    CompactionConfig,
+    Mergeable,
+    is_due,
+    mergeable,
+    next_portion,
+    retry_after_s,
+)
 from binwright.consumer.decide.turns import until_turn_s
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.log_events import LogEvent
+from binwright.protocol.metadata import TableCompaction
+from binwright.runtime.backoff import until_set
 from binwright.runtime.logs import log
-from binwright.tables.ports import Compaction, Lake, Table
+from binwright.tables.ports import Batch, Compaction, Lake, Table
 
 HOUSEKEEPING_FAILED = LogEvent.error(
     "housekeeping.failed", "The maintenance of tables failed unexpectedly; it is tried again."
-)
-HOUSEKEEPING_INSPECT_FAILED = LogEvent.warning(
-    "housekeeping.inspect_failed",
-    "A table's files could not be listed, so it is neither compacted nor vacuumed now.",
 )
 COMPACTION_FAILED = LogEvent.warning(
     "compaction.failed", "Merging a table's small files failed; it is tried again later."
@@ -47,16 +52,16 @@ TABLE_EXPIRED = LogEvent.info(
     "table.expired", "Rows older than `keep_days` were deleted from a table."
 )
 
-EARLIEST = 0.6  # of `compact_files`, at which a table is compacted
+
+SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.01, 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceConfig:
-    """When a table is compacted and vacuumed."""
+    """When tables are compacted, sorted and vacuumed."""
 
-    compact_files: int = 0  # commits with rows (about one file each), at most; 0: never
+    compaction: CompactionConfig = field(default_factory=CompactionConfig)
     vacuum_interval_s: float = 0.0  # 0: never
-    target_file_bytes: int = 128_000_000
     cluster_bytes: int = 4_000_000_000  # landed in a clustered table until it is sorted again
 
     @property
@@ -65,17 +70,7 @@ class MaintenanceConfig:
         return self.cluster_bytes // 16
 
 
-def compaction_interval(name: str, compact_files: int) -> int:
-    """Return after how many commits with rows a table is compacted.
-
-    Tables differ: those that began together would all be compacted together, by one consumer each,
-    and leave the server no time for commits.
-    """
-    share = crc32(name.encode()) % 1_000 / 1_000
-    return max(round((EARLIEST + share * (1 - EARLIEST)) * compact_files), 1)
-
-
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class _Table:
     """The maintenance state of one table since it was claimed."""
 
@@ -84,12 +79,16 @@ class _Table:
     lake: Lake
     vacuum_at: float
     served_at: float  # start of its last job
-    compact_after: int  # small files
     clustered: bool  # by columns
     keep_s: float  # as of `Table`
     unsorted_bytes: int  # landed since its files were sorted
-    small_files: int = 0  # since the last compaction
-    inspected: bool = False  # files of earlier writers are counted
+    small: Mergeable = field(default_factory=Mergeable)  # since it was listed
+    listed: bool = False  # its log was asked for small files since it was claimed, or compacted
+    compact_at: float = 0.0  # after a failure
+    failures: int = 0  # of compactions, in a row
+    fault: str = ""  # of the last one
+    compacted: Compaction = field(default_factory=partial(Compaction, 0, 0))  # in all
+    compacting_s: float = 0.0
 
 
 class TableMaintenance:
@@ -108,33 +107,47 @@ class TableMaintenance:
         self._changed = asyncio.Event()
 
     def claimed(self, table: Table, lake: Lake) -> None:
-        """Record that this process writes the table from now on; its files are not counted yet."""
-        name = table.name
+        """Record that this process writes the table from now on; its files are not listed yet."""
         now = asyncio.get_running_loop().time()
-        interval = compaction_interval(name, self._config.compact_files)
-        vacuum_at = now + self._until_vacuum_s(name)
-        # What earlier writers left unsorted is not known: the first vacuum sorts.
-        unsorted = self._config.worth_sorting_bytes
-        clustered = bool(table.cluster_by)
-        self._tables[name] = _Table(
-            name,
-            self._server(name),
-            lake,
-            vacuum_at,
-            now,
-            interval,
-            clustered,
-            table.keep_s,
-            unsorted,
+        self._tables[table.name] = _Table(
+            name=table.name,
+            server=self._server(table.name),
+            lake=lake,
+            vacuum_at=now + self._until_vacuum_s(table.name),
+            served_at=now,
+            clustered=bool(table.cluster_by),
+            keep_s=table.keep_s,
+            # What earlier writers left unsorted is not known: the first vacuum sorts.
+            unsorted_bytes=self._config.worth_sorting_bytes,
         )
         self._changed.set()
 
-    def committed(self, name: str, size: int) -> None:
-        """Record a commit of `size` staged bytes."""
+    def committed(self, name: str, batch: Batch, *, in_place: bool, bad: bool) -> None:
+        """Record a commit: of the batch's files, or of one that Spark wrote of their rows.
+
+        With bad records, there is one more of these.
+        """
         if (table := self._tables.get(name)) is not None:
-            table.small_files += 1
-            table.unsorted_bytes += size
+            sizes = [part.bytes for part in batch.slices] if in_place else [batch.bytes]
+            table.small = table.small.after([*sizes, *[0] * bad], self._config.compaction)
+            table.unsorted_bytes += batch.bytes
             self._changed.set()
+
+    def compaction(self, name: str) -> TableCompaction | None:
+        """Return the table's small files, and what was merged since it was claimed."""
+        table = self._tables.get(name)
+        if table is None or not self._config.compaction.files:
+            return None
+        return TableCompaction(
+            small_files=table.small.files,
+            small_bytes=table.small.bytes,
+            seconds=round(table.compacting_s, 3),
+            files_read=table.compacted.removed,
+            bytes_read=table.compacted.removed_bytes,
+            files_written=table.compacted.added,
+            bytes_written=table.compacted.added_bytes,
+            fault=table.fault,
+        )
 
     def released(self, name: str) -> None:
         """Record that this process no longer writes the table, or that a person paused it."""
@@ -169,9 +182,7 @@ class TableMaintenance:
         now = asyncio.get_running_loop().time()
         own = (table for table in self._tables.values() if table.server == server)
         for table in sorted(own, key=lambda t: (t.served_at, t.name)):
-            if self._config.compact_files and not table.inspected:
-                return self._inspect(table)
-            if self._config.compact_files and table.small_files >= table.compact_after:
+            if now >= table.compact_at and self._to_be_compacted(table):
                 return self._compact(table)
             if table.clustered and table.unsorted_bytes >= self._config.cluster_bytes:
                 return self._cluster(table)
@@ -179,55 +190,75 @@ class TableMaintenance:
                 return self._vacuum(table)
         return None
 
+    def _to_be_compacted(self, table: _Table) -> bool:
+        config = self._config.compaction
+        return bool(config.files) and (not table.listed or is_due(table.small, table.name, config))
+
     async def _idle(self) -> None:
-        """Wait for a change, or until a vacuum is due on a server that is idle."""
-        at = None
-        if self._config.vacuum_interval_s:
-            idle = (t.vacuum_at for t in self._tables.values() if t.server not in self._busy)
-            at = min(idle, default=None)
-        with suppress(TimeoutError):
-            async with asyncio.timeout_at(at):
-                await self._changed.wait()
+        """Wait for a change, or until a job is due on a server that is idle."""
+        at = [LONGEST_WAIT_S]
+        now = asyncio.get_running_loop().time()
+        for table in self._tables.values():
+            if table.server not in self._busy:
+                if self._config.vacuum_interval_s:
+                    at.append(table.vacuum_at - now)
+                if self._to_be_compacted(table):
+                    at.append(table.compact_at - now)
+        await until_set(self._changed, max(min(at), SHORTEST_WAIT_S))
 
     # --- jobs ------------------------------------------------------------------------------------
 
-    async def _inspect(self, table: _Table) -> None:
-        """Count the small files that earlier writers left: those beyond what its bytes need."""
-        table.inspected = True
-        try:
-            files = await table.lake.files(table.name)
-        except ExternalError as exc:
-            log(HOUSEKEEPING_INSPECT_FAILED, table=table.name, reason=str(exc))
-            return
-        table.small_files += max(files.count - 1 - files.bytes // self._config.target_file_bytes, 0)
-
     async def _compact(self, table: _Table) -> None:
-        """Merge small files; after a failure, retry as many commits later."""
-        table.small_files = 0
-        await self._rewrite(table, table.lake.compact, (COMPACTION_FAILED, TABLE_COMPACTED))
+        """List the table's small files, and merge a portion of them if they are too many.
+
+        Then it is the turn of other tables. Where its server lists no files, and in a table that is
+        clustered, whose full cubes are never merged, those are counted that were committed.
+        """
+        config, portion = self._config.compaction, None
+        began = self._start_job(table)
+        try:
+            parts = None if table.clustered else await table.lake.small_files(table.name)
+            table.listed = True
+            if parts is not None:
+                table.small, portion = mergeable(parts, config), next_portion(parts, config)
+            if not is_due(table.small, table.name, config):
+                return
+            done = await table.lake.compact(table.name, portion)
+        except ExternalError as exc:
+            self._not_compacted(table, str(exc))
+            return
+        finally:
+            table.compacting_s += asyncio.get_running_loop().time() - began
+        if parts is not None and not done.removed:
+            self._not_compacted(table, "Spark merged none of the files that its log lists")
+            return
+        table.small, table.listed = Mergeable(), parts is None  # to be listed again: what is left?
+        table.failures, table.fault, table.compacted = 0, "", table.compacted + done
+        self._log_rewritten(TABLE_COMPACTED, table, done, began)
+
+    def _not_compacted(self, table: _Table, reason: str) -> None:
+        table.failures, table.fault = table.failures + 1, reason
+        retry_s = retry_after_s(table.failures)
+        table.compact_at = asyncio.get_running_loop().time() + retry_s
+        log(COMPACTION_FAILED, table=table.name, reason=reason, retry_s=retry_s)
 
     async def _cluster(self, table: _Table) -> None:
         """Sort what has landed; after a failure, retry when as much has landed again."""
         table.unsorted_bytes = 0
-        await self._rewrite(table, table.lake.cluster, (CLUSTERING_FAILED, TABLE_CLUSTERED))
-
-    async def _rewrite(
-        self,
-        table: _Table,
-        rewrite: Callable[[str], Awaitable[Compaction]],
-        events: tuple[LogEvent, LogEvent],
-    ) -> None:
-        """Rewrite files, and log by one of these events that it failed, or what it did."""
-        failed, succeeded = events
         began = self._start_job(table)
         try:
-            done = await rewrite(table.name)
+            done = await table.lake.cluster(table.name)
         except ExternalError as exc:
-            log(failed, table=table.name, reason=str(exc))
-            return
+            log(CLUSTERING_FAILED, table=table.name, reason=str(exc))
+        else:
+            self._log_rewritten(TABLE_CLUSTERED, table, done, began)
+
+    @staticmethod
+    def _log_rewritten(event: LogEvent, table: _Table, done: Compaction, began: float) -> None:
         took_s = round(asyncio.get_running_loop().time() - began, 1)
         counts = {"files_before": done.removed, "files_after": done.added}
-        log(succeeded, table=table.name, **counts, took_s=took_s)
+        sizes = {"bytes_before": done.removed_bytes, "bytes_after": done.added_bytes}
+        log(event, table=table.name, **counts, **sizes, took_s=took_s)
 
     async def _vacuum(self, table: _Table) -> None:
         """Delete unreferenced files; after a failure, retry one interval later.

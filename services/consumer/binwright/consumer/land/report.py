@@ -1,11 +1,17 @@
 """What a table's writer reports to the controller."""
 
 from binwright.consumer.decide.land.states import Landing, Writer
-from binwright.protocol.metadata import TableReport
+from binwright.protocol.metadata import TableCompaction, TableReport
 
 
 def table_report(
-    writer: Writer, fault: str, now: float, *, refused: bool, appended: str = ""
+    writer: Writer,
+    fault: str,
+    now: float,
+    *,
+    refused: bool,
+    appended: str = "",
+    compaction: TableCompaction | None = None,
 ) -> TableReport:
     """Return the report of one table.
 
@@ -15,6 +21,7 @@ def table_report(
         now: Seconds, monotonic.
         refused: Whether a person must repair that fault.
         appended: Why Spark writes rows again; "" if files become the table's.
+        compaction: Of its small files; None if they are not merged.
     """
     landing = writer.phase if isinstance(writer.phase, Landing) else writer.last
     first, *more = writer.config.table.topics
@@ -43,5 +50,6 @@ def table_report(
         commits=landing.commits,
         newest_ms=landing.newest_ms,
         appended=appended,
+        compaction=compaction,
         fault=landing.fault or fault or (landing.paused and f"paused {landing.paused}"),
     )

@@ -148,7 +148,12 @@ class TableWriter:
         """Return the table's report for the controller."""
         appended = "" if self._runner is None else self._runner.appended
         return table_report(
-            self._writer, self._fault, loop_s(), refused=self._refused, appended=appended
+            self._writer,
+            self._fault,
+            loop_s(),
+            refused=self._refused,
+            appended=appended,
+            compaction=self._context.maintenance.compaction(self._table),
         )
 
     async def run(self) -> bool:
@@ -357,7 +362,12 @@ class TableWriter:
         elif not isinstance(before, Landing) or not maintenance.serves(self._table):
             maintenance.claimed(self._writer.config.table, runner.lake)
         elif after.commits > before.commits and before.flight and before.flight.batch.slices:
-            maintenance.committed(self._table, before.flight.batch.bytes)
+            maintenance.committed(
+                self._table,
+                before.flight.batch,
+                in_place=not runner.appended,
+                bad=after.bad > before.bad,
+            )
 
     async def _react(self, runner: RequestRunner, request: Request, outcome: Outcome) -> None:
         """Pause after a failure that the machine does not pace; check what a refusal means."""

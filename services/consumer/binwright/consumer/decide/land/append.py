@@ -13,6 +13,7 @@ from typing import TypeVar
 from binwright.consumer.decide.bad_share import BadShare
 from binwright.consumer.decide.columns import united
 from binwright.consumer.decide.land.chain import same_topic
+from binwright.consumer.decide.land.compaction import MB, merge_cpu_s
 from binwright.consumer.decide.land.states import (
     AddColumns,
     AddFiles,
@@ -82,9 +83,6 @@ COMMIT_CPU_S = 0.19
 """What a commit in place saves of Spark's CPU, however little it lands: 0.12 s of 0.31."""
 WRITE_CPU_S = {True: 0.15, False: 0.014}
 """What it takes Spark to write 1 MB of staged rows again: decoded ones, raw ones."""
-MERGE_CPU_S, MERGE_MB_CPU_S = 0.035, 0.021
-"""What compaction takes for each small file, and for each MB of it."""
-MB = 1_000_000
 
 WANTED = TypeVar("WANTED")
 RESULT = TypeVar("RESULT")
@@ -616,13 +614,10 @@ def saves_in_place(batch: Batch, small_bytes: int) -> bool:
     """
     sizes = [part.bytes for part in batch.slices]
     written = WRITE_CPU_S[batch.columns is not None] * sum(sizes) / MB
-    appended = COMMIT_CPU_S + written + _merge_cpu_s([sum(sizes)], small_bytes)
-    return _merge_cpu_s(sizes, small_bytes) < appended
-
-
-def _merge_cpu_s(sizes: Iterable[int], small_bytes: int) -> float:
-    """Return what it takes Spark to merge those of these files that are small, CPU seconds."""
-    return sum(MERGE_CPU_S + MERGE_MB_CPU_S * size / MB for size in sizes if size < small_bytes)
+    appended, in_place = (
+        merge_cpu_s(size for size in files if size < small_bytes) for files in ([sum(sizes)], sizes)
+    )
+    return in_place < COMMIT_CPU_S + written + appended
 
 
 def _newest_ms(read: FootersRead) -> int | None:

@@ -21,14 +21,22 @@ from pyspark.sql.types import (
 
 from binwright.consumer.land.lake.creation import STATISTICS, with_retries
 from binwright.consumer.land.lake.delta import set_properties, settings
+from binwright.consumer.land.lake.staged_rows import literal_text
 from binwright.consumer.land.lake.table_columns import layout_of
 from binwright.lake.lake_reader import properties, quoted
-from binwright.tables.columns import parse_path
-from binwright.tables.ports import Compaction, Table
+from binwright.tables.columns import KAFKA_DATE, parse_path
+from binwright.tables.ports import Compaction, Portion, Table
 
 _CUBES = "spark.databricks.delta.optimize.clustering.mergeStrategy.minCubeSize"
 FULL_CUBE, NEW_CUBE = f"{_CUBES}.threshold", f"{_CUBES}.targetCubeSize"
-STEP = "spark.databricks.delta.optimize.batchSize"
+_OPTIMIZE = "spark.databricks.delta.optimize"
+SMALL_FILE, LARGE_FILE = f"{_OPTIMIZE}.minFileSize", f"{_OPTIMIZE}.maxFileSize"
+WRITES = {
+    f"{_OPTIMIZE}.maxThreads": "1",
+    "spark.sql.parquet.compression.codec": "zstd",  # as consumers write; snappy takes twice as much
+}
+"""How files are written again."""
+STEP = f"{_OPTIMIZE}.batchSize"
 """Bytes after which an OPTIMIZE commits: what it has done then is not done again."""
 
 
@@ -71,12 +79,15 @@ def _has_order(there: StructType, path: str) -> bool:
     return isinstance(here, NumericType | StringType | DateType | TimestampType)
 
 
-def compact(spark: SparkSession, path: str, small_bytes: int, file_bytes: int) -> Compaction:
-    """Merge files below `small_bytes` into ones of `file_bytes`.
+def compact(spark: SparkSession, path: str, portion: Portion, file_bytes: int) -> Compaction:
+    """Merge a portion's files into ones of `file_bytes`.
 
-    The session's settings have the same sizes; those of cubes are for a table that is clustered.
+    One file after the other is written, by one task: the server's other cores stay free for what
+    lands. Cubes are of a table that is clustered.
     """
-    return _optimize(spark, path, {FULL_CUBE: str(small_bytes), NEW_CUBE: str(file_bytes)})
+    small, size = str(portion.below_bytes), str(file_bytes)
+    sizes = {SMALL_FILE: small, LARGE_FILE: size, FULL_CUBE: small, NEW_CUBE: size}
+    return _optimize(spark, path, sizes, portion.day)
 
 
 def cluster(spark: SparkSession, path: str, cube_bytes: int) -> Compaction:
@@ -85,9 +96,16 @@ def cluster(spark: SparkSession, path: str, cube_bytes: int) -> Compaction:
     return _optimize(spark, path, {FULL_CUBE: size, NEW_CUBE: size, STEP: size})
 
 
-def _optimize(spark: SparkSession, path: str, sizes: Mapping[str, str]) -> Compaction:
-    with settings(spark, sizes):
-        metrics: Any = spark.sql(f"OPTIMIZE {quoted(path)}").select(
-            "metrics.numFilesRemoved", "metrics.numFilesAdded"
+def _optimize(
+    spark: SparkSession, path: str, sizes: Mapping[str, str], day: str | None = None
+) -> Compaction:
+    where = "" if day is None else f" WHERE {KAFKA_DATE} = DATE{literal_text(day)}"
+    with settings(spark, {**WRITES, **sizes}):
+        metrics: Any = spark.sql(f"OPTIMIZE {quoted(path)}{where}").select(
+            "metrics.numFilesRemoved",
+            "metrics.numFilesAdded",
+            "metrics.filesRemoved.totalSize",
+            "metrics.filesAdded.totalSize",
         )
-        return Compaction(*metrics.collect()[0])
+        removed, added, removed_bytes, added_bytes = metrics.collect()[0]
+    return Compaction(removed, added, removed_bytes or 0, added_bytes or 0)

@@ -34,8 +34,8 @@ from binwright.tables.ports import (
     Commit,
     History,
     PartitionOffsets,
+    SmallFiles,
     Table,
-    TableFiles,
 )
 from binwright.tables.stamp import FIRST_TOPIC
 
@@ -359,11 +359,27 @@ def bad_since(since: PartitionOffsets) -> Iterator[str]:
 # --- maintenance -------------------------------------------------------------------------------
 
 
-def files(spark: SparkSession, path: str) -> TableFiles:
-    """Return the number of the table's files and their size in bytes."""
-    detail = spark.sql(f"DESCRIBE DETAIL {quoted(path)}").select("numFiles", "sizeInBytes")
-    count, size = detail.collect()[0]
-    return TableFiles(count, size)
+def small_files(
+    spark: SparkSession, path: str, below_bytes: int, *, bad: bool
+) -> tuple[SmallFiles, ...] | None:
+    """Return the sizes of the table's small files, by the server's extension; None: it has none.
+
+    Args:
+        spark: The session.
+        path: Of the table.
+        below_bytes: Smaller files are small.
+        bad: Whether it is a table of bad records.
+    """
+    call = f"small_files(table => {literal_text(path)}, below => {int(below_bytes)}L)"
+    try:
+        rows = spark.sql(f"CALL {CATALOG}.{call}").collect()
+    except PySparkException as exc:
+        if not mentions(exc, *NO_EXTENSION):
+            raise
+        return None
+    if any(row["sizes"] is None for row in rows):
+        return None
+    return tuple(SmallFiles(tuple(row["sizes"]), row["day"], bad=bad) for row in rows)
 
 
 def old_rows(spark: SparkSession, path: str, keep_s: float, now_ms: int) -> str | None:

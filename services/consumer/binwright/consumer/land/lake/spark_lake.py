@@ -34,8 +34,9 @@ from binwright.tables.ports import (
     History,
     NotInPlace,
     PartitionOffsets,
+    Portion,
+    SmallFiles,
     Table,
-    TableFiles,
 )
 
 LAYOUT_FAILED = LogEvent.warning(
@@ -54,6 +55,11 @@ LOG_TRIMMED = LogEvent.info(
 
 T = TypeVar("T")
 
+MAINTENANCE: Mapping[str, str] = {
+    # Delta refuses to delete what is younger than the table's own retention, 7 days.
+    "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+}
+"""Settings of sessions that maintain tables."""
 READ_TIMEOUT_S = 120.0
 SCAN_TIMEOUT_S = 1800.0
 DELETE_S = 600.0
@@ -235,23 +241,30 @@ class SparkLake:
                 access.errors.read_error,
             )
 
-    async def files(self, table: str) -> TableFiles:
-        """Return the number and size of the table's files; see `Lake.files`."""
-        return await self._maintain(table, self._access(table), delta.files)
+    async def small_files(self, table: str) -> tuple[SmallFiles, ...] | None:
+        """Return the table's small files; see `Lake.small_files`."""
+        small: tuple[SmallFiles, ...] = ()
+        for bad, access in enumerate(self._accesses(table)):
+            list_them = partial(
+                delta.small_files, below_bytes=self._lake.compact_below_bytes, bad=bool(bad)
+            )
+            if (more := await self._maintain(table, access, list_them)) is None:
+                return None
+            small += more
+        return small
 
-    async def compact(self, table: str) -> Compaction:
-        """Merge small files, also of bad records; see `Lake.compact`.
-
-        On a local disk, trim the tables' logs, too. Bad records are not in the result.
-        """
-        small, size = self._lake.compact_below_bytes, self._lake.target_file_bytes
-        work = partial(clustering.compact, small_bytes=small, file_bytes=size)
-        result = await self._maintain(table, self._access(table), work)
-        if table in self._of_columns:
-            await self._maintain(table, self._bad_access(table), work)
-            await self._trim_log(f"{table}{BAD_SUFFIX}")
-        await self._trim_log(table)
-        return result
+    async def compact(self, table: str, portion: Portion | None = None) -> Compaction:
+        """Merge small files; see `Lake.compact`. On a local disk, trim the tables' logs, too."""
+        done = Compaction(0, 0)
+        for bad, access in enumerate(self._accesses(table)):
+            if portion is None or portion.bad is bool(bad):
+                merged = portion or Portion(self._lake.compact_below_bytes)
+                work = partial(
+                    clustering.compact, portion=merged, file_bytes=self._lake.target_file_bytes
+                )
+                done += await self._maintain(table, access, work)
+                await self._trim_log(f"{table}{BAD_SUFFIX}" if bad else table)
+        return done
 
     async def cluster(self, table: str) -> Compaction:
         """Sort the rows of files by the table's `cluster_by`; see `Lake.cluster`."""
@@ -371,7 +384,7 @@ class SparkLake:
     ) -> T:
         server = self._lake.server(table)
         session = self._maintenance_sessions.setdefault(
-            server, self._new_session(server, self._conf())
+            server, self._new_session(server, MAINTENANCE)
         )
         return await access.run(
             session,
@@ -390,14 +403,6 @@ class SparkLake:
             log(LOG_TRIM_FAILED, table=name, reason=str(exc))
         else:
             log(LOG_TRIMMED, table=name, files=deleted)
-
-    def _conf(self) -> Mapping[str, str]:
-        return {
-            "spark.databricks.delta.optimize.minFileSize": str(self._lake.compact_below_bytes),
-            "spark.databricks.delta.optimize.maxFileSize": str(self._lake.target_file_bytes),
-            # Delta refuses to delete what is younger than the table's own retention, 7 days.
-            "spark.databricks.delta.retentionDurationCheck.enabled": "false",
-        }
 
     def _session(self, table: str) -> ReconnectingSession:
         if table not in self._sessions:

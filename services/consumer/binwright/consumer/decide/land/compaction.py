@@ -1,0 +1,115 @@
+"""When small files of a table are merged, how many of them at a time, and what that costs.
+
+Pure. What a reader pays for small files is that it opens them: beyond the files that the same bytes
+need it opens an *excess*. A table is compacted when that is large; at half of that already if
+the bytes fill a file, for what is merged then is never merged again. It is done in portions,
+between which other tables have their turns.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+from binwright.tables.ports import Portion, SmallFiles
+
+MERGE_CPU_S, MERGE_MB_CPU_S = 0.035, 0.021
+"""What compaction takes Spark for each small file, and for each MB of it; decision 33."""
+PORTION_CPU_S = 5.0
+"""What a portion takes at most: one core of the server, for as long as rows are old anyway."""
+EARLIEST = 0.6
+"""Share of `compact_files` at which the first tables are compacted."""
+FULL_SHARE = 0.5
+"""Share of that at which a table is compacted whose small files fill a large one."""
+RETRY_S, LONGEST_RETRY_S = 60.0, 3_600.0
+MB = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionConfig:
+    """When a table is compacted."""
+
+    files: int = 0  # that a reader opens in excess, at most; 0: never
+    small_bytes: int = 32_000_000  # a file below this is small
+    target_bytes: int = 128_000_000  # of the files that are written
+
+
+@dataclass(frozen=True, slots=True)
+class Mergeable:
+    """The small files of a table that can be merged with others."""
+
+    files: int = 0
+    bytes: int = 0
+    excess: int = 0  # files that a reader does not open once they are merged
+
+    def after(self, sizes: Iterable[int], config: CompactionConfig) -> "Mergeable":
+        """Return them after a commit of files of these sizes, about: what can be merged follows."""
+        small = [size for size in sizes if size < config.small_bytes]
+        files = self.files + len(small)
+        excess = self.excess + len(small) if self.files else max(len(small) - 1, 0)
+        return Mergeable(files, self.bytes + sum(small), excess)
+
+
+def mergeable(parts: Iterable[SmallFiles], config: CompactionConfig) -> Mergeable:
+    """Return which of a table's small files can be merged."""
+    bins = (each for part in parts for each in _bins(part.sizes, config))
+    merged = [(files, size) for files, size in bins if files > 1]
+    files = sum(number for number, _ in merged)
+    return Mergeable(files, sum(size for _, size in merged), files - len(merged))
+
+
+def is_due(small: Mergeable, table: str, config: CompactionConfig) -> bool:
+    """Return whether a table is to be compacted now.
+
+    Tables differ: those that began together would else be due together.
+    """
+    share = crc32(table.encode()) % 1_000 / 1_000
+    most = config.files * (EARLIEST + share * (1 - EARLIEST))
+    if small.bytes >= config.target_bytes:
+        most *= FULL_SHARE
+    return config.files > 0 and small.excess >= max(most, 1)
+
+
+def next_portion(parts: Collection[SmallFiles], config: CompactionConfig) -> Portion | None:
+    """Return what is merged next; None: no two files can be merged.
+
+    It is of the part with the largest excess, and there of the smallest files: these are the most
+    files that a reader opens, for the fewest bytes that are written again.
+    """
+    part = max(parts, key=lambda part: _excess(part.sizes, config), default=None)
+    if part is None or not _excess(part.sizes, config):
+        return None
+    sizes = sorted(part.sizes)
+    cpu_s, below = 0.0, config.small_bytes
+    for number, size in enumerate(sizes):
+        cpu_s += merge_cpu_s([size])
+        if cpu_s > PORTION_CPU_S and _excess(sizes[:number], config):
+            # A portion is what is below a size, so files of the same size are in one.
+            below = next((s for s in sizes[number:] if s > sizes[number - 1]), below)
+            break
+    return Portion(below, part.day, bad=part.bad)
+
+
+def _excess(sizes: Sequence[int], config: CompactionConfig) -> int:
+    return len(sizes) - len(_bins(sizes, config))
+
+
+def _bins(sizes: Iterable[int], config: CompactionConfig) -> list[tuple[int, int]]:
+    """Return the files that become one, as Delta's OPTIMIZE has it: how many, and their bytes."""
+    bins: list[tuple[int, int]] = []
+    files = size = 0
+    for each in sorted(sizes):  # the smallest first
+        if files and size + each > config.target_bytes:
+            bins.append((files, size))
+            files = size = 0
+        files, size = files + 1, size + each
+    return [*bins, (files, size)] if files else bins
+
+
+def merge_cpu_s(sizes: Iterable[int]) -> float:
+    """Return what it takes Spark to merge files of these sizes, CPU seconds."""
+    return sum(MERGE_CPU_S + MERGE_MB_CPU_S * size / MB for size in sizes)
+
+
+def retry_after_s(failures: int) -> float:
+    """Return when a compaction is tried again that has failed so often in a row, s."""
+    return min(RETRY_S * 2.0 ** (min(failures, 10) - 1), LONGEST_RETRY_S)

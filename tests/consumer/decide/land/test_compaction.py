@@ -1,0 +1,150 @@
+"""When small files are merged, and how many at a time."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from binwright.consumer.decide.land.compaction import (
+    LONGEST_RETRY_S,
+    MB,
+    MERGE_CPU_S,
+    PORTION_CPU_S,
+    RETRY_S,
+    CompactionConfig,
+    Mergeable,
+    is_due,
+    merge_cpu_s,
+    mergeable,
+    next_portion,
+    retry_after_s,
+)
+from binwright.tables.ports import Portion, SmallFiles
+
+CONFIG = CompactionConfig(200)
+TINY = MB // 30
+sizes = st.lists(st.integers(1, CONFIG.small_bytes - 1), max_size=300)
+
+
+def of(*parts: SmallFiles) -> Mergeable:
+    return mergeable(parts, CONFIG)
+
+
+def test_files_are_merged_with_those_of_their_own_day_and_kind() -> None:
+    days = [SmallFiles((MB, MB, MB), day=f"2026-11-{n}") for n in (28, 29)]
+    bad = SmallFiles((1_000, 1_000), bad=True)
+    alone = SmallFiles((MB,), day="2026-11-27")
+
+    assert of(*days, bad, alone) == Mergeable(files=8, bytes=6 * MB + 2_000, excess=5)
+
+
+def test_what_fills_several_files_is_merged_into_as_many() -> None:
+    assert of(SmallFiles((30 * MB,) * 10)) == Mergeable(10, 300 * MB, excess=7)
+
+
+def test_two_files_that_do_not_fit_into_one_are_not_merged() -> None:
+    narrow = CompactionConfig(1, target_bytes=40 * MB)
+    parts = [SmallFiles((30 * MB,) * 10)]
+
+    assert mergeable(parts, narrow) == Mergeable()
+    assert next_portion(parts, narrow) is None
+
+
+def test_a_commit_adds_its_small_files() -> None:
+    small = Mergeable().after([MB, 64 * MB], CONFIG)
+    assert small == Mergeable(1, MB, excess=0)
+    assert small.after([MB, MB], CONFIG) == Mergeable(3, 3 * MB, excess=2)
+    assert Mergeable().after([], CONFIG) == Mergeable()
+
+
+@pytest.mark.parametrize(
+    ("small", "due"),
+    [
+        (Mergeable(120, 120 * TINY, excess=119), False),
+        (Mergeable(201, 201 * TINY, excess=200), True),
+        (Mergeable(60, 60 * MB, excess=59), False),  # it would be merged again
+        (Mergeable(101, 128 * MB, excess=100), True),  # it fills a file
+        (Mergeable(10, 310 * MB, excess=7), False),  # to open ten files costs a reader little
+    ],
+)
+def test_a_table_is_due_by_files_and_bytes(small: Mergeable, due: bool) -> None:
+    assert is_due(small, "orders", CONFIG) is due
+
+
+def test_no_table_is_due_where_that_is_turned_off() -> None:
+    assert not is_due(Mergeable(9_999, 9_999 * MB, excess=9_990), "orders", CompactionConfig())
+
+
+def test_tables_that_began_together_are_due_apart() -> None:
+    small = [Mergeable(n + 1, TINY * (n + 1), excess=n) for n in range(201)]
+    first = [sum(not is_due(each, f"table-{n}", CONFIG) for each in small) for n in range(50)]
+
+    assert min(first) >= 120
+    assert max(first) <= 200
+    assert len(set(first)) > 30
+
+
+def test_a_few_small_files_are_one_portion() -> None:
+    part = SmallFiles((TINY,) * 100, day="2026-11-29")
+
+    assert next_portion([part], CONFIG) == Portion(CONFIG.small_bytes, "2026-11-29")
+
+
+def test_a_portion_is_of_the_part_with_most_files_to_merge() -> None:
+    rows, bad = SmallFiles((MB,) * 9), SmallFiles((TINY,) * 10, bad=True)
+
+    assert next_portion([rows, bad], CONFIG) == Portion(CONFIG.small_bytes, bad=True)
+    assert next_portion([], CONFIG) is None
+
+
+def test_the_smallest_of_many_files_are_merged_first() -> None:
+    part = SmallFiles([*(30 * MB - n for n in range(100)), *(TINY - n for n in range(50))])
+    portion = next_portion([part], CONFIG)
+
+    assert portion
+    merged = [size for size in part.sizes if size < portion.below_bytes]
+    assert len(merged) > 50
+    assert merge_cpu_s(merged) <= PORTION_CPU_S
+
+
+def test_files_of_the_same_size_are_in_one_portion() -> None:
+    assert next_portion([SmallFiles((MB,) * 900)], CONFIG) == Portion(CONFIG.small_bytes)
+    mixed = SmallFiles([MB] * 900 + [2 * MB])
+    assert next_portion([mixed], CONFIG) == Portion(2 * MB)
+
+
+def test_a_portion_that_would_merge_nothing_takes_more() -> None:
+    """Two files of which each takes longer than a portion are merged all the same."""
+    config = CompactionConfig(1, small_bytes=1_000 * MB, target_bytes=4_000 * MB)
+    portion = next_portion([SmallFiles((500 * MB, 501 * MB, 502 * MB))], config)
+
+    assert portion == Portion(502 * MB)
+
+
+@given(sizes)
+def test_portions_come_to_an_end_and_leave_nothing_to_merge(files: list[int]) -> None:
+    rounds = 0
+    while (portion := next_portion([SmallFiles(files)], CONFIG)) is not None:
+        taken = sorted(size for size in files if size < portion.below_bytes)
+        files = [size for size in files if size >= portion.below_bytes]
+        before = len(taken)
+        merged: list[int] = []
+        for size in taken:  # as Delta does
+            if merged and merged[-1] + size <= CONFIG.target_bytes:
+                merged[-1] += size
+            else:
+                merged.append(size)
+        assert len(merged) < before, "each portion merges something"
+        files += [size for size in merged if size < CONFIG.small_bytes]
+        rounds += 1
+        assert rounds <= 300
+    assert mergeable([SmallFiles(files)], CONFIG).excess == 0
+
+
+def test_merging_costs_by_files_and_bytes() -> None:
+    assert merge_cpu_s([1] * 100) == pytest.approx(100 * MERGE_CPU_S, rel=0.01)
+    assert merge_cpu_s([10 * MB]) > merge_cpu_s([MB])
+
+
+def test_what_fails_again_and_again_is_tried_less_often() -> None:
+    assert [retry_after_s(n) for n in (1, 2, 3)] == [RETRY_S, 2 * RETRY_S, 4 * RETRY_S]
+    assert retry_after_s(5_000) == LONGEST_RETRY_S
