@@ -107,6 +107,21 @@ async def test_large_files_of_earlier_writers_are_not_compacted() -> None:
         assert jobs(next_writer, "compact") == 0
 
 
+async def test_portions_follow_each_other_until_little_is_left() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders", maintenance=EVERY_TEN) as writer:
+        async def a_portion(table: str, portion: Portion | None = None) -> Compaction:  # noqa: ARG001 - of the port
+            writer.lake.calls.append(("compact", table))
+            scene.storage.table("orders").files -= 4
+            return Compaction(5, 1)
+
+        writer.lake.compact = a_portion  # type: ignore[method-assign]
+        await land(scene, 12)
+
+        assert jobs(writer, "compact") >= 2
+        assert scene.storage.table("orders").files <= 4
+
+
 async def test_the_cost_of_compactions_is_reported() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders", maintenance=EVERY_TEN) as writer:

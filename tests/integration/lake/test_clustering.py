@@ -106,7 +106,7 @@ async def test_a_table_opened_again_is_not_changed(
 async def test_compaction_sorts_what_is_new_and_clustering_all_of_it(
     lake: Path, spark_url: str, staging: FileStaging, spark: SparkSession
 ) -> None:
-    sizes = {"compact_below_bytes": 100_000, "target_file_bytes": 700_000}
+    sizes = {"compact_below_bytes": 100_000, "target_file_bytes": 350_000}
     async with lake_of(lake, spark_url, staging, SORTED, **sizes) as tables:
         for number in range(3):
             await append(tables, lake, 2 * number)

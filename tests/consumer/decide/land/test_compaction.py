@@ -70,6 +70,14 @@ def test_a_table_is_due_by_files_and_bytes(small: Mergeable, due: bool) -> None:
     assert is_due(small, "orders", CONFIG) is due
 
 
+def test_a_compaction_that_has_begun_goes_on_until_little_is_left() -> None:
+    much, little = (Mergeable(n + 1, TINY, excess=n) for n in (50, 10))
+
+    assert is_due(much, "orders", CONFIG, begun=True)
+    assert not is_due(little, "orders", CONFIG, begun=True)
+    assert not is_due(much, "orders", CONFIG)
+
+
 def test_no_table_is_due_where_that_is_turned_off() -> None:
     assert not is_due(Mergeable(9_999, 9_999 * MB, excess=9_990), "orders", CompactionConfig())
 

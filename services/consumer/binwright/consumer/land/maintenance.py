@@ -84,6 +84,7 @@ class _Table:
     unsorted_bytes: int  # landed since its files were sorted
     small: Mergeable = field(default_factory=Mergeable)  # since it was listed
     listed: bool = False  # its log was asked for small files since it was claimed, or compacted
+    begun: bool = False  # to merge a portion of what is due
     compact_at: float = 0.0  # after a failure
     failures: int = 0  # of compactions, in a row
     fault: str = ""  # of the last one
@@ -221,7 +222,8 @@ class TableMaintenance:
             table.listed = True
             if parts is not None:
                 table.small, portion = mergeable(parts, config), next_portion(parts, config)
-            if not is_due(table.small, table.name, config):
+            table.begun = is_due(table.small, table.name, config, begun=table.begun)
+            if not table.begun:
                 return
             done = await table.lake.compact(table.name, portion)
         except ExternalError as exc:
@@ -232,7 +234,9 @@ class TableMaintenance:
         if parts is not None and not done.removed:
             self._not_compacted(table, "Spark merged none of the files that its log lists")
             return
-        table.small, table.listed = Mergeable(), parts is None  # to be listed again: what is left?
+        table.small = Mergeable()
+        table.listed = parts is None  # else it is listed again: what is left?
+        table.begun = not table.listed
         table.failures, table.fault, table.compacted = 0, "", table.compacted + done
         self._log_rewritten(TABLE_COMPACTED, table, done, began)
 

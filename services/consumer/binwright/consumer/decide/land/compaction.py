@@ -20,6 +20,8 @@ EARLIEST = 0.6
 """Share of `compact_files` at which the first tables are compacted."""
 FULL_SHARE = 0.5
 """Share of that at which a table is compacted whose small files fill a large one."""
+REST_SHARE = 0.1
+"""Share of it that is left when a compaction that has begun ends."""
 RETRY_S, LONGEST_RETRY_S = 60.0, 3_600.0
 MB = 1_000_000
 
@@ -57,14 +59,16 @@ def mergeable(parts: Iterable[SmallFiles], config: CompactionConfig) -> Mergeabl
     return Mergeable(files, sum(size for _, size in merged), files - len(merged))
 
 
-def is_due(small: Mergeable, table: str, config: CompactionConfig) -> bool:
-    """Return whether a table is to be compacted now.
+def is_due(small: Mergeable, table: str, config: CompactionConfig, *, begun: bool = False) -> bool:
+    """Return whether a table is to be compacted now, or, once that has begun, further.
 
     Tables differ: those that began together would else be due together.
     """
     share = crc32(table.encode()) % 1_000 / 1_000
     most = config.files * (EARLIEST + share * (1 - EARLIEST))
-    if small.bytes >= config.target_bytes:
+    if begun:
+        most *= REST_SHARE
+    elif small.bytes >= config.target_bytes:
         most *= FULL_SHARE
     return config.files > 0 and small.excess >= max(most, 1)
 

@@ -90,10 +90,11 @@ def compact(spark: SparkSession, path: str, portion: Portion, file_bytes: int) -
     return _optimize(spark, path, sizes, portion.day)
 
 
-def cluster(spark: SparkSession, path: str, cube_bytes: int) -> Compaction:
+def cluster(spark: SparkSession, path: str, cube_bytes: int, file_bytes: int) -> Compaction:
     """Sort the rows of all cubes below `cube_bytes` into cubes of that size."""
     size = str(cube_bytes)
-    return _optimize(spark, path, {FULL_CUBE: size, NEW_CUBE: size, STEP: size})
+    sizes = {LARGE_FILE: str(file_bytes), FULL_CUBE: size, NEW_CUBE: size, STEP: size}
+    return _optimize(spark, path, sizes)
 
 
 def _optimize(

@@ -268,7 +268,11 @@ class SparkLake:
 
     async def cluster(self, table: str) -> Compaction:
         """Sort the rows of files by the table's `cluster_by`; see `Lake.cluster`."""
-        work = partial(clustering.cluster, cube_bytes=self._lake.cluster_bytes)
+        work = partial(
+            clustering.cluster,
+            cube_bytes=self._lake.cluster_bytes,
+            file_bytes=self._lake.target_file_bytes,
+        )
         return await self._maintain(table, self._access(table), work)
 
     async def expire(self, table: str, keep_s: float) -> int:
