@@ -742,15 +742,16 @@ MB = 1_000_000
     [
         ([MB // 2], None, True),
         ([MB // 8] * 4, None, True),
-        ([MB // 30] * 20, None, False),
-        ([MB // 30] * 20, COLUMNS, False),
+        ([MB // 30] * 20, None, True),
+        ([MB // 30] * 40, None, False),
+        ([MB // 100] * 40, COLUMNS, False),
         ([14 * MB] * 8, None, False),
         ([6 * MB] * 8, COLUMNS, True),
         ([40 * MB] * 3, None, True),
         ([], None, True),
     ],
     ids=[
-        *("one", "of four consumers", "of twenty consumers", "likewise, decoded"),
+        *("one", "of four consumers", "of twenty", "of forty", "likewise, decoded"),
         *("a backlog", "a decoded backlog", "large files", "none"),
     ],
 )
@@ -765,13 +766,13 @@ def test_files_land_in_place_where_that_takes_less_cpu_with_their_compaction(
 
 def test_many_small_files_are_appended_and_a_few_are_not() -> None:
     table = Table(IN_PLACE)
-    many = [laid_out(f"f{n}", n, n + 1) for n in range(20)]
+    many = [laid_out(f"f{n}", n, n + 1) for n in range(40)]
     table.land(*many)
     assert table.writes() == [AppendRows]
     appending = table.known.appending
     assert appending
     assert appending.because == append.MANY_SMALL
-    table.land(laid_out("g", 20, 21))
+    table.land(laid_out("g", 40, 41))
     assert table.writes() == [AddFiles]
     assert table.known.appending is None
     assert not table.logs, "it is no fault"

@@ -12,8 +12,9 @@ from zlib import crc32
 
 from binwright.tables.ports import Portion, SmallFiles
 
-MERGE_CPU_S, MERGE_MB_CPU_S = 0.035, 0.021
-"""What compaction takes Spark for each small file, and for each MB of it; decision 33."""
+MERGE_CPU_S, MERGE_MB_CPU_S = 0.01, 0.035
+"""What compaction takes Spark for each small file, where it merges a hundred and more at a time,
+and for each MB of it; decision 33."""
 PORTION_CPU_S = 5.0
 """What a portion takes at most: one core of the server, for as long as rows are old anyway."""
 EARLIEST = 0.6
