@@ -110,6 +110,7 @@ async def test_large_files_of_earlier_writers_are_not_compacted() -> None:
 async def test_portions_follow_each_other_until_little_is_left() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders", maintenance=EVERY_TEN) as writer:
+
         async def a_portion(table: str, portion: Portion | None = None) -> Compaction:  # noqa: ARG001 - of the port
             writer.lake.calls.append(("compact", table))
             scene.storage.table("orders").files -= 4

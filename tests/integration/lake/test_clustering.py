@@ -106,26 +106,26 @@ async def test_a_table_opened_again_is_not_changed(
 async def test_compaction_sorts_what_is_new_and_clustering_all_of_it(
     lake: Path, spark_url: str, staging: FileStaging, spark: SparkSession
 ) -> None:
-    sizes = {"compact_below_bytes": 100_000, "target_file_bytes": 350_000}
+    sizes = {"compact_below_bytes": 100_000, "target_file_bytes": 700_000}
     async with lake_of(lake, spark_url, staging, SORTED, **sizes) as tables:
-        for number in range(3):
+        for number in range(6):
             await append(tables, lake, 2 * number)
             await append(tables, lake, 2 * number + 1)
             done = await tables.compact("items")
             assert (done.removed, done.added) == (2, 1)  # not the one before
         assert {low < 100 and high > 999_900 for low, high in ids(lake)} == {True}
         done = await tables.cluster("items")
-        assert done.removed == 3
+        assert done.removed == 6
         assert done.added >= 2
         bounds = ids(lake)
         assert all(high < low + 20_000 for (_, high), (low, _) in pairwise(bounds))
         assert await tables.cluster("items") == Compaction(0, 0)
-        assert Counter(offsets(spark, lake)) == Counter(range(6 * ROWS))
-        await append(tables, lake, 6)
+        assert Counter(offsets(spark, lake)) == Counter(range(12 * ROWS))
+        await append(tables, lake, 12)
         assert (await tables.compact("items")).removed == 1  # and none that was sorted with others
         await tables.vacuum("items")
 
-    assert deltalake.DeltaTable(f"{lake}/items").to_pyarrow_table().num_rows == 7 * ROWS
+    assert deltalake.DeltaTable(f"{lake}/items").to_pyarrow_table().num_rows == 13 * ROWS
 
 
 async def test_clustering_during_appends_leaves_each_row_once(
