@@ -51,7 +51,7 @@ async def test_files_are_listed_after_a_claim_and_when_a_table_may_be_due() -> N
         await land(scene, 3, first=9)
 
         assert jobs(writer, "compact") == 1
-        assert jobs(writer, "small_files") == 3  # before it, and of what is left
+        assert jobs(writer, "small_files") == 2
 
 
 async def test_files_that_a_person_merged_are_not_merged_again() -> None:
@@ -109,18 +109,24 @@ async def test_large_files_of_earlier_writers_are_not_compacted() -> None:
 
 async def test_portions_follow_each_other_until_little_is_left() -> None:
     scene = await Scene().prepare()
+    sizes, portions = [30_000_000 - n for n in range(12)], []
     async with process(scene, "orders", maintenance=EVERY_TEN) as writer:
 
-        async def a_portion(table: str, portion: Portion | None = None) -> Compaction:  # noqa: ARG001 - of the port
-            writer.lake.calls.append(("compact", table))
-            scene.storage.table("orders").files -= 4
-            return Compaction(5, 1)
+        async def listed(table: str) -> tuple[SmallFiles, ...]:  # noqa: ARG001 - of the port
+            return (SmallFiles(tuple(sizes)),)
 
-        writer.lake.compact = a_portion  # type: ignore[method-assign]
-        await land(scene, 12)
+        async def compact(table: str, portion: Portion | None = None) -> Compaction:  # noqa: ARG001 - of the port
+            assert portion
+            merged = [size for size in sizes if size < portion.below_bytes]
+            sizes[:] = [size for size in sizes if size not in merged]
+            portions.append(len(merged))
+            return Compaction(len(merged), 1)
 
-        assert jobs(writer, "compact") >= 2
-        assert scene.storage.table("orders").files <= 4
+        writer.lake.small_files = listed  # type: ignore[method-assign]
+        writer.lake.compact = compact  # type: ignore[method-assign]
+        await seconds(20)
+
+    assert portions == [4, 4, 4]
 
 
 async def test_the_cost_of_compactions_is_reported() -> None:

@@ -742,8 +742,8 @@ MB = 1_000_000
     [
         ([MB // 2], None, True),
         ([MB // 8] * 4, None, True),
-        ([MB // 30] * 20, None, True),
-        ([MB // 30] * 40, None, False),
+        ([MB // 30] * 10, None, True),
+        ([MB // 30] * 20, None, False),
         ([MB // 100] * 40, COLUMNS, False),
         ([14 * MB] * 8, None, False),
         ([6 * MB] * 8, COLUMNS, True),
@@ -751,7 +751,7 @@ MB = 1_000_000
         ([], None, True),
     ],
     ids=[
-        *("one", "of four consumers", "of twenty", "of forty", "likewise, decoded"),
+        *("one", "of four consumers", "of ten", "of twenty", "of forty, decoded"),
         *("a backlog", "a decoded backlog", "large files", "none"),
     ],
 )

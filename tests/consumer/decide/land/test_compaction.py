@@ -13,6 +13,7 @@ from binwright.consumer.decide.land.compaction import (
     CompactionConfig,
     Mergeable,
     is_due,
+    left_by,
     merge_cpu_s,
     mergeable,
     next_portion,
@@ -126,6 +127,15 @@ def test_a_portion_that_would_merge_nothing_takes_more() -> None:
     portion = next_portion([SmallFiles((500 * MB, 501 * MB, 502 * MB))], config)
 
     assert portion == Portion(502 * MB)
+
+
+def test_what_a_portion_leaves_can_be_merged_next() -> None:
+    days = [SmallFiles((MB, 2 * MB, 3 * MB, 4 * MB), day=day) for day in ("2026-11-28", None)]
+    bad = SmallFiles((MB, MB), bad=True)
+
+    left = left_by(Portion(3 * MB), [*days, bad], CONFIG)
+    assert left == mergeable([days[0], SmallFiles((3 * MB, 4 * MB)), bad], CONFIG)
+    assert left_by(Portion(CONFIG.small_bytes, bad=True), [bad], CONFIG) == Mergeable()
 
 
 @given(sizes)

@@ -14,6 +14,7 @@ from binwright.consumer.decide.land.compaction import (
     CompactionConfig,
     Mergeable,
     is_due,
+    left_by,
     mergeable,
     next_portion,
     retry_after_s,
@@ -234,9 +235,9 @@ class TableMaintenance:
         if parts is not None and not done.removed:
             self._not_compacted(table, "Spark merged none of the files that its log lists")
             return
-        table.small = Mergeable()
-        table.listed = parts is None  # else it is listed again: what is left?
-        table.begun = not table.listed
+        table.small = left_by(portion, parts, config) if portion and parts else Mergeable()
+        table.begun = is_due(table.small, table.name, config, begun=True)
+        table.listed = not table.begun
         table.failures, table.fault, table.compacted = 0, "", table.compacted + done
         self._log_rewritten(TABLE_COMPACTED, table, done, began)
 

@@ -7,14 +7,14 @@ between which other tables have their turns.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from zlib import crc32
 
 from binwright.tables.ports import Portion, SmallFiles
 
-MERGE_CPU_S, MERGE_MB_CPU_S = 0.01, 0.035
-"""What compaction takes Spark for each small file, where it merges a hundred and more at a time,
-and for each MB of it; decision 33."""
+MERGE_CPU_S, MERGE_MB_CPU_S = 0.015, 0.035
+"""What compaction takes Spark for each small file, where a hundred and more are listed and merged
+at a time, and for each MB of it; decision 33."""
 PORTION_CPU_S = 5.0
 """What a portion takes at most: one core of the server, for as long as rows are old anyway."""
 EARLIEST = 0.6
@@ -92,6 +92,19 @@ def next_portion(parts: Collection[SmallFiles], config: CompactionConfig) -> Por
             below = next((s for s in sizes[number:] if s > sizes[number - 1]), below)
             break
     return Portion(below, part.day, bad=part.bad)
+
+
+def left_by(portion: Portion, parts: Iterable[SmallFiles], config: CompactionConfig) -> Mergeable:
+    """Return what can be merged of these parts' other files."""
+    return mergeable(
+        (
+            replace(part, sizes=[size for size in part.sizes if size >= portion.below_bytes])
+            if (part.day, part.bad) == (portion.day, portion.bad)
+            else part
+            for part in parts
+        ),
+        config,
+    )
 
 
 def _excess(sizes: Sequence[int], config: CompactionConfig) -> int:
