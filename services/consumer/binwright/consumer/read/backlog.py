@@ -32,7 +32,7 @@ STAGING_LIST_FAILED = LogEvent.warning(
 
 SHORT_INTERVAL_S, LONG_INTERVAL_S = 3.0, 30.0
 """Between checks for deleted files; the short one applies above a quarter of the limit."""
-LATE_INTERVALS = 8
+LATE_INTERVALS = 3
 """A topic is checked when its oldest file is older than `freshness_s` by so many intervals of
 staging: it may have landed, and else the topic is late by that."""
 LEFT_S = 60.0
