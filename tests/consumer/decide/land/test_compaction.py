@@ -19,7 +19,7 @@ from binwright.consumer.decide.land.compaction import (
     next_portion,
     retry_after_s,
 )
-from binwright.tables.ports import Portion, SmallFiles
+from binwright.tables.ports import Compaction, Portion, SmallFiles
 
 CONFIG = CompactionConfig(200)
 TINY = MB // 30
@@ -166,3 +166,7 @@ def test_merging_costs_by_files_and_bytes() -> None:
 def test_what_fails_again_and_again_is_tried_less_often() -> None:
     assert [retry_after_s(n) for n in (1, 2, 3)] == [RETRY_S, 2 * RETRY_S, 4 * RETRY_S]
     assert retry_after_s(5_000) == LONGEST_RETRY_S
+
+
+def test_what_compactions_did_adds_up() -> None:
+    assert Compaction(9, 1, 90, 80) + Compaction(5, 2) == Compaction(14, 3, 90, 80)
