@@ -28,6 +28,11 @@ TIMESTAMP = "_kafka_metadata_timestamp"
 """The column in which the sink's transform puts Kafka's timestamp."""
 
 Config = Mapping[str, str]
+CONVERTERS: Config = {
+    "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter.schemas.enable": "false",
+}
 
 
 class ConnectWorker(Server):
@@ -112,7 +117,6 @@ def iceberg_sink(
         control: The topic by which tasks and coordinator talk; it must be there.
         interval_s: From one commit to the next.
     """
-    json = "org.apache.kafka.connect.json.JsonConverter"
     return {
         "connector.class": "org.apache.iceberg.connect.IcebergSinkConnector",
         "tasks.max": "1",
@@ -124,9 +128,7 @@ def iceberg_sink(
         "iceberg.catalog.warehouse": warehouse.as_uri(),
         "iceberg.control.topic": control,
         "iceberg.control.commit.interval-ms": str(round(1000 * interval_s)),
-        "key.converter": "org.apache.kafka.connect.storage.StringConverter",
-        "value.converter": json,
-        "value.converter.schemas.enable": "false",
+        **CONVERTERS,
         "transforms": "place",
         "transforms.place.type": "org.apache.iceberg.connect.transforms.KafkaMetadataTransform",
     }
@@ -136,8 +138,7 @@ def _worker_settings(servers: str, port: int, plugins: Path) -> Config:
     return {
         "bootstrap.servers": servers,
         "group.id": "connect",
-        "key.converter": "org.apache.kafka.connect.storage.StringConverter",
-        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+        **CONVERTERS,
         **{f"{name}.storage.topic": f"connect-{name}" for name in ("config", "offset", "status")},
         **{f"{name}.storage.replication.factor": "1" for name in ("config", "offset", "status")},
         "offset.storage.partitions": "1",
