@@ -32,7 +32,7 @@ public final class LocalLogStore extends HDFSLogStore {
             super.write(path, actions, true, conf); // no version: a pointer to the newest checkpoint
             return;
         }
-        java.nio.file.Path version = java.nio.file.Path.of(path.toUri().getPath());
+        java.nio.file.Path version = TableDirectory.local(path);
         java.nio.file.Path part = version.resolveSibling("." + version.getFileName() + "." + UUID.randomUUID() + ".tmp");
         try {
             writeLines(part, actions);

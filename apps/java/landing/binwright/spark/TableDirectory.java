@@ -110,7 +110,8 @@ final class TableDirectory {
         return "file".equals(storage.getUri().getScheme());
     }
 
-    private static java.nio.file.Path local(Path path) {
+    /** Returns a path of a local disk as Java has it. */
+    static java.nio.file.Path local(Path path) {
         return java.nio.file.Path.of(path.toUri().getPath());
     }
 
