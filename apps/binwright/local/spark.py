@@ -141,7 +141,7 @@ async def run_spark(
             archive = class_data_archive("spark", java, (*classpath(delta), *jars), home)
             conf = {
                 **default_settings(home, listener, cores),
-                **cluster_settings(master, (*delta, *jars)),
+                **cluster_settings(master, (*delta, LANDING_JAR, *jars)),
             }
             conf |= settings or {}
             options = (
@@ -199,7 +199,7 @@ def authentication() -> dict[str, str]:
     return {key: shipped[key] for key in _AUTHENTICATION}
 
 
-def cluster_settings(master: Master | None, delta: Sequence[Path]) -> dict[str, str]:
+def cluster_settings(master: Master | None, jars: Sequence[Path]) -> dict[str, str]:
     """Return the settings of a server whose tasks run in executors of `master`; none if None."""
     if master is None:
         return {}
@@ -208,8 +208,8 @@ def cluster_settings(master: Master | None, delta: Sequence[Path]) -> dict[str, 
         **authentication(),
         # A driver takes it from nowhere else. Executors have it from their workers.
         "spark.authenticate.secret": master.secret,
-        # The same machine: executors take Delta from where it is, and nothing is copied.
-        "spark.executor.extraClassPath": ":".join(map(str, delta)),
+        # The same machine: executors take them from where they are, and nothing is copied.
+        "spark.executor.extraClassPath": ":".join(map(str, jars)),
     }
 
 
