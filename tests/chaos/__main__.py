@@ -38,11 +38,12 @@ def show(course: Scenario) -> Table:
     for name in ("at s", "fault", "back after s", "recovered s", "others within s"):
         table.add_column(name, justify="left" if name == "fault" else "right")
     for one in course.injected_faults:
+        call = f" ({one.call})" if one.call and one.call not in one.fault else ""
         beside = " (not alone)" if one.beside else ""
         numbers = (f"{value:.1f}" for value in (one.at_s, one.lasted_s, one.recovery_s))
         at, lasted, recovery = numbers
         others = "" if one.others_s is None else f"{one.others_s:.1f}"
-        table.add_row(at, one.fault + beside, lasted, recovery, others)
+        table.add_row(at, one.fault + call + beside, lasted, recovery, others)
     return table
 
 

@@ -37,14 +37,14 @@ async def inject_aimed_fault(system: System, fault: Fault) -> FaultResult:
     asleep: list[int] = []  # put to sleep so that the step comes about
     try:
         await _struck(system, fault, asleep)
-        pid = system.aimed_points.hit_pid()
-        if pid is None:
+        hit = system.aimed_points.hit()
+        if hit is None:
             return FaultResult(happened=False)
         conditions = [process_ended(one) for one in asleep]
         if fault.service == "controller":
             conditions.append(new_leader(system))
-        conditions += await _suffer(system, fault, pid)
-        return FaultResult(victim=pid, conditions=tuple(conditions))
+        conditions += await _suffer(system, fault, hit.pid)
+        return FaultResult(victim=hit.pid, conditions=tuple(conditions), call=hit.call)
     finally:
         system.aimed_points.disarm()
         for one in asleep:
@@ -97,7 +97,7 @@ async def _struck(system: System, fault: Fault, asleep: list[int]) -> None:
     """Wait until somebody came to the step; where it is rare, make it happen."""
     loop = asyncio.get_running_loop()
     begun, provoked = loop.time(), False
-    while system.aimed_points.hit_pid() is None and loop.time() - begun < HIT_S:
+    while system.aimed_points.hit() is None and loop.time() - begun < HIT_S:
         if not provoked and loop.time() - begun > PROVOKE_S:
             provoked = True
             await _provoke(system, fault, asleep)

@@ -12,6 +12,14 @@ ROOT = Path(__file__).parents[2]  # where hooks find `tests`
 
 
 @dataclass(frozen=True, slots=True)
+class Hit:
+    """Who came to the step."""
+
+    pid: int
+    call: str  # which one it was, where a step is one of several calls; else the step
+
+
+@dataclass(frozen=True, slots=True)
 class AimedPoints:
     """The directory where chaos and the services meet."""
 
@@ -42,10 +50,12 @@ class AimedPoints:
         """Strike nobody any more."""
         (self.directory / "aim").unlink(missing_ok=True)
 
-    def hit_pid(self) -> int | None:
-        """Return the process that was struck."""
-        found = [int(hit.name.partition("-")[2]) for hit in self.directory.glob("hit-*")]
-        return found[0] if found else None
+    def hit(self) -> Hit | None:
+        """Return which process was struck, and in which call."""
+        for file in self.directory.glob("hit-*"):
+            _, pid, call = file.name.split("-", 2)
+            return Hit(int(pid), call)
+        return None
 
     def hide(self, pid: int) -> None:
         """Take a process out of the fleet's reach, for good."""

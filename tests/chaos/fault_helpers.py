@@ -32,6 +32,7 @@ class FaultResult:
     victim: int | None = None
     extra_recovery_s: float = 0.0  # how much longer than usual recovery may take
     others_s: float | None = None  # how long the records of all others took to land, at most
+    call: str = ""  # in which it struck, if it was aimed at a step
 
 
 FaultAction = Callable[[System, Fault], Coroutine[Any, Any, FaultResult]]

@@ -93,7 +93,7 @@ ORDERS = (
 CALLS = (
     *("staging.write", "staging.delete", "offsets.commit"),
     *("staging.write_lease", "staging.delete_other_leases"),
-    *("lake.open", "lake.claim", "lake.history", "lake.append_bad", "lake.append", "lake.compact"),
+    *("lake.open", "lake.claim", "lake.history", "lake.append_bad", "lake.commit", "lake.compact"),
 )
 MARKS = ("table.claimed", "table.resolved")
 STEPS = (
@@ -108,7 +108,7 @@ FAILURE_MODES = ("kill", "kill", "hang", "zombie", "twin")
 EVOLUTION_STEPS = (
     *(
         ("consumer", f"lake.{call}", moment)
-        for call in ("open", "claim", "add_columns", "append_bad", "append", "commit_stamp")
+        for call in ("open", "claim", "add_columns", "append_bad", "commit", "commit_stamp")
         for moment in ("before", "during", "after")
     ),
     ("consumer", "delta.alter", "before"),
@@ -249,7 +249,7 @@ def short_evolution() -> Iterator[ConcurrentFaults]:
     for step, moment, mode in (
         ("delta.alter", "before", "kill"),
         ("lake.append_bad", "after", "kill"),
-        ("lake.append", "during", "kill_spark"),
+        ("lake.commit", "during", "kill_spark"),
         ("registry.version", "before", "kill_registry"),
     ):
         aimed = {"service": "consumer", "step": step, "moment": moment, "failure_mode": mode}
@@ -258,8 +258,8 @@ def short_evolution() -> Iterator[ConcurrentFaults]:
 
 def short_schedule() -> Iterator[ConcurrentFaults]:
     """Yield the scenes of a short run: what costs rows if the rules of landing are broken."""
-    append = {"service": "consumer", "step": "lake.append", "moment": "during"}
-    yield (Fault(kind=Kind.AIMED, pick=0, duration_s=0.0, failure_mode="kill", **append),)
+    commit = {"service": "consumer", "step": "lake.commit", "moment": "during"}
+    yield (Fault(kind=Kind.AIMED, pick=0, duration_s=0.0, failure_mode="kill", **commit),)
     yield (Fault(kind=Kind.STAGED_LOST, pick=1, duration_s=0.0),)
     yield (Fault(kind=Kind.REPLACED_WRITER, pick=0, duration_s=0.0),)
     yield (Fault(kind=Kind.KILL_LEADER, pick=0, duration_s=0.0),)

@@ -86,6 +86,7 @@ class Suffered:
     """A fault as it was: when, how long until the part was back, and until all was well again."""
 
     fault: str
+    call: str  # in which it struck, if it was aimed at a step
     at_s: float
     lasted_s: float
     recovery_s: float
@@ -309,6 +310,7 @@ class Scenario:
             self.injected_faults.append(
                 Suffered(
                     fault=str(fault),
+                    call=one.call,
                     at_s=at_s,
                     lasted_s=lasted_s,
                     recovery_s=took_s,

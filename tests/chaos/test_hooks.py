@@ -37,13 +37,33 @@ print("nothing to alter", flush=True)
 delta.missing_columns("p", parse_columns("id BIGINT, item STRING"), there)
 print("to alter", flush=True)
 """
+COMMITS = """
+import asyncio, sys
+from binwright.consumer.land.lake.spark_lake import SparkLake
+commit = getattr(SparkLake, sys.argv[2])
+print("to commit", flush=True)
+asyncio.run(commit(None, "orders", None, "", ""))
+"""
+QUICK = """
+import asyncio, sitecustomize
+class Lake:
+    async def append(self):
+        print("begun", flush=True)
+        await asyncio.sleep(0.05)
+        print("ended", flush=True)
+sitecustomize.wrap(Lake, "append", "consumer", lambda _: "lake.commit", "lake.append")
+async def main():
+    await Lake().append()
+    await Lake().append()
+asyncio.run(main())
+"""
 
 
-def process(directory: Path, code: str) -> subprocess.CompletedProcess[str]:
+def process(directory: Path, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run Python code as a consumer of chaos."""
     variables = os.environ | aimed_points(directory).environment()
     return subprocess.run(
-        (sys.executable, "-c", code, "binwright.consumer"),
+        (sys.executable, "-c", code, "binwright.consumer", *arguments),
         env=variables,
         capture_output=True,
         text=True,
@@ -61,7 +81,8 @@ def test_every_call_that_a_fault_may_aim_at_is_wrapped(tmp_path: Path) -> None:
     done = process(tmp_path, WRAPPED)
     assert done.returncode == 0, done.stderr
     wanted = {step for _, step, _ in (*STEPS, *EVOLUTION_STEPS) if "." in step}
-    assert wanted - {"table.claimed", "table.resolved"} <= {*done.stdout.split()}
+    wanted |= {"lake.append", "lake.add_files"}
+    assert wanted - {"table.claimed", "table.resolved", "lake.commit"} <= {*done.stdout.split()}
 
 
 def test_a_process_ends_itself_before_it_alters_a_table_and_not_where_nothing_is_to_alter(
@@ -71,7 +92,36 @@ def test_a_process_ends_itself_before_it_alters_a_table_and_not_where_nothing_is
     points.arm(alter("kill"))
     done = process(tmp_path, ALTERS)
     assert (done.returncode, done.stdout) == (-signal.SIGKILL, "nothing to alter\n"), done.stderr
-    assert points.hit_pid() is not None
+    hit = points.hit()
+    assert hit is not None
+    assert hit.call == "delta.alter"
+
+
+def commit(moment: str) -> Fault:
+    step = {"service": "consumer", "step": "lake.commit", "moment": moment}
+    return Fault(kind=Kind.AIMED, pick=0, duration_s=0.0, failure_mode="kill", **step)
+
+
+@pytest.mark.parametrize("call", ["append", "add_files"])
+def test_a_commit_is_hit_whichever_way_a_batch_lands_and_which_way_is_known(
+    tmp_path: Path, call: str
+) -> None:
+    points = aimed_points(tmp_path)
+    points.arm(commit("before"))
+    done = process(tmp_path, COMMITS, call)
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL, "to commit\n"), done.stderr
+    hit = points.hit()
+    assert hit is not None
+    assert hit.call == f"lake.{call}"
+
+
+def test_a_commit_that_is_too_quick_to_be_hit_lets_the_next_one_be(tmp_path: Path) -> None:
+    points = aimed_points(tmp_path)
+    points.arm(commit("during"))
+    done = process(tmp_path, QUICK)
+    assert done.stdout == "begun\nended\nbegun\n", done.stderr
+    assert done.returncode == -signal.SIGKILL
+    assert points.hit() is not None
 
 
 @pytest.mark.parametrize("mode", ["kill_spark", "kill_registry"])

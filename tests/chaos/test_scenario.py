@@ -1,9 +1,12 @@
 """What the end of a run says."""
 
 from dataclasses import replace
+from pathlib import Path
 
+from rich.console import Console
 from tests.builders import partition_audit
-from tests.chaos.scenario import stream, without_bombs
+from tests.chaos.__main__ import show
+from tests.chaos.scenario import Scenario, ScenarioOptions, Suffered, stream, without_bombs
 from tests.chaos.system_settings import CAPACITY, LIMIT
 
 from binwright.inspect.audit import AuditResult, PartitionAudit, TableAudit
@@ -34,6 +37,26 @@ def test_any_other_record_without_a_row_is_lost() -> None:
     assert not without_bombs(audited(PARTITION), [(TopicPartition("clicks", 0), 4)]).clean
     two = replace(PARTITION, lost=2, lost_ranges=(Range(4, 5),))
     assert not without_bombs(audited(two), [(P, 4)]).clean
+
+
+def test_the_summary_tells_in_which_commit_a_fault_struck(tmp_path: Path) -> None:
+    course = Scenario(ScenarioOptions(), tmp_path, print)
+    course.injected_faults.append(
+        Suffered(
+            fault="kill of a consumer during lake.commit",
+            call="lake.add_files",
+            at_s=1.0,
+            lasted_s=1.0,
+            recovery_s=1.0,
+            victim=7,
+            beside=0,
+            others_s=None,
+        )
+    )
+    console = Console(width=200)
+    with console.capture() as printed:
+        console.print(show(course))
+    assert "during lake.commit (lake.add_files)" in printed.get()
 
 
 def test_many_partitions_share_the_load_of_eight() -> None:

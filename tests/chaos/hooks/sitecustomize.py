@@ -3,8 +3,8 @@
 The product has no hooks: here its messages and calls are wrapped from outside, so that a process
 can end or stop itself before, during and after one of them, and behind some log events. Chaos and
 the services share files in `CHAOS_AIMS`: `aim` (a step, taken by the first process that comes to
-it, by renaming it to `hit-<pid>`; with the process of a server if that is struck instead), `unseen`
-(processes out of the fleet's reach), `skew` (seconds that a process's wall clock is off).
+it, by renaming it to `hit-<pid>-<call>`; with the process of a server if that is struck instead),
+`unseen` (processes out of the fleet's reach), `skew` (seconds that a process's wall clock is off).
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,6 +25,8 @@ from tests.chaos.pod_memory import memory_patches
 
 AIMS = Path(os.environ["CHAOS_AIMS"])
 LOOK_S = 0.2
+took_s: dict[str, float] = {}
+"""Call -> how long the last one was under way."""
 FAILURE_MODES = {
     "kill": signal.SIGKILL,
     "hang": signal.SIGSTOP,
@@ -34,40 +36,55 @@ FAILURE_MODES = {
 }  # twin: none
 
 
-def at(service: str, step: str, moment: str) -> Callable[[], None] | None:
-    """Return what to do here and now, once; None: go on."""
+def strike(service: str, step: str, moment: str, call: str = "") -> None:
+    """End or stop this process, or end a server, if this is the step, and nobody was there before.
+
+    Args:
+        service: Of this process.
+        step: To which it came.
+        moment: Before, during or after it.
+        call: Which one it is, where a step is one of several calls.
+    """
     aim = AIMS / "aim"
     if not aim.exists():
-        return None
+        return
     try:
         wanted = json.loads(aim.read_text())
         if (wanted["service"], wanted["step"], wanted["moment"]) != (service, step, moment):
-            return None
-        aim.rename(AIMS / f"hit-{os.getpid()}")
+            return
+        aim.rename(AIMS / f"hit-{os.getpid()}-{call or step}")
     except FileNotFoundError:
-        return None  # another process was first
-    number = FAILURE_MODES.get(wanted["failure_mode"])
-    return None if number is None else partial(os.kill, wanted["server"] or os.getpid(), number)
+        return  # another process was first
+    if (number := FAILURE_MODES.get(wanted["failure_mode"])) is not None:
+        os.kill(wanted["server"] or os.getpid(), number)
 
 
-def strike(service: str, step: str, moment: str) -> None:
-    """End or stop this process, or end a server, if this is the step."""
-    if (struck := at(service, step, moment)) is not None:
-        struck()
+def wrap(
+    owner: type, name: str, service: str, step: Callable[[tuple[Any, ...]], str], call: str = ""
+) -> None:
+    """Make a coroutine method of a class check the aimed faults; `call`: as of `strike`.
 
-
-def wrap(owner: type, name: str, service: str, step: Callable[[tuple[Any, ...]], str]) -> None:
-    """Make a coroutine method of a class check the aimed faults."""
+    "During" is half of what the last such call took, since a small commit takes less than any
+    number that is long for a large one. A call that ends before that is not struck: the next one
+    is.
+    """
     original = getattr(owner, name)
 
     @wraps(original)
     async def aimed(*args: Any, **more: Any) -> Any:
-        named = step(args)
-        strike(service, named, "before")
-        if (struck := at(service, named, "during")) is not None:
-            asyncio.get_running_loop().call_later(LOOK_S, struck)
-        given = await original(*args, **more)
-        strike(service, named, "after")
+        loop, named = asyncio.get_running_loop(), step(args)
+        strike(service, named, "before", call)
+        # The first of a process: Spark's calls take longer than that, those to a disk do not.
+        first_s = LOOK_S if named.startswith("lake.") else 0.0
+        half_s = took_s[call or named] / 2 if (call or named) in took_s else first_s
+        began = loop.time()
+        during = loop.call_later(half_s, strike, service, named, "during", call)
+        try:
+            given = await original(*args, **more)
+        finally:
+            during.cancel()
+            took_s[call or named] = loop.time() - began
+        strike(service, named, "after", call)
         return given
 
     setattr(owner, name, aimed)
@@ -92,11 +109,16 @@ def kind_of(args: tuple[Any, ...]) -> str:
     return str(json.loads(args[4])["kind"]).partition("/")[0]
 
 
+COMMITS = ("lake.append", "lake.add_files")
+"""A batch lands by one of them: they are one step, `lake.commit`."""
+
+
 def _calls(owner: str, names: Sequence[str], prefix: str) -> ModulePatch:
     def made(module: ModuleType) -> None:
         for name in names:
-            step = f"{prefix}.{name}"
-            wrap(getattr(module, owner), name, "consumer", lambda _, step=step: step)  # type: ignore[misc]
+            call = f"{prefix}.{name}"
+            step = "lake.commit" if call in COMMITS else call
+            wrap(getattr(module, owner), name, "consumer", lambda _, step=step: step, call)  # type: ignore[misc]
 
     return made
 
@@ -127,8 +149,8 @@ CONSUMER: dict[str, ModulePatch] = {
     "binwright.consumer.land.lake.spark_lake": _calls(
         "SparkLake",
         (
-            *("open", "claim", "history", "add_columns", "append_bad", "append", "commit_stamp"),
-            "compact",
+            *("open", "claim", "history", "add_columns", "append_bad", "append", "add_files"),
+            *("commit_stamp", "compact"),
         ),
         "lake",
     ),
