@@ -39,7 +39,7 @@ def test_any_other_record_without_a_row_is_lost() -> None:
     assert not without_bombs(audited(two), [(P, 4)]).clean
 
 
-def test_the_summary_tells_in_which_commit_a_fault_struck(tmp_path: Path) -> None:
+def test_the_summary_shows_in_which_commit_a_fault_struck(tmp_path: Path) -> None:
     course = Scenario(ScenarioOptions(), tmp_path, print)
     course.injected_faults.append(
         Suffered(
