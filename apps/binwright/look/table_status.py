@@ -52,7 +52,7 @@ class TableStatus:
     new_fields: tuple[str, ...] = ()  # of JSON, without a column: left out
     appended: str = ""  # why Spark writes its rows again; empty: its files become the table's
     compaction: TableCompaction | None = (
-        None  # by its writer; None: it is not compacted, or unknown
+        None  # by its writer; None: it is not compacted, nor sorted, or unknown
     )
 
 

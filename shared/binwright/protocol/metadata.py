@@ -157,12 +157,12 @@ class Hello:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableCompaction:
-    """The small files of a table, and what its writer has merged of them."""
+    """The small files of a table, and what its writer has merged of them, and sorted."""
 
     small_files: Number = 0  # that can be merged with others, about
     small_bytes: Number = 0  # in these
-    seconds: Amount = 0.0  # that merges took on the Spark server, one task at a time
-    files_read: Number = 0  # small ones that were merged
+    seconds: Amount = 0.0  # that this took on the Spark server; merges run one task at a time
+    files_read: Number = 0  # that were merged, or whose rows were sorted by `cluster_by`
     bytes_read: Number = 0  # in these
     files_written: Number = 0  # that replaced them
     bytes_written: Number = 0  # in these
@@ -186,7 +186,7 @@ class TableReport:
     newest_ms: Number | None = None  # the highest timestamp of records that it has landed
     fault: str = ""  # why nothing lands at the moment; empty: it does
     appended: str = ""  # why Spark writes its rows again; empty: its files become the table's
-    compaction: TableCompaction | None = None  # null: the table is not compacted
+    compaction: TableCompaction | None = None  # null: the table is not compacted, nor sorted
 
     def topics_of(self, name: str) -> tuple[str, ...]:
         """Return the topics whose records it takes; `name` is the table's."""

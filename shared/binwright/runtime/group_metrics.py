@@ -94,13 +94,13 @@ TABLE_SMALL_BYTES = Metric(
 )
 TABLE_COMPACTION_SECONDS_TOTAL = Metric(
     "binwright_table_compaction_seconds_total",
-    "Time that the table's writer had Spark merge small files, one task at a time.",
+    "Time that the table's writer had Spark merge small files, or sort rows by `cluster_by`.",
     TABLE,
     "consumer, group",
 )
 TABLE_COMPACTION_READ_FILES_TOTAL = Metric(
     "binwright_table_compaction_read_files_total",
-    "Small files that were merged.",
+    "Files that were merged, or whose rows were sorted.",
     TABLE,
     "consumer, group",
 )
@@ -136,7 +136,7 @@ TABLE_PAUSED = Metric(
 def compaction_samples(
     labels: Mapping[str, str], compaction: TableCompaction | None
 ) -> Iterator[Sample]:
-    """Yield the metrics of a table's small files; none where they are not merged."""
+    """Yield the metrics of a table's small files, and of what rewrote them; none for None."""
     if compaction is not None:
         yield Sample(TABLE_SMALL_FILES, compaction.small_files, labels)
         yield Sample(TABLE_SMALL_BYTES, compaction.small_bytes, labels)

@@ -229,7 +229,7 @@ class FakeLake:
         await self._maintain("cluster", table)
         files = self._storage.table(table).files
         self._storage.table(table).add_commit()
-        return Compaction(files, files)
+        return Compaction(files, files, files * FILE_BYTES, files * FILE_BYTES)
 
     async def expire(self, table: str, keep_s: float) -> int:  # noqa: ARG002 - of the port
         """Fit `Lake.expire`; nothing is old."""

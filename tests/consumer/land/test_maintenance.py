@@ -146,6 +146,26 @@ async def test_the_cost_of_compactions_is_reported() -> None:
         assert after.seconds >= 1.0
 
 
+async def test_what_sorting_costs_is_reported_too_also_without_compaction() -> None:
+    scene = await Scene().prepare()
+    scene.cluster_by = ("id",)
+    config = MaintenanceConfig(cluster_bytes=4 * LANDED_BYTES)
+    async with process(scene, "orders", maintenance=config) as writer:
+        await land(scene, 1)
+        before = writer.report().compaction
+        assert before
+        assert (before.files_read, before.seconds) == (0, 0.0)
+        writer.lake.latency_s = 0.5
+        await land(scene, 3, first=1)
+        await seconds(2)
+
+        after = writer.report().compaction
+        assert after
+        assert after.files_read == after.files_written == 4
+        assert after.bytes_read == after.bytes_written > 0
+        assert after.seconds >= 0.5
+
+
 async def test_a_failed_compaction_delays_no_commit_is_reported_and_is_tried_again_later() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders", maintenance=EVERY_TEN) as writer:

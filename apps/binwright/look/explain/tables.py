@@ -45,7 +45,7 @@ def explain_table(group: GroupFacts, name: str) -> Explanation:
 def _small_files(compaction: TableCompaction) -> list[str]:
     of_writer = (
         f"{compaction.small_files:,} small files with {data_size(compaction.small_bytes)} can be "
-        f"merged; its writer has merged {compaction.files_read:,} into "
+        f"merged; its writer has rewritten {compaction.files_read:,} into "
         f"{compaction.files_written:,}, in {duration(compaction.seconds)} of Spark"
     )
     failed = f"its small files are not merged: {compaction.fault}"

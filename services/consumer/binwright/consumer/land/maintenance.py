@@ -89,8 +89,8 @@ class _Table:
     compact_at: float = 0.0  # after a failure
     failures: int = 0  # of compactions, in a row
     fault: str = ""  # of the last one
-    compacted: Compaction = field(default_factory=partial(Compaction, 0, 0))  # in all
-    compacting_s: float = 0.0
+    rewritten: Compaction = field(default_factory=partial(Compaction, 0, 0))  # merged, or sorted
+    rewriting_s: float = 0.0
 
 
 class TableMaintenance:
@@ -136,18 +136,18 @@ class TableMaintenance:
             self._changed.set()
 
     def compaction(self, name: str) -> TableCompaction | None:
-        """Return the table's small files, and what was merged since it was claimed."""
+        """Return the table's small files, and what was merged and sorted since it was claimed."""
         table = self._tables.get(name)
-        if table is None or not self._config.compaction.files:
+        if table is None or not (self._config.compaction.files or table.clustered):
             return None
         return TableCompaction(
             small_files=table.small.files,
             small_bytes=table.small.bytes,
-            seconds=round(table.compacting_s, 3),
-            files_read=table.compacted.removed,
-            bytes_read=table.compacted.removed_bytes,
-            files_written=table.compacted.added,
-            bytes_written=table.compacted.added_bytes,
+            seconds=round(table.rewriting_s, 3),
+            files_read=table.rewritten.removed,
+            bytes_read=table.rewritten.removed_bytes,
+            files_written=table.rewritten.added,
+            bytes_written=table.rewritten.added_bytes,
             fault=table.fault,
         )
 
@@ -231,14 +231,14 @@ class TableMaintenance:
             self._not_compacted(table, str(exc))
             return
         finally:
-            table.compacting_s += asyncio.get_running_loop().time() - began
+            table.rewriting_s += asyncio.get_running_loop().time() - began
         if parts is not None and not done.removed:
             self._not_compacted(table, "Spark merged none of the files that its log lists")
             return
         table.small = left_by(portion, parts, config) if portion and parts else Mergeable()
         table.begun = is_due(table.small, table.name, config, begun=True)
         table.listed = not table.begun
-        table.failures, table.fault, table.compacted = 0, "", table.compacted + done
+        table.failures, table.fault, table.rewritten = 0, "", table.rewritten + done
         self._log_rewritten(TABLE_COMPACTED, table, done, began)
 
     def _not_compacted(self, table: _Table, reason: str) -> None:
@@ -256,7 +256,10 @@ class TableMaintenance:
         except ExternalError as exc:
             log(CLUSTERING_FAILED, table=table.name, reason=str(exc))
         else:
+            table.rewritten += done
             self._log_rewritten(TABLE_CLUSTERED, table, done, began)
+        finally:
+            table.rewriting_s += asyncio.get_running_loop().time() - began
 
     @staticmethod
     def _log_rewritten(event: LogEvent, table: _Table, done: Compaction, began: float) -> None:

@@ -21,7 +21,7 @@ def table_report(
         now: Seconds, monotonic.
         refused: Whether a person must repair that fault.
         appended: Why Spark writes rows again; "" if files become the table's.
-        compaction: Of its small files; None if they are not merged.
+        compaction: Of its files; None if they are neither merged nor sorted.
     """
     landing = writer.phase if isinstance(writer.phase, Landing) else writer.last
     first, *more = writer.config.table.topics
