@@ -5,7 +5,6 @@ import contextlib
 import re
 from collections.abc import AsyncIterator, Mapping
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -13,6 +12,7 @@ import pytest
 from tests.exposition import value
 from tests.look.page.group import LIMIT, Group, page, table
 
+from binwright.look.page import snapshot
 from binwright.look.page.server import POINTS, QUESTIONS, STEP_S, Page, document_paths
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.http import Response
@@ -20,7 +20,6 @@ from binwright.runtime.run import background_tasks
 
 pytestmark = pytest.mark.looptime
 
-DOCS = Path(__file__).parents[3] / "docs" / "how-to" / "page.md"
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
@@ -216,11 +215,11 @@ async def test_what_is_not_known_is_not_remembered() -> None:
         assert len(body(shown.history_json())["points"]) > before
 
 
-async def test_every_field_is_in_the_docs() -> None:
+async def test_every_field_is_described() -> None:
     group, shown = await landing(), page()
     async with following(group, shown):
         view, history = body(shown.view_json()), body(shown.history_json())
-    described = set(re.findall(r"`([a-z_]+)`", DOCS.read_text()))
+    described = set(re.findall(r"`([a-z_]+)`", str(snapshot.__doc__)))
     names = {*fields(view), *fields(history), *history["fields"]}
     assert names - described == set()
 

@@ -1,7 +1,39 @@
 """What the page draws: a group's status with the rate of each partition, in few bytes.
 
-Partitions are [topic's index, number, …], for a group may have 100,000 of them. Topics are those of
-`topics`, as text of any kind. The shape is told in docs/how-to/page.md.
+A partition is `[topic, number, …]`, with the topic as an index of `topics`, for a group may have
+100,000 of them. Times are ms since 1970 by the server's clock, rates bytes/s, lags records.
+`/view` has
+
+- `group`, `at_ms`, `state`, `controller`, `term`: as in `binwright status --json`, at `at_ms`.
+- `problem`: null while the view is up to date, else its `kind` (`reading`, `missing`,
+  `unreachable`) and `text`.
+- `rates_age_s`, `rates_stale`: since the last measurement (null: none), and whether a newer one
+  should be there.
+- `limit`, `load`, `staging`, `lag`, `age_s`, `landed_rows`, `partitions`: of the whole group;
+  `limit` is what a consumer sustains.
+- `consumers`: each `slot`, `state`, `limit`, `load`, `staging`, `lag`, `silent_s`, `busy`,
+  `capacity` (bytes/s that it could read; null: not measured yet), `lost_offsets`, `tables` that it
+  writes, `partitions`: `[topic, number, rate or null, lag]`.
+- `unread`: partitions that no consumer reads, in the same form.
+- `hot`: partitions that get more than their consumer sustains: `[topic, number, rate, limit]`.
+- `moves`: `[topic, number, old owner or null, new owner, phase]`.
+- `tables`: each `name`, `topic`, `writer`, `state`, `age_s`, `pending_bytes`, `lag`, `rows`, `bad`
+  (of them: bad records), `skipped` (records that are in no table, as the settings want),
+  `commits`, `freshness_s` (age of the newest record that landed, or null), `fault`, `topics`,
+  `new_fields` (of JSON, without a column), `appended` (why Spark writes its rows again; empty:
+  staged files become its own), `compaction` (small files and what was merged of them, as in the
+  message `TableCompaction`; null: none is merged).
+- `plan`: the last one: `age_s`, `reasons`, `consumers`, `moves`, `rscore`; or null.
+- `proposal`: a plan that is shown and not carried out yet, by its number `plan`; besides, `waits`,
+  `approved`, and `changes`: `[topic, number, old owner or null, new owner]`; or null.
+- `takes_orders`: whether the page has the form for orders.
+- `orders`, `held`: people's orders in force, and what the controller does not do because of
+  orders or settings: a sentence each.
+- `news`: the last 50 events: `[ms, text]`.
+- `topics`: their names, any text.
+
+`/history` has `points` of the last hour, one each `step_s`, with the values that `fields` names:
+`at_ms`, `load`, `staging`, `limit` of all live consumers together, `consumers`, `lag`, `age_s`.
 """
 
 from collections.abc import Iterable
