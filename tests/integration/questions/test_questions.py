@@ -1,4 +1,4 @@
-"""Each question of `docs/how-to/questions.md`, asked of a live system by the page's own command.
+"""Each question of `docs/how-to/status.md`, asked of a live system by the page's own command.
 
 What the answer says is compared with what the group decided by: the messages of its topics, the
 logs of its tables, and the ends of Kafka's logs.
@@ -39,7 +39,7 @@ from binwright.protocol.names import BAD_SUFFIX
 
 pytestmark = pytest.mark.integration
 
-PAGE = ROOT / "docs" / "how-to" / "questions.md"
+PAGE = ROOT / "docs" / "how-to" / "status.md"
 SHARE = 25 / 30  # of the limit that a plan gives a consumer
 
 
