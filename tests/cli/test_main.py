@@ -144,6 +144,27 @@ def test_a_small_command_imports_no_library_that_it_does_not_use(command: list[s
     assert imported.isdisjoint(HEAVY)
 
 
+@pytest.mark.parametrize("name", ["latency", "packing", "paper", "report", "slo", "sweep"])
+def test_the_lab_is_had_without_sparks_client(name: str) -> None:
+    imported = imported_by("lab", name, "--help")
+    assert "binwright.lab.commands.options" in imported
+    assert imported.isdisjoint({"pyspark", "pyarrow", "pandas", "grpc"})
+
+
+def test_a_package_that_is_not_installed_is_named_in_one_sentence() -> None:
+    without = "import sys; sys.modules['pyspark'] = None\n" + AS_BINWRIGHT
+    ran = subprocess.run(
+        [sys.executable, "-c", without, "audit", "--topics", "orders"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert ran.returncode == 2
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith("binwright: this needs the package pyspark, which is missing")
+
+
 def test_the_help_and_the_version_import_no_command() -> None:
     """They are what a person types first: importing all commands takes a second and a half."""
     for option in ("--help", "--version"):

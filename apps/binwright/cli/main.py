@@ -60,6 +60,7 @@ PANELS: Mapping[str, Mapping[str, str]] = {
 
 COMMANDS = {name: where for panel in PANELS.values() for name, where in panel.items()}
 OPTION, VARIABLE = "--settings", "BINWRIGHT_SETTINGS"
+_MISSING = "this needs the package {}, which is missing: pip install 'binwright[all]' brings it"
 
 
 def _version(wanted: bool) -> None:
@@ -135,5 +136,10 @@ def main() -> None:
     except ExternalError as exc:
         print_error(exc)
         sys.exit(EXIT_FAILED)
+    except ModuleNotFoundError as exc:
+        # An extra that is not installed, not a fault of ours.
+        if exc.name is None or exc.name.partition(".")[0] == "binwright":
+            raise
+        sys.exit(print_usage_error(SettingsError(_MISSING.format(exc.name.partition(".")[0]))))
     except OSError as exc:
         sys.exit(print_usage_error(SettingsError(str(exc))))

@@ -5,11 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pyspark.sql.connect.functions import udf
-from pyspark.sql.types import StringType
-
 from binwright.lab.processes import OnProgress
-from binwright.lake.lake_reader import lake_reader
 
 T = TypeVar("T")
 
@@ -35,6 +31,9 @@ def run_on_spark(
     """
 
     def run(spark: Any) -> list[str]:
+        from pyspark.sql.connect.functions import udf  # noqa: PLC0415 - as in `on_spark`
+        from pyspark.sql.types import StringType  # noqa: PLC0415
+
         for file in files:
             spark.addArtifact(str(file), file=True)
         rows = list(enumerate(values))
@@ -62,6 +61,8 @@ def on_spark(url: str, doing: str, query: Callable[[Any], T]) -> T:
     Raises:
         LakeUnavailable: Spark failed.
     """
+    # The lab is installed without Spark's client, for those who have no server.
+    from binwright.lake.lake_reader import lake_reader  # noqa: PLC0415
 
     async def run() -> T:
         async with lake_reader(url, query_s=None) as reader:

@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
-from pyspark.core.files import SparkFiles
-
 from binwright.group.config import GroupConfig
 from binwright.lab.processes import OnProgress, run_all
 from binwright.lab.simulation.outcome import Score
@@ -129,6 +127,8 @@ def run_point(point: Point, directory: Path | None = None) -> PointResult:
 
 def run_encoded(text: str) -> str:
     """Simulate a point given as text, with the files that Spark brought; return the result."""
+    from pyspark.core.files import SparkFiles  # noqa: PLC0415 - where Spark runs it
+
     return run_point(Point.decode(text), Path(SparkFiles.getRootDirectory())).encode()
 
 
