@@ -140,7 +140,8 @@ async def test_the_end_of_a_process_is_signalled_at_once(
     fleet: ProcessFleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not only in the next round."""
-    monkeypatch.setattr(process, "WATCH_S", 3600.0)
+    for watch in ("WATCH_S", "WATCH_SETTLED_S"):
+        monkeypatch.setattr(process, watch, 3600.0)
     signalled = asyncio.Event()
     fleet.watch(signalled.set)
     await fleet.reconcile({Slot(0), Slot(1)})

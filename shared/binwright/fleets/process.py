@@ -38,7 +38,8 @@ PROCESS_OVERDUE = LogEvent.warning(
     "process.overdue", "A consumer process did not end within its grace period and is killed."
 )
 
-WATCH_S = 0.5
+# A look reads the command lines of all processes; of our own children we are told when they end.
+WATCH_S, WATCH_SETTLED_S = 0.5, 2.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0  # before the restart of a process that ended early
 STEADY_S = 30.0  # a process that lived longer is restarted without a pause
 
@@ -71,6 +72,7 @@ class ProcessFleet:
     grace_s: float = 70.0
     owned: Callable[[psutil.Process], bool] = lambda _: True
     _desired: frozenset[Slot] = frozenset()
+    _settled: bool = False  # whether what ran at the last look is what is desired
     _attached: bool = False  # whether `reconcile` was called since the start, or since `detach`
     _children: dict[Slot, asyncio.subprocess.Process] = field(default_factory=dict)
     _pauses: dict[Slot, _Pause] = field(default_factory=dict)
@@ -132,7 +134,7 @@ class ProcessFleet:
     async def run(self) -> None:
         """Keep the desired slots running, for ever."""
         while True:
-            await until_set(self._changed, WATCH_S)
+            await until_set(self._changed, WATCH_SETTLED_S if self._settled else WATCH_S)
             self._changed.clear()
             if self._attached:
                 await self._reconcile()
@@ -152,6 +154,7 @@ class ProcessFleet:
 
     async def _start_and_retire(self) -> None:
         running = self.running()
+        self._settled = running.keys() == self._desired
         for slot in sorted(self._desired - running.keys()):
             await self._start(slot)
         for slot, processes in running.items():
