@@ -45,6 +45,10 @@ class BackgroundLoop:
         """Run `work` on the loop, from another one."""
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run `work` on the loop, from a thread without one."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(ENTER_S)
+
     @contextmanager
     def entered(self, manager: AbstractAsyncContextManager[T]) -> Iterator[T]:
         """Enter `manager` on the loop and leave it at the end, in one task."""
