@@ -37,7 +37,16 @@ def test_a_topic_has_a_table_for_each_name_that_entries_give_it() -> None:
     assert named(settings, "clicks") == {"clicks": "variant"}
     raw = {target.name: target for target in settings.targets("orders")}["orders_raw"]
     assert raw.decoded is None
+    assert not raw.by_day
     assert settings.keep_days(raw) == 3
+
+
+def test_an_entry_partitions_its_table_by_day() -> None:
+    dated = entry(topics=["a"], format="string", partition_by="_kafka_date")
+    settings = load_settings(tables=[dated, entry(topics=["b"], format="string")])
+    assert [target.by_day for topic in "abc" for target in settings.targets(topic)] == [
+        *(True, False, False)
+    ]
 
 
 def test_a_name_may_have_what_groups_of_the_pattern_match() -> None:

@@ -113,13 +113,14 @@ class Staging(Protocol):
         decoder: ValueDecoder | None = None,
         *,
         mask: RecordMask | None = None,
+        by_day: bool = False,
         encoded: Callable[[], None] = lambda: None,
     ) -> int:
         """Write a file atomically and durably; return its bytes. Raise `StagingUnavailable`.
 
         Columns and bad values are those of `decoder`, whatever `footer` says of them, and the rest
-        of the records is what `mask` leaves of it. `encoded` is called when the rows are decoded
-        and encoded, before anything is written.
+        of the records is what `mask` leaves of it. `by_day`: of a table that is partitioned so.
+        `encoded` is called when the rows are decoded and encoded, before anything is written.
         """
 
     async def keep(self, directory: str, name: str, content: bytes) -> None:

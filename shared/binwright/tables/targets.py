@@ -40,6 +40,11 @@ class Target:
         return "" if self.entry is None else self.entry.masking
 
     @property
+    def by_day(self) -> bool:
+        """Return whether its table is partitioned by the day of records."""
+        return self.decoded is not None and self.decoded.partition_by is not None
+
+    @property
     def format(self) -> str:
         """Return the format of its values."""
         return RAW if self.entry is None else self.entry.format

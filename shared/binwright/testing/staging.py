@@ -54,6 +54,7 @@ class FakeStaging:
         is_skipped: Tells of each row that is decoded whether it is left out; asked like `is_bad`.
         kept: Topic, name -> content of a file that is not of rows.
         in_place: Whether files are laid out as their tables.
+        by_day: Names of the files whose table is partitioned by day.
     """
 
     def __init__(self, *, latency_s: float = 0.0) -> None:
@@ -67,6 +68,7 @@ class FakeStaging:
         self.is_skipped: Callable[[Record], bool] = lambda _: False
         self.kept: dict[tuple[str, str], bytes] = {}
         self.in_place = False
+        self.by_day = set[str]()
         self.owner = ""
 
     # --- the port --------------------------------------------------------------------------------
@@ -89,12 +91,15 @@ class FakeStaging:
         decoder: ValueDecoder | None = None,
         *,
         mask: RecordMask | None = None,  # noqa: ARG002 - fakes have no bytes to mask
+        by_day: bool = False,
         encoded: Callable[[], None] = lambda: None,
     ) -> int:
         """Fit `Staging.write`."""
         encoded()
         await asyncio.sleep(self.latency_s)
         self._refuse()
+        if by_day:
+            self.by_day.add(name)
         kept = {partition: tuple(in_rows(records)) for partition, records in rows.items()}
         size = sum(
             len(r.key or b"") + len(r.value or b"") + ROW_OVERHEAD

@@ -19,6 +19,7 @@ from binwright.consumer.stage.parquet import (
     COLUMNS,
     FOOTER,
     FOOTER_BYTES,
+    MOST_DAYS,
     SCHEMA,
     decode_footer,
     decoded_schema,
@@ -377,6 +378,38 @@ def test_bad_records_are_beside_a_file_of_a_table(first_bad: int) -> None:
     good = every.filter(pc.is_null(every["bad"])).to_pylist()
     assert [row["_kafka"]["offset"] for row in table.to_pylist()] == [r["offset"] for r in good]
     assert table["text"].to_pylist() == [r["row"]["text"] for r in good]
+
+
+DAY_MS = 86_400_000
+
+
+def days_of_groups(*timestamps: int, by_day: bool = True) -> list[list[int]]:
+    """Return the days of each row group of a file, since 1970."""
+    records = [Record(n, at, None, b'{"id":%d}' % n) for n, at in enumerate(timestamps)]
+    footer = Footer("x", len(records), {0: (0, len(records))})
+    decoder = JsonDecoder(parse_columns("id BIGINT"))
+    content, _ = encode_for_table(in_columns({P: records}), footer, decoder, by_day=by_day)
+    file = pq.ParquetFile(pa.BufferReader(content))
+    rows = file.read().to_pylist()
+    assert sorted(row["id"] for row in rows) == [*range(len(records))]
+    assert all(row["_kafka"]["offset"] == row["id"] for row in rows)
+    groups = [file.read_row_group(n).to_pylist() for n in range(file.num_row_groups)]
+    times = [[row["_kafka"]["timestamp"] for row in group] for group in groups]
+    return [[-1 if at is None else at.timestamp() // 86_400 for at in group] for group in times]
+
+
+def test_rows_of_two_days_are_in_row_groups_of_their_own_where_the_table_wants_that() -> None:
+    times = (DAY_MS - 1, DAY_MS, 5, DAY_MS + 7)
+    assert days_of_groups(*times) == [[0, 0], [1, 1]]
+    assert days_of_groups(*times, by_day=False) == [[0, 1, 0, 1]]
+    assert days_of_groups(1, 2) == [[0, 0]]
+
+
+def test_rows_without_a_time_or_of_many_days_stay_together() -> None:
+    assert days_of_groups(0, DAY_MS, -1) == [[0, 1, -1]]
+    many = range(MOST_DAYS + 1)
+    assert days_of_groups(*(n * DAY_MS for n in many)) == [[*many]]
+    assert days_of_groups(*(n * DAY_MS for n in many[:-1])) == [[n] for n in many[:-1]]
 
 
 def test_a_file_of_a_table_may_have_bad_records_alone() -> None:

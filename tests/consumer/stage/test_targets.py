@@ -18,6 +18,7 @@ from tests.consumer.harness import (
 from binwright.consumer.ingest import IngestConfig
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.metadata import Report
+from binwright.tables.settings import TableSettings
 from binwright.tables.targets import Target
 
 pytestmark = pytest.mark.looptime(noop_cycles=1)
@@ -65,6 +66,18 @@ async def test_one_read_of_kafka_is_staged_for_each_table() -> None:
             assert staged.target.encode() in {record.key for record in records}
         await until(lambda: b.sent(Report)[-1].reading == {P: 5})
         assert b.report().staged_rows == 5, "each row counts once"
+
+
+async def test_files_of_a_table_that_is_partitioned_by_day_are_laid_out_for_that() -> None:
+    def targets(topic: str) -> list[Target]:
+        dated = TableSettings(topics=(topic,), format="string", partition_by="_kafka_date")
+        return [Target(topic, RAW), Target(topic, TYPED, dated)]
+
+    async with harness({"orders": 1}, replace(CONFIG, targets=targets)) as b:
+        b.topics.produce(P, *numbered(5))
+        await b.read({P: 0})
+        await until(lambda: len(b.staged()) == 2)
+        assert {staged.file for staged in b.staged() if staged.target == TYPED} == b.staging.by_day
 
 
 async def test_a_table_that_cannot_be_staged_holds_no_file_of_another() -> None:

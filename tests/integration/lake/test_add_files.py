@@ -704,32 +704,65 @@ def dated(*times: datetime | None) -> pa.Table:
 
 MIDNIGHT = datetime(2026, 11, 28, tzinfo=UTC)
 LAST = MIDNIGHT + timedelta(days=1, microseconds=-1)
+NEXT = LAST + timedelta(microseconds=1)
 OF_DAYS = {
-    "one day": ((MIDNIGHT, NOON, LAST), "landed"),
-    "two days": ((NOON, LAST + timedelta(microseconds=1)), "file_not_in_place"),
-    "no time": ((NOON, None), "file_not_in_place"),
+    "one day": ((MIDNIGHT, NOON, LAST), 1),
+    "two days": ((NOON, NEXT, LAST, NEXT + timedelta(hours=1)), 2),
+    "four days": (tuple(MIDNIGHT + n * timedelta(days=1) for n in range(4)), 4),
 }
+BY_DAY = f"{KAFKA_SQL}, _kafka_date DATE, v BIGINT", "PARTITIONED BY (_kafka_date)"
 
 
 @pytest.mark.parametrize("kind", OF_DAYS)
-def test_a_table_by_day_takes_files_of_one_day(place: Place, kind: str) -> None:
-    times, expected = OF_DAYS[kind]
-    path = place.create(f"{KAFKA_SQL}, _kafka_date DATE, v BIGINT", "PARTITIONED BY (_kafka_date)")
-    staged = place.stage(dated(*times), row_group_size=1)
+def test_a_table_by_day_gets_a_file_of_each_day(place: Place, kind: str) -> None:
+    """†: all rows of a file land in one commit, each of them once."""
+    times, days = OF_DAYS[kind]
+    path = place.create(*BY_DAY)
+    staged = place.stage(dated(*times), row_group_size=1, compression="zstd")
 
-    assert place.call(staged)[0] == expected
-    if expected == "landed":
-        for name, read in READERS.items():
-            days = {row["_kafka_date"] for row in read(place.spark, path)}
-            assert days == {date(2026, 11, 28)}, name
-        sql(place.spark, f"OPTIMIZE delta.`{path}`")
-        assert place.count() == len(times)
-    else:
-        assert (place.versions(), place.files()) == (1, set())
+    assert place.call(staged) == ("landed", 1, len(times), None)
+    added = [each["add"] for each in place.actions() if "add" in each]
+    assert len(added) == len({each["path"] for each in added}) == days
+    assert sum(json.loads(each["stats"])["numRecords"] for each in added) == len(times)
+    expected = sorted((n, at.date()) for n, at in enumerate(times))
+    for name, read in READERS.items():
+        rows = [(row["v"], row["_kafka_date"]) for row in read(place.spark, path)]
+        assert sorted(rows) == expected, name
+    day = place.spark.read.format("delta").load(path).where("_kafka_date = DATE'2026-11-28'")
+    assert day.count() == sum(day == date(2026, 11, 28) for _, day in expected)
+    sql(place.spark, f"OPTIMIZE delta.`{path}`")
+    assert place.count() == len(times)
+
+
+def test_files_of_days_are_those_of_an_earlier_try_or_none(place: Place) -> None:
+    place.create(*BY_DAY)
+    staged = place.stage(dated(NOON, NEXT), row_group_size=1)
+    assert place.call(staged)[0] == "landed"
+    size = sum(each["add"]["size"] for each in place.actions() if "add" in each)
+    assert place.call(staged)[0] == "landed"  # the same files: nothing is doubled
+    assert place.count() == 2
+    files = [*(place.root / "t").glob("_kafka_date=*/*.parquet")]
+    assert sum(file.stat().st_size for file in files) == size
+    assert not [*(place.root / "t").rglob("*.part*")]
+
+    other = place.stage(dated(NOON, NEXT, LAST), row_group_size=1)
+    verdict, _, _, what = place.call(other)
+    assert verdict == "file_not_in_place"
+    assert "another file of this name" in str(what)
+    assert place.count() == 2
+
+
+@pytest.mark.parametrize("times", [(NOON, NEXT), (NOON, None)])
+def test_rows_of_two_days_in_a_row_group_and_rows_without_a_time_are_not_taken(
+    place: Place, times: tuple[datetime | None, ...]
+) -> None:
+    place.create(*BY_DAY)
+    assert place.call(place.stage(dated(*times)))[0] == "file_not_in_place"
+    assert (place.versions(), place.files()) == (1, set())
 
 
 def test_a_file_of_a_table_by_day_whose_footer_has_no_times_is_not_taken(place: Place) -> None:
-    place.create(f"{KAFKA_SQL}, _kafka_date DATE, v BIGINT", "PARTITIONED BY (_kafka_date)")
+    place.create(*BY_DAY)
     staged = place.stage(dated(NOON), write_statistics=False)
     assert place.call(staged)[0] == "file_not_in_place"
 

@@ -109,6 +109,37 @@ async def test_rows_are_those_that_an_append_lands(
     assert in_place[0]["id"] == 1
 
 
+async def test_rows_of_two_days_land_in_place_and_mean_what_an_append_of_them_means(
+    tables: SparkLake, items: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    """†: one file and its one range, in one commit."""
+    await items.write_lease("dated", LEASE)
+    await items.keep("dated", TABLE_LAYOUT, b"read")
+    await tables.open(replace(ITEMS, topic="dated", by_date=True))
+    ranges, p = {0: (0, 4)}, TopicPartition("dated", 0)
+    times = (86_399_999, 86_400_000, 3, 86_400_001)
+    rows = {p: [Record(n, at, b"k", b'{"id":%d}' % n) for n, at in enumerate(times)]}
+    decoder, footer = JsonDecoder(ITEMS.columns or ()), Footer("id", 4, ranges, topic="dated")
+    for name, by_day in (("a.parquet", True), ("b.parquet", False)):
+        size = await items.write("dated", name, in_columns(rows), footer, decoder, by_day=by_day)
+        part = FileSlice(name, ranges, whole=True, bytes=size, topic="dated")
+        batch = Batch(
+            (part,),
+            rows=4,
+            topic_ids={"dated": "id"},
+            columns=decoder.columns,
+            as_table=frozenset({name}),
+        )
+        landed_as_it_is = await tables.add_files("dated", batch, LEASE, name) is None
+        assert landed_as_it_is == by_day
+        if not by_day:
+            await tables.append("dated", batch, LEASE, name)
+    both = sorted((row["id"], row["_kafka_date"].day) for row in landed(spark, lake, "dated"))
+    assert both == [(n, day) for n, day in enumerate((1, 2, 1, 2)) for _ in range(2)]
+    stamps = [commit.metadata for commit in (await tables.history("dated", 2)).commits]
+    assert stamps == ["b.parquet", "a.parquet"]
+
+
 async def test_a_part_of_a_file_is_appended(
     tables: SparkLake, items: FileStaging, lake: Path, spark: SparkSession
 ) -> None:

@@ -232,7 +232,7 @@ def _writer_config(settings: Settings, cluster: str) -> Callable[[Target], Write
                 columns=entry.table_columns,
                 cluster_by=entry.cluster_by,
                 statistics=entry.statistics,
-                by_date=entry.partition_by is not None,
+                by_date=target.by_day,
                 widen=entry.widen,
                 skips_tombstones=entry.tombstones == "skip",
                 where=entry.where,

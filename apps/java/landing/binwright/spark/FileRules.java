@@ -1,13 +1,16 @@
 package binwright.spark;
 
 import java.time.LocalDate;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import org.apache.hadoop.fs.Path;
 import org.apache.parquet.column.ColumnDescriptor;
+import org.apache.parquet.hadoop.metadata.BlockMetaData;
 import org.apache.parquet.schema.LogicalTypeAnnotation;
 import org.apache.parquet.schema.LogicalTypeAnnotation.DecimalLogicalTypeAnnotation;
 import org.apache.parquet.schema.LogicalTypeAnnotation.IntLogicalTypeAnnotation;
@@ -25,7 +28,7 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Which files a table takes as they are: those that have its own columns, and rows of one of its partitions. */
+/** Which files a table takes as they are: those that have its own columns, and row groups of one partition each. */
 final class FileRules {
     static final String DAY = "_kafka_date"; // of the record, UTC
     private static final List<String> TIME = List.of("_kafka", "timestamp"); // of which it is the day
@@ -70,12 +73,25 @@ final class FileRules {
         if (reason != null) {
             throw Refusal.file(file.name(), reason);
         }
-        if (byDay && file.rows() > 0) {
-            day(file);
-        }
+        byPartition(file);
     }
 
-    /** Returns the values of partition columns that all rows of a file have. */
+    /** Returns the file, or where it has rows of several partitions, the parts that it has of each. */
+    List<StagedFile> byPartition(StagedFile file) throws Refusal {
+        if (!byDay) {
+            return List.of(file);
+        }
+        Map<String, List<BlockMetaData>> days = new TreeMap<>();
+        for (BlockMetaData group : file.footer().getBlocks()) {
+            if (group.getRowCount() > 0) {
+                String day = day(file.part(List.of(group)));
+                days.computeIfAbsent(day, of -> new ArrayList<>()).add(group);
+            }
+        }
+        return days.size() < 2 ? List.of(file) : days.values().stream().map(file::part).toList();
+    }
+
+    /** Returns the values of partition columns that all rows of a file, or of a part of one, have. */
     Map<String, String> partition(StagedFile file) throws Refusal {
         return byDay ? Map.of(DAY, day(file)) : Map.of();
     }
@@ -158,7 +174,7 @@ final class FileRules {
         }
         long first = Math.floorDiv((Long) time.bounds().least(), MICROS_PER_DAY);
         if (first != Math.floorDiv((Long) time.bounds().greatest(), MICROS_PER_DAY)) {
-            throw Refusal.file(file.name(), "it has rows of several days");
+            throw Refusal.file(file.name(), "it has rows of several days in one row group");
         }
         return LocalDate.ofEpochDay(first).toString();
     }

@@ -72,7 +72,13 @@ final class Landing {
         for (StagedFile file : staged) {
             rules.check(file);
         }
-        landing.add(staged.stream().filter(file -> file.rows() > 0).toList(), rules, log, conf);
+        List<StagedFile> parts = new ArrayList<>();
+        for (StagedFile file : staged) {
+            if (file.rows() > 0) {
+                parts.addAll(rules.byPartition(file)); // all of a file in this commit, or nothing (†)
+            }
+        }
+        landing.add(parts, rules, log, conf);
         return landing;
     }
 

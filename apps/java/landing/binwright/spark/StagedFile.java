@@ -7,6 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.List;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
@@ -23,9 +24,10 @@ import org.apache.parquet.hadoop.metadata.ParquetMetadata;
  *
  * @param status where it is, its length and time.
  * @param tail the bytes of its footer.
- * @param footer the same, parsed.
+ * @param footer the same, parsed; of a part, with the row groups of this alone.
+ * @param isWhole whether it is all of a file, not a part.
  */
-record StagedFile(FileStatus status, byte[] tail, ParquetMetadata footer) {
+record StagedFile(FileStatus status, byte[] tail, ParquetMetadata footer, boolean isWhole) {
     private static final int TAIL = 64 << 10; // bytes; holds most footers, so that one read gets them
     private static final byte[] MAGIC = "PAR1".getBytes(StandardCharsets.US_ASCII);
     private static final int ENDING = Integer.BYTES + MAGIC.length; // a footer's length, and the magic
@@ -47,7 +49,7 @@ record StagedFile(FileStatus status, byte[] tail, ParquetMetadata footer) {
             if (tail == null) {
                 throw Refusal.damaged(name, "it does not end as a Parquet file does");
             }
-            return new StagedFile(status, tail, parsed(name, tail));
+            return new StagedFile(status, tail, parsed(name, tail), true);
         } catch (FileNotFoundException exc) {
             throw Refusal.missing(name);
         }
@@ -87,6 +89,11 @@ record StagedFile(FileStatus status, byte[] tail, ParquetMetadata footer) {
         } catch (IOException | RuntimeException exc) {
             throw Refusal.damaged(name, "its footer cannot be read (" + exc.getMessage() + ")");
         }
+    }
+
+    /** Returns the part that has these row groups. */
+    StagedFile part(List<BlockMetaData> groups) {
+        return new StagedFile(status, tail, new ParquetMetadata(footer.getFileMetaData(), groups), false);
     }
 
     Path path() {

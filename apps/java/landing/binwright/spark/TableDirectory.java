@@ -17,17 +17,28 @@ import org.apache.hadoop.fs.Options;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.StreamCapabilities;
 import org.apache.hadoop.io.IOUtils;
+import org.apache.parquet.column.ParquetProperties;
+import org.apache.parquet.hadoop.ParquetFileWriter;
+import org.apache.parquet.hadoop.ParquetWriter;
+import org.apache.parquet.hadoop.metadata.FileMetaData;
+import org.apache.parquet.hadoop.util.HadoopInputFile;
+import org.apache.parquet.hadoop.util.HadoopOutputFile;
+import org.apache.parquet.io.OutputFile;
+import org.apache.parquet.io.SeekableInputStream;
 import org.apache.spark.sql.delta.DeltaLog;
 import org.apache.spark.sql.delta.actions.Metadata;
 
 /**
  * Puts staged files into a table's directory, by links or copies. The staged ones stay.
  *
- * <p>On a local file system that is a hard link, elsewhere a copy, which has its name only when it is complete. What
- * no commit takes is part of no version; a VACUUM deletes it, as it does what is left of an append that failed.
+ * <p>On a local file system that is a hard link, elsewhere a copy, which has its name only when it is complete; of a
+ * part the row groups are copied. What no commit takes is part of no version; a VACUUM deletes it, as it does what is
+ * left of an append that failed.
  */
 final class TableDirectory {
     private static final int BUFFER = 1 << 20; // bytes
+    // Never written over: it may be part of a version.
+    private static final String OTHER = "the table's directory has another file of this name";
 
     private final DeltaLog log;
     private final Configuration conf;
@@ -49,10 +60,12 @@ final class TableDirectory {
             throw Refusal.table("files are staged in its own directory, or below it");
         }
         Path target = new Path(log.dataPath(), path);
+        if (!file.isWhole()) {
+            return cut(file, target);
+        }
         FileStatus there = there(target);
-        if (there != null && !isSame(there, file)) {
-            // Never written over: it may be part of a version.
-            throw Refusal.file(file.name(), "the table's directory has another file of this name");
+        if (there != null && !isSame(there, file.status(), file.tail())) {
+            throw Refusal.file(file.name(), OTHER);
         }
         if (there != null && there.getModificationTime() >= oldest) {
             return there; // an earlier try put it
@@ -80,8 +93,8 @@ final class TableDirectory {
         }
     }
 
-    private boolean isSame(FileStatus there, StagedFile file) throws IOException {
-        return there.getLen() == file.status().getLen() && Arrays.equals(StagedFile.tail(storage, there), file.tail());
+    private boolean isSame(FileStatus there, FileStatus file, byte[] tail) throws IOException {
+        return there.getLen() == file.getLen() && Arrays.equals(StagedFile.tail(storage, there), tail);
     }
 
     /** Links a young file of the table's owner, and returns whether it did; others are copied. */
@@ -146,6 +159,46 @@ final class TableDirectory {
                 throw exc;
             }
             out.close();
+        }
+    }
+
+    /** Puts a part as a file of its own. Its row groups are copied, which gives the same bytes at each try. */
+    private FileStatus cut(StagedFile part, Path target) throws Refusal, IOException {
+        Path made = target.suffix("." + UUID.randomUUID() + ".part");
+        try {
+            writeRowGroups(part, made);
+            FileStatus done = storage.getFileStatus(made);
+            FileStatus there = there(target);
+            if (there == null) {
+                if (!storage.rename(made, target)) {
+                    throw new IOException(made + " cannot become " + target);
+                }
+                return storage.getFileStatus(target);
+            }
+            boolean isSame = isSame(there, done, StagedFile.tail(storage, done));
+            if (!isSame || there.getModificationTime() < oldest) {
+                throw Refusal.file(part.name(), OTHER);
+            }
+            return there; // an earlier try put it
+        } finally {
+            storage.delete(made, false);
+        }
+    }
+
+    private void writeRowGroups(StagedFile part, Path path) throws Refusal, IOException {
+        FileMetaData all = part.footer().getFileMetaData();
+        OutputFile file = HadoopOutputFile.fromPath(path, conf);
+        ParquetProperties usual = ParquetProperties.builder().build();
+        try (SeekableInputStream in = HadoopInputFile.fromStatus(part.status(), conf).newStream();
+                ParquetFileWriter out =
+                        new ParquetFileWriter(
+                                file, all.getSchema(), ParquetFileWriter.Mode.CREATE, ParquetWriter.DEFAULT_BLOCK_SIZE,
+                                0, null, usual)) {
+            out.start();
+            out.appendRowGroups(in, part.footer().getBlocks(), false);
+            out.end(all.getKeyValueMetaData());
+        } catch (FileNotFoundException exc) {
+            throw Refusal.missing(part.name());
         }
     }
 

@@ -132,6 +132,7 @@ class FileStaging:
         decoder: ValueDecoder | None = None,
         *,
         mask: RecordMask | None = None,
+        by_day: bool = False,
         encoded: Callable[[], None] = lambda: None,
     ) -> int:
         """Write a file whole and durably; see `Staging.write`."""
@@ -140,7 +141,12 @@ class FileStaging:
         size = sum(each.bytes for records in rows.values() for each in records)
         async with self._encoding.taken(size):
             in_place = await self._is_for_table(directory, decoder)
-            encode = partial(_encoded, rows, footer, decoder, self._memory, mask, in_place=in_place)
+            encode = partial(
+                _encoded,
+                *(rows, footer, decoder, self._memory, mask),
+                in_place=in_place,
+                by_day=by_day,
+            )
             content, bad = await execute(self._threads, encode)
         encoded()
         return await self._run(
@@ -257,6 +263,7 @@ def _encoded(
     mask: RecordMask | None,
     *,
     in_place: bool,
+    by_day: bool,
 ) -> "Encoded":
     from pyarrow import default_memory_pool  # noqa: PLC0415 - as below
 
@@ -264,7 +271,7 @@ def _encoded(
 
     try:
         if in_place:
-            return parquet.encode_for_table(rows, footer, decoder, memory, mask)
+            return parquet.encode_for_table(rows, footer, decoder, memory, mask, by_day=by_day)
         return parquet.Encoded(parquet.encode(rows, footer, decoder, memory, mask))
     finally:
         default_memory_pool().release_unused()  # else each thread keeps its largest file's

@@ -98,7 +98,10 @@ class FileWriter:
         decoder = await self._decoder_of(target, rows)
         async with self._slots:
             writing = self._staging.write(
-                target.name, name, rows, footer, decoder, mask=mask, encoded=encoded
+                *(target.name, name, rows, footer, decoder),
+                mask=mask,
+                by_day=target.by_day,
+                encoded=encoded,
             )
             began_at = loop_s()
             size = await self._warn_if_slow(writing, taken.topic)

@@ -70,6 +70,9 @@ MOST_FAULT = 300  # characters of what a footer says of a bad record
 GROUP_BYTES = 8 << 20  # of records that are decoded or written, and of decoded rows, at once
 FOOTER_BYTES = 4 << 20  # a longer one is not read: 10,000 partitions take half a megabyte
 TAIL_BYTES = 64 << 10  # holds the footer of nearly every file
+DAY_US = 86_400_000_000
+MOST_DAYS = 8
+"""Of rows that are written together, which become a file each: of more, an append makes fewer."""
 
 _MAGIC, _LENGTH_BYTES = b"PAR1", 4
 
@@ -211,6 +214,15 @@ def _groups(
     yield group
 
 
+def _days(table: pa.Table) -> Sequence[pa.Table]:
+    """Return the rows of each day, in order; all together where the days are many, or not known."""
+    day = pc.divide(table["timestamp"].cast(pa.int64()), DAY_US)
+    days = sorted(each for each in pc.unique(day).to_pylist() if each is not None)
+    if day.null_count or not 1 < len(days) <= MOST_DAYS:
+        return (table,)
+    return [table.filter(pc.equal(day, pa.scalar(each))) for each in days]
+
+
 def _first_fault(table: pa.Table) -> str:
     """Return where the first bad record is, and what is wrong with it."""
     row = table.filter(pc.is_valid(table["bad"])).slice(0, 1).to_pylist()[0]
@@ -250,7 +262,7 @@ def encode(
     """
     if decoder is None:
         return _encode_raw(rows, footer, mask, READ_ONCE)
-    return _encode_decoded(rows, footer, decoder, memory, mask, as_table=False).content
+    return _encode_decoded(rows, footer, decoder, memory, mask).content
 
 
 def encode_for_table(
@@ -259,15 +271,19 @@ def encode_for_table(
     decoder: ValueDecoder | None = None,
     memory: DecodingMemory | None = None,
     mask: RecordMask | None = None,
+    *,
+    by_day: bool = False,
 ) -> Encoded:
     """Return the rows as a file of the table's, where that can be; see `encode`.
 
-    It has statistics and a codec for its readers.
+    It has statistics and a codec for its readers. `by_day`: rows of two days are in no row group,
+    as the server can only cut a file between these.
     """
     if decoder is None:
         return Encoded(_encode_raw(rows, footer, mask, OF_RAW_TABLE))
     as_table = bool(decoder.columns) and not any(map(is_variant, decoder.columns))
-    return _encode_decoded(rows, footer, decoder, memory, mask, as_table=as_table)
+    file = _TableRows(decoder.columns, by_day=by_day) if as_table else None
+    return _encode_decoded(rows, footer, decoder, memory, mask, file)
 
 
 def _encode_raw(
@@ -284,16 +300,15 @@ def _encode_raw(
     return file.end(FOOTER, _entry(footer, None, facts))
 
 
-def _encode_decoded(
+def _encode_decoded(  # noqa: PLR0917 - as of `encode`
     rows: Mapping[TopicPartition, Sequence[Records]],
     footer: Footer,
     decoder: ValueDecoder,
     memory: DecodingMemory | None,
     mask: RecordMask | None,
-    *,
-    as_table: bool,
+    of_table: "_TableRows | None" = None,
 ) -> Encoded:
-    file: _Rows = (_TableRows if as_table else _StagedRows)(decoder.columns)
+    file: _Rows = of_table or _StagedRows(decoder.columns)
     facts = _Facts()
     facts.write(file, rows, decoder, memory or DecodingMemory(), mask)
     return file.end(_entry(footer, decoder, facts))
@@ -362,8 +377,8 @@ class _StagedRows:
 class _TableRows:
     """A file of the table's, and one beside it once there are bad records."""
 
-    def __init__(self, columns: Columns) -> None:
-        self._columns = columns
+    def __init__(self, columns: Columns, *, by_day: bool) -> None:
+        self._columns, self._by_day = columns, by_day
         self._file = _File(table_schema(columns), OF_TABLE)
         self._bad: _StagedRows | None = None
 
@@ -373,8 +388,9 @@ class _TableRows:
             self._bad.write(table.filter(pc.is_valid(table["bad"])), bad)
             table = table.filter(pc.is_null(table["bad"]))
         schema = self._file.schema
-        rows = [_as_table(batch, schema) for batch in table.to_batches()]
-        self._file.write(pa.Table.from_batches(rows, schema))
+        for part in _days(table) if self._by_day else (table,):
+            rows = [_as_table(batch, schema) for batch in part.to_batches()]
+            self._file.write(pa.Table.from_batches(rows, schema))
 
     def end(self, entry: Mapping[str, Any]) -> Encoded:
         beside = None if self._bad is None else self._bad.end(entry).content
