@@ -10,6 +10,7 @@ import pytest
 from tests.builders import partition_audit
 
 from binwright.inspect.audit import AuditResult, PartitionAudit, TableAudit, audit
+from binwright.inspect.metrics import audit_samples
 from binwright.inspect.topic_extents import MAX_LISTED, Range, Tally, open_topic_extents
 from binwright.lake.lake_reader import lake_reader
 from binwright.protocol.errors import BrokerUnavailable, LakeUnavailable
@@ -73,6 +74,28 @@ def test_a_table_whose_rows_cannot_be_assigned_to_logs_is_not_clean() -> None:
     assert table.faults() == (
         "orders: rows of earlier logs cannot be told apart: version 3 can no longer be read",
     )
+
+
+def test_rows_that_name_no_record_are_a_fault() -> None:
+    table = replace(table_of(CLEAN), unplaced=2)
+
+    assert not table.clean
+    assert table.faults() == ("orders: 2 rows have no topic, partition or offset",)
+
+
+def test_metrics_count_what_is_missing_and_what_is_too_many() -> None:
+    wrong = replace(CLEAN, lost=2, lost_to_retention=3, unread=4, surplus=5, beyond=6)
+    result = AuditResult(tables=(replace(table_of(wrong), unplaced=7), table_of(exists=False)))
+    samples = {(each.name, each.labels.get("partition")): each for each in audit_samples(result, 9)}
+
+    of_table = {"topic": "orders", "table": "orders"}
+    assert samples["binwright_audit_time_seconds", None].value == 9
+    missing = samples["binwright_audit_missing_records", "3"]
+    assert (missing.value, missing.labels) == (9, {**of_table, "partition": "3"})
+    assert samples["binwright_audit_surplus_rows", "3"].value == 5
+    assert samples["binwright_audit_beyond_rows", "3"].value == 6
+    clean = [s.value for s in audit_samples(result, 9) if s.name == "binwright_audit_clean"]
+    assert clean == [0, 0]
 
 
 def test_rows_of_earlier_logs_and_offsets_without_a_row_are_remarks() -> None:

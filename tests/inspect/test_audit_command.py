@@ -68,3 +68,29 @@ def test_without_a_topic_or_a_table_there_is_nothing_to_compare() -> None:
     done = CliRunner().invoke(app, ["audit", "--compare", "values"])
     assert done.exit_code == 2
     assert "no topics: name them with --topics" in done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--table", "/lake/t"], "name the path and the --columns"),
+        (["--columns", "partition=p,offset=o", "--topic", "t"], "with --table"),
+        (["--columns", "partition=p,offset=o", "--table", "/t"], "its --topic"),
+        (
+            ["--columns", "partition=p,offset=o", "--table", "/t", "--topics", "a,b"],
+            "names no topic",
+        ),
+        (
+            [
+                *("--columns", "partition=p,offset=o", "--table", "/t"),
+                *("--topic", "a", "--compare", "both"),
+            ],
+            "only offsets are compared",
+        ),
+        (["--topics", "t", "--compare", "values", "--metrics-file", "m"], "--metrics-file"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options: list[str], words: str) -> None:
+    done = CliRunner().invoke(app, ["audit", *options])
+    assert done.exit_code == 2
+    assert words in done.output

@@ -14,7 +14,8 @@ HEAD = """\
 
 Every service answers `/metrics` in Prometheus' text format on the port `health.port`; `binwright
 page` answers it for a whole group on its own port. The same metric of a consumer or a table comes
-from the consumer itself and from the page: scrape one of the two.
+from the consumer itself and from the page: scrape one of the two. An audit writes its metrics to
+a file.
 [operations.md](../operations.md) says what to do when a value is wrong, and `deploy/alerts/` has
 alert rules.
 
@@ -30,6 +31,7 @@ WHERE: Mapping[str, str] = {
     "group": "`binwright page`",
     "scaler": "the leading scaler",
     "consumer, group": "the consumer and `binwright page`",
+    "audit": "the file of `binwright audit --metrics-file`",
 }
 
 UNITS = {

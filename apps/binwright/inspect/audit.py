@@ -25,6 +25,9 @@ stamps of the table's commits name the log of each version (`log_generations`): 
 topic, and rows that were `rewritten` after a truncation, are counted apart. Where such a version
 can no longer be read (vacuumed), rows cannot be assigned to logs: the table is `unchecked` and not
 clean.
+
+A table that others wrote has no stamps: its rows are all taken to be of the present topic. Rows in
+which a place is NULL, or negative, are `unplaced`, and a fault.
 """
 
 import asyncio
@@ -33,10 +36,12 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from binwright.inspect.decide.record_columns import RecordColumns
 from binwright.inspect.table_extents import (
     Bounds,
     RowCounts,
     TableExtents,
+    read_other_extents,
     read_table_extents,
 )
 from binwright.inspect.topic_extents import (
@@ -62,6 +67,14 @@ LeftOutOf = Callable[[str, str, tuple[tuple[str, ...], ...]], LeftOut]
 def no_filters(_topic: str, _table: str, _filters: tuple[tuple[str, ...], ...]) -> LeftOut:
     """Fit `LeftOutOf`: no record is left out."""
     return none_left_out
+
+
+@dataclass(frozen=True, slots=True)
+class OtherTable:
+    """A table that others wrote."""
+
+    path: str
+    columns: RecordColumns
 
 
 Isolation = Literal["read_committed", "read_uncommitted"]
@@ -125,11 +138,13 @@ class TableAudit:
     exists: bool  # False: nothing has landed yet, or the path is wrong
     partitions: tuple[PartitionAudit, ...]
     unchecked: str = ""  # why rows cannot be assigned to this topic or an earlier one
+    unplaced: int = 0  # rows that name no record: of no topic, partition or offset
 
     @property
     def clean(self) -> bool:
         """Whether every partition is clean; without a table, whether the topic holds no record."""
-        return not self.unchecked and all(partition.clean for partition in self.partitions)
+        checked = not (self.unchecked or self.unplaced)
+        return checked and all(partition.clean for partition in self.partitions)
 
     def faults(self) -> tuple[str, ...]:
         """Return a line for each fault."""
@@ -142,7 +157,12 @@ class TableAudit:
         partitions = (
             f"{self.partition(p)}: {fault}" for p in self.partitions for fault in p.faults()
         )
-        return (*absent, *unchecked, *partitions)
+        unplaced = (
+            (f"{self.name}: {self.unplaced} rows have no topic, partition or offset",)
+            if self.unplaced
+            else ()
+        )
+        return (*absent, *unchecked, *unplaced, *partitions)
 
     def partition(self, part: PartitionAudit) -> str:
         """Return the name of a partition, with the table's if that is not the topic's."""
@@ -222,6 +242,7 @@ async def audit(
     strict: bool = False,
     tables_of: Callable[[str], Iterable[str]] = lambda topic: (topic,),
     left_out_of: LeftOutOf = no_filters,
+    other: OtherTable | None = None,
 ) -> AuditResult:
     """Compare each topic with its tables.
 
@@ -236,23 +257,30 @@ async def audit(
         check_s: Seconds to read, per partition, the records at offsets without a row.
         strict: Count every offset without a row that the topic no longer keeps as lost.
         tables_of: The names of a topic's tables, by the settings.
-        left_out_of: Decodes records that tables with filters have no rows of.
+        left_out_of: Decodes records that tables of ours with filters have no rows of.
+        other: A table that others wrote, which is compared in place of the topics' own.
 
     Raises:
         BrokerUnavailable: Kafka does not answer.
         TopicMissing: A topic does not exist.
         LakeUnavailable: Spark does not answer, or cannot read a table.
+        UserError: There is no table at the path of `other`, or it has no such columns.
     """
     async with AsyncExitStack() as stack:
         extents = await stack.enter_async_context(open_topic_extents(kafka, isolation))
         readers: dict[str, LakeReader] = {}
         tables = []
-        for topic, name in [(each, name) for each in topics for name in tables_of(each)]:
+        names = tables_of if other is None else lambda _: (other.path,)
+        leaves_out = left_out_of if other is None else no_filters
+        for topic, name in [(each, name) for each in topics for name in names(each)]:
             url = server_of(lake, name)
             if url not in readers:
                 readers[url] = await stack.enter_async_context(lake_reader(url))
-            path = lake.table_path(name)
-            one = _OneTable(topic, name, path, extents, readers[url], check_s, strict, left_out_of)
+            path = name if other else lake.table_path(name)
+            columns = other.columns if other else None
+            one = _OneTable(
+                *(topic, name, path, extents, readers[url], check_s, strict, leaves_out, columns)
+            )
             tables.append(await one.audit())
     return AuditResult(tables=tuple(tables))
 
@@ -269,13 +297,18 @@ class _OneTable:
     check_s: float
     strict: bool
     left_out_of: LeftOutOf
+    columns: RecordColumns | None  # of a table that others wrote
 
     async def audit(self) -> TableAudit:
         bounds = await self.extents.bounds(self.topic)
         topic_id = await self.extents.topic_id(self.topic)
         table = await self.reader.run(
             f"read the table at {self.path}",
-            lambda spark: read_table_extents(spark, self.path, bounds, self.topic, topic_id),
+            lambda spark: (
+                read_table_extents(spark, self.path, bounds, self.topic, topic_id)
+                if self.columns is None
+                else read_other_extents(spark, self.path, bounds, self.topic, self.columns)
+            ),
         )
         # Rows of records written while Spark counted are not beyond the topic's end.
         ends = {number: end for number, (_, end) in (await self.extents.bounds(self.topic)).items()}
@@ -294,6 +327,7 @@ class _OneTable:
             exists=table is not None,
             partitions=tuple(partitions),
             unchecked=seen.unchecked,
+            unplaced=seen.unplaced,
         )
 
     async def _scan(self, numbers: Sequence[int], seen: TableExtents) -> dict[int, RangeScan]:

@@ -10,25 +10,30 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from prometheus_client import CollectorRegistry, write_to_textfile
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from binwright.cli.embedded_spark import running_lake
-from binwright.cli.options import Bootstrap, Json, Lake, Spark, Topics, settings_at
+from binwright.cli.options import Bootstrap, Json, Lake, Spark, settings_at
 from binwright.cli.runner import progress_console, run_for_result, split, working_directory
 from binwright.cli.terminal import Console, print_page
-from binwright.inspect.audit import AuditResult, PartitionAudit, TableAudit
+from binwright.inspect.audit import AuditResult, OtherTable, PartitionAudit, TableAudit
 from binwright.inspect.audit import audit as compare_offsets
 from binwright.inspect.decide.differences import Comparison
+from binwright.inspect.decide.record_columns import parse_record_columns
 from binwright.inspect.left_out import LeftOutRecords
+from binwright.inspect.metrics import audit_samples
 from binwright.inspect.table_lookup import targets_named
 from binwright.inspect.topic_extents import open_topic_extents
 from binwright.inspect.values import Reader, compare_values
 from binwright.kafka.topics import selected_topics
-from binwright.protocol.errors import SettingsError
+from binwright.protocol.errors import SettingsError, UserError
+from binwright.runtime.clock import wall_ms
+from binwright.runtime.exposition import Samples
 from binwright.runtime.run import EXIT_FAILED, EXIT_OK
-from binwright.runtime.settings.consumer import LakeSettings
+from binwright.runtime.settings.consumer import LakeSettings, absolute
 from binwright.runtime.settings.group import Settings
 from binwright.tables.targets import Target
 
@@ -94,23 +99,35 @@ class Audit:
     question: Question = "offsets"
     records: int = SAMPLE  # of a table, whose values are compared
     reader: Reader = "spark"
+    columns: str | None = None  # of `table`, which is the path of a table that others wrote
+    metrics_file: Path | None = None
 
     async def run(self) -> Audited:
         """Compare tables and topics.
 
         Raises:
-            UserError: There is no such table, or it is of another kind than the settings make it.
+            UserError: There is no such table, it is of another kind than the settings make it, or
+                has no such columns.
             SettingsError: No topic is named, no topic fits the patterns, or the reader is not
                 installed.
             ExternalError: Kafka or Spark does not answer, or a topic does not exist.
         """
+        if self.metrics_file is not None and self.question == "values":
+            raise UserError("--metrics-file: metrics are of offsets, and only values are compared")
+        audited = await self._compare()
+        if self.metrics_file is not None and audited.offsets is not None:
+            _write_metrics(self.metrics_file, audited.offsets)
+        return audited
+
+    async def _compare(self) -> Audited:
         settings = settings_at(
             self.bootstrap_servers, topics=self.topics, lake=self.lake, spark=self.spark
         )
-        targets = await self._targets(settings)
+        other = self._other()
+        targets = [] if other is not None else await self._targets(settings)
         if self.question == "values" and self.reader == "deltalake":  # without Spark
             return Audited(None, await self._values(settings, settings.lake, targets))
-        topics = list(dict.fromkeys(target.topic for target in targets))
+        topics = list(dict.fromkeys(target.topic for target in targets)) or list(self.topics)
         # Before Spark: an embedded one takes 15 s to start.
         async with open_topic_extents(settings.kafka, settings.consumer.isolation) as extents:
             for topic in topics:
@@ -126,12 +143,31 @@ class Audit:
                 strict=self.strict,
                 tables_of=lambda topic: [t.name for t in targets if t.topic == topic],
                 left_out_of=lambda *table: LeftOutRecords(settings, *table),
+                other=other,
             )
             if self.question == "offsets":
                 return Audited(offsets, None)
             there = {each.name for each in offsets.tables if each.exists}
             landed = [target for target in targets if target.name in there]
             return Audited(offsets, await self._values(settings, lake, landed))
+
+    def _other(self) -> OtherTable | None:
+        """Return the table that others wrote, if the options name one."""
+        if self.columns is None:
+            if "/" in (self.table or ""):
+                raise UserError(
+                    f"--table: {self.table} is no name of a table; of a table that others wrote, "
+                    "name the path and the --columns"
+                )
+            return None
+        columns = parse_record_columns(self.columns)
+        if self.table is None or not self.topics:
+            raise UserError("--columns: name the table's path with --table, and its --topic")
+        if columns.topic is None and len(self.topics) > 1:
+            raise UserError("--columns: names no topic, and the table has several")
+        if self.question != "offsets":
+            raise UserError("--compare: of a table that others wrote, only offsets are compared")
+        return OtherTable(absolute(self.table), columns)
 
     async def _targets(self, settings: Settings) -> Sequence[Target]:
         """Return each topic with each of its tables."""
@@ -164,6 +200,20 @@ def table(result: AuditResult) -> RenderableType:
     return Group(rows, *(Text(remark) for remark in result.remarks()), *faults)
 
 
+def _write_metrics(path: Path, result: AuditResult) -> None:
+    """Write the numbers of an audit as metrics, in place of a file of before.
+
+    Raises:
+        UserError: It cannot be written.
+    """
+    registry = CollectorRegistry()
+    registry.register(Samples(lambda: audit_samples(result, wall_ms() / 1000)))
+    try:
+        write_to_textfile(str(path), registry)
+    except OSError as exc:
+        raise UserError(f"--metrics-file: {exc}") from exc
+
+
 def _verdict(table: TableAudit, part: PartitionAudit) -> str:
     if not part.clean:
         return "[red]NOT CLEAN"
@@ -189,9 +239,25 @@ def differences(name: str, comparison: Comparison) -> RenderableType:
 
 def command(
     *,
-    topics: Topics = "",
+    topics: Annotated[
+        str,
+        typer.Option(
+            "--topics", "--topic", help="Topics, separated by commas; else the settings'."
+        ),
+    ] = "",
     table: Annotated[
-        str | None, typer.Option(help="Only this table, by its name; else all of the topics'.")
+        str | None,
+        typer.Option(
+            help="Only this table, by its name; else all of the topics'. With --columns: its path."
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="partition=COLUMN,offset=COLUMN",
+            help="Of a table that others wrote: where each row has its record's partition and "
+            "offset, perhaps in a struct (meta.offset). With topic=COLUMN, if it has several.",
+        ),
     ] = None,
     compare: Annotated[
         Question,
@@ -216,6 +282,13 @@ def command(
             help="Take every offset that has no row and that the topic no longer keeps for lost.",
         ),
     ] = False,
+    metrics_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write what is missing, doubled and strange as metrics, for the textfile "
+            "collector of Prometheus' node exporter."
+        ),
+    ] = None,
     json_: Json = False,
 ) -> None:
     """Compare the tables with the topics: every record exactly once, with its values?
@@ -231,6 +304,8 @@ def command(
             question=compare,
             records=records,
             reader=reader,
+            columns=columns,
+            metrics_file=metrics_file,
         )
         audited = run_for_result(options.run)
     if json_:

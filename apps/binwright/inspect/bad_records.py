@@ -19,7 +19,7 @@ from typing import Any
 
 from pyspark.sql.connect import functions as sf
 
-from binwright.lake.lake_reader import delta_table, quoted, records_of
+from binwright.lake.lake_reader import delta_table, newest_version, records_of
 
 _SUMS = """
 SELECT partition, count(*) AS rows, count_if(earlier) AS earlier FROM {bad} GROUP BY partition
@@ -42,8 +42,7 @@ def read_bad_records(spark: Any, path: str, topic: str, topic_id: str | None) ->
     """
     if delta_table(spark, path) is None:
         return None
-    history = spark.sql(f"DESCRIBE HISTORY {quoted(path)} LIMIT 1").select("version")
-    version = history.collect()[0].version
+    version = newest_version(spark, path)
     table = spark.read.format("delta").option("versionAsOf", version).load(path)
     is_earlier = sf.coalesce(sf.col("topic_id") != sf.lit(topic_id), sf.lit(False))
     bad = records_of(table, topic, "topic_id").withColumn("earlier", is_earlier)

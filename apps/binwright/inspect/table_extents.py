@@ -1,26 +1,30 @@
 """Which offsets of a topic a table has rows of. Blocking: run it through `LakeReader.run`."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from pyspark.errors import PySparkException
 
 from binwright.inspect.bad_records import BadRecords, read_bad_records
+from binwright.inspect.decide.record_columns import Path, RecordColumns
 from binwright.inspect.topic_extents import MAX_LISTED, Range
 from binwright.lake.lake_reader import (
     delta_table,
     frame,
     is_of_columns,
+    newest_version,
     properties,
     reason,
     records_of,
 )
 from binwright.lake.log_generations import LogHistory, log_history, newest_commits, origins
+from binwright.protocol.errors import UserError
 from binwright.protocol.keeping import SKIPPED, filters, kept_since_ms
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.clock import wall_ms
+from binwright.tables.columns import path_text
 from binwright.tables.stamp import FIRST_TOPIC
 
 MAX_RANGES = 1_000
@@ -62,6 +66,7 @@ WITH seen AS (
 )
 SELECT partition, first, last FROM numbered WHERE number <= {limit} ORDER BY partition, first
 """
+_PLACED = "coalesce(topic IS NOT NULL AND partition >= 0 AND offset >= 0, false)"
 _DOUBLES = """
 WITH numbered AS (
     SELECT partition, offset, row_number() OVER (PARTITION BY partition ORDER BY offset) AS number
@@ -110,6 +115,7 @@ class TableExtents:
     kept_since_ms: int | None = None  # older rows may have been deleted; None: none were
     skips_tombstones: bool = False  # it has no rows of records without a value, or had none
     filters: tuple[tuple[str, ...], ...] = ()  # that it has, or had: the comparisons of each
+    unplaced: int = 0  # rows of no topic, partition or offset, in a table that others wrote
 
 
 def read_table_extents(
@@ -140,6 +146,27 @@ def read_table_extents(
     )
 
 
+def read_other_extents(
+    spark: Any, path: str, bounds: Bounds, topic: str, columns: RecordColumns
+) -> TableExtents:
+    """Read what a table that others wrote has of a topic, at `path`.
+
+    Raises what pyspark raises, and `UserError` if there is no table, or it has no such columns.
+    """
+    if (table := delta_table(spark, path)) is None:
+        raise UserError(f"there is no Delta table at {path}")
+    columns.check(dict(_types(table.schema)))
+    version = newest_version(spark, path)
+    return _TableQuery(spark, path, topic, version, None, bounds, LogHistory(), columns).read()
+
+
+def _types(struct: Any, within: Path = ()) -> Iterator[tuple[Path, str]]:
+    for each in struct.fields:
+        yield (*within, each.name), each.dataType.simpleString()
+        if hasattr(each.dataType, "fields"):
+            yield from _types(each.dataType, (*within, each.name))
+
+
 def _read(query: "_TableQuery") -> TableExtents:
     if not (splits := query.log_history.splits):
         return query.read()
@@ -163,6 +190,7 @@ class _TableQuery:
     bad: BadRecords | None
     bounds: Bounds
     log_history: LogHistory
+    columns: RecordColumns | None = None  # of a table that others wrote
 
     def read(self) -> TableExtents:
         if self.log_history.splits:
@@ -191,11 +219,32 @@ class _TableQuery:
             earlier=earlier,
             rewritten=rewritten,
             bad={} if self.bad is None else self.bad.rows,
+            unplaced=0 if self.columns is None else self._unplaced(self.columns),
         )
 
+    def _unplaced(self, columns: RecordColumns) -> int:
+        """Count the rows that name no record of any topic, or none of this one."""
+        rows = self._others(self._table(self.version), columns)
+        return int(rows.where(f"NOT {_PLACED}").count())
+
     def _counted(self, version: int) -> Any:
-        table = self.spark.read.format("delta").option("versionAsOf", version).load(self.path)
-        return self._count(records_of(table, self.topic))
+        table = self._table(version)
+        if self.columns is None:
+            return self._count(records_of(table, self.topic))
+        return self._count(self._others(table, self.columns).where(_PLACED))
+
+    def _table(self, version: int) -> Any:
+        return self.spark.read.format("delta").option("versionAsOf", version).load(self.path)
+
+    def _others(self, table: Any, columns: RecordColumns) -> Any:
+        """Return the topic, partition and offset of those rows that may be of the topic."""
+        own = f"'{self.topic}'"  # a name has no quotes
+        topic = own if columns.topic is None else path_text(columns.topic)
+        return table.selectExpr(
+            f"{topic} AS topic",
+            f"try_cast({path_text(columns.partition)} AS INT) AS partition",
+            f"CAST({path_text(columns.offset)} AS BIGINT) AS offset",
+        ).where(f"topic IS NULL OR topic = {own}")
 
     def _count(self, rows: Any) -> Any:
         return self.spark.sql(_COUNTED, rows=rows)

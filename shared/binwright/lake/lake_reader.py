@@ -189,6 +189,12 @@ def quoted(path: str) -> str:
     return "delta.`{}`".format(path.replace("`", "``"))
 
 
+def newest_version(spark: Any, path: str) -> int:
+    """Return the version of a table that is its newest."""
+    history = spark.sql(f"DESCRIBE HISTORY {quoted(path)} LIMIT 1").select("version")
+    return int(history.collect()[0].version)
+
+
 def properties(spark: Any, path: str) -> dict[str, str]:
     """Return a table's properties.
 
