@@ -4,7 +4,13 @@ import pytest
 
 from binwright.consumer.decode.decoders import DecodingTotals
 from binwright.consumer.report_metrics import consumer_samples
-from binwright.protocol.metadata import MeasuredCapacity, Report, TableCompaction, TableReport
+from binwright.protocol.metadata import (
+    MeasuredCapacity,
+    Report,
+    TableCompaction,
+    TableRegistration,
+    TableReport,
+)
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.tables.targets import Target
 
@@ -91,6 +97,25 @@ def test_a_table_has_numbers_of_its_small_files_where_they_are_merged() -> None:
         "compaction_written_bytes_total": 0,
     }
     assert {s.labels["table"] for s in samples if "small" in s.name} == {"orders"}
+
+
+def test_a_table_that_is_to_be_registered_has_a_metric_of_it() -> None:
+    names = {"orders": True, "clicks": False}
+    tables = {
+        table: TableReport(
+            state="landing",
+            committed={},
+            registration=TableRegistration(name=f"s.{table}", registered=done),
+        )
+        for table, done in names.items()
+    }
+    tables["raw"] = TableReport(state="landing", committed={})
+    report = Report(slot=Slot(2), epoch=1, term=0, ready=True, reading={}, writing=tables)
+    samples = consumer_samples("eu", report, 0, DecodingTotals())
+    registered = {
+        s.labels["table"]: s.value for s in samples if s.name == "binwright_table_registered"
+    }
+    assert registered == names
 
 
 def test_a_table_of_which_nothing_has_landed_has_no_freshness() -> None:

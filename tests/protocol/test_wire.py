@@ -37,6 +37,7 @@ from binwright.protocol.metadata import (
     StagedShare,
     Stopped,
     TableCompaction,
+    TableRegistration,
     TableReport,
     decode_inbound,
 )
@@ -110,6 +111,7 @@ TABLES = some.builds(
     fault=TEXT,
     compaction=some.none()
     | some.builds(TableCompaction, small_files=NUMBERS, seconds=AMOUNTS, fault=TEXT),
+    registration=some.none() | some.builds(TableRegistration, name=TEXT, fault=TEXT),
 )
 COSTS = some.builds(
     SimulatedCost, rule=TEXT, change=TEXT, replica_minutes=AMOUNTS, within_sla=AMOUNTS

@@ -108,6 +108,39 @@ def test_a_table_keeps_rows_for_its_own_time_or_that_of_the_lake(
 
 
 @pytest.mark.parametrize(
+    ("own", "name"), [(None, "main.raw.notes"), ("sales.{table}_v2", "sales.notes_v2"), ("", "")]
+)
+def test_a_table_is_registered_by_its_own_template_or_that_of_the_lake(
+    own: str | None, name: str
+) -> None:
+    found = load_settings(
+        lake={"register_as": "main.raw.{table}"}, tables=[TEXT | {"register_as": own}]
+    )
+    (notes,), (others,) = found.targets("notes"), found.targets("others.eu")
+    assert found.register_as(notes) == name
+    assert found.register_as(others) == "main.raw.others_eu"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"topics": ["a.b", "a-b"], "lake": {"register_as": "s.{table}"}},
+        {"topics": ["a", "A"], "lake": {"register_as": "s.{table}"}},
+        {"topics": ["a", "b"], "lake": {"register_as": "s.all"}},
+        {
+            "topics": ["a"],
+            "lake": {"register_as": "s.{table}"},
+            "tables": [TEXT | {"register_as": "s.a"}],
+        },
+    ],
+    ids=str,
+)
+def test_two_tables_cannot_be_registered_by_one_name(settings: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match=r"register_as: tables .* would both have the name"):
+        load_settings(**settings)
+
+
+@pytest.mark.parametrize(
     ("file", "fault"),
     [
         ("/not/there", r"tables\[0\]: columns_file /not/there cannot be read: No such file"),

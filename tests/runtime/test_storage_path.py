@@ -2,7 +2,7 @@
 
 import pytest
 
-from binwright.runtime.storage_path import is_at_or_below, storage_parts
+from binwright.runtime.storage_path import is_at_or_below, place, storage_parts
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,23 @@ def test_what_programs_may_read_in_different_ways_is_below_nothing(path: str) ->
     assert not is_at_or_below(path, "s3a://lake")
     assert not is_at_or_below(path, "/")
     assert not is_at_or_below("s3a://lake/a", path)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("/my lake/a", "file:/my%20lake/a/"),
+        ("/lake/a", "file:///lake//a"),
+        ("s3://lake/a", "s3a://lake/a"),
+        ("abfss://c@x.example.com/a", "abfss://c@x.example.com/a/"),
+    ],
+)
+def test_a_place_has_one_form(one: str, other: str) -> None:
+    assert place(one) == place(other)
+
+
+@pytest.mark.parametrize(
+    "other", ["s3a://lake/b", "gs://lake/a", "s3a://lake2/a", "/lake/a", "s3a://me@lake/a"]
+)
+def test_other_places_have_another_form(other: str) -> None:
+    assert place("s3a://lake/a") != place(other)

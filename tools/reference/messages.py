@@ -23,6 +23,7 @@ from binwright.protocol.metadata import (
     MeasuredCapacity,
     StagedShare,
     TableCompaction,
+    TableRegistration,
     TableReport,
 )
 from binwright.protocol.metrics import Measurement, Needs, PartitionRate
@@ -126,7 +127,7 @@ def page() -> str:
     lines.append(_message(MessagePart, "part/KEY/NUMBER"))
     lines.append("## Inside other messages\n")
     inside = (
-        *(TableReport, TableCompaction, MeasuredCapacity, StagedShare),
+        *(TableReport, TableCompaction, TableRegistration, MeasuredCapacity, StagedShare),
         *(SimulatedCost, OffsetRange, PartitionRate),
     )
     for each in inside:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from binwright.look.group_view import GroupView
-from binwright.protocol.metadata import Report, TableCompaction
+from binwright.protocol.metadata import Report, TableCompaction, TableRegistration
 from binwright.protocol.model import Slot, TopicPartition
 
 LISTED = 3
@@ -54,6 +54,7 @@ class TableStatus:
     compaction: TableCompaction | None = (
         None  # by its writer; None: it is not compacted, nor sorted, or unknown
     )
+    registration: TableRegistration | None = None  # likewise: it is not to be registered
 
 
 def topics_text(topics: Sequence[str]) -> str:
@@ -161,6 +162,7 @@ def _table(
         fault=report.fault,
         appended=report.appended,
         compaction=report.compaction,
+        registration=report.registration,
         partitions=partitions,
         topics=topics,
     )

@@ -170,6 +170,15 @@ class TableCompaction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableRegistration:
+    """The name that a table has, or is to have, in a catalog."""
+
+    name: str  # `schema.name`, or `catalog.schema.name`
+    registered: bool = False  # since its writer has the role
+    fault: str = ""  # why it is not; empty: it was not tried yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableReport:
     """One table as its writer sees it, in the `Report` of the writer's consumer."""
 
@@ -187,6 +196,7 @@ class TableReport:
     fault: str = ""  # why nothing lands at the moment; empty: it does
     appended: str = ""  # why Spark writes its rows again; empty: its files become the table's
     compaction: TableCompaction | None = None  # null: the table is not compacted, nor sorted
+    registration: TableRegistration | None = None  # null: the table is not to be registered
 
     def topics_of(self, name: str) -> tuple[str, ...]:
         """Return the topics whose records it takes; `name` is the table's."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from binwright.protocol.metadata import TableCompaction
+from binwright.protocol.metadata import TableCompaction, TableRegistration
 from binwright.runtime.metrics import SLOT, TABLE, Metric, Sample
 
 CONSUMER_READY = Metric(
@@ -128,6 +128,12 @@ TABLE_REFUSED = Metric(
     TABLE,
     "consumer, group",
 )
+TABLE_REGISTERED = Metric(
+    "binwright_table_registered",
+    "1 once the table has its name in the catalog; 0 until then; none without `register_as`.",
+    TABLE,
+    "consumer, group",
+)
 TABLE_PAUSED = Metric(
     "binwright_table_paused", "1 while a person has paused the table.", TABLE, "consumer, group"
 )
@@ -145,3 +151,11 @@ def compaction_samples(
         yield Sample(TABLE_COMPACTION_READ_BYTES_TOTAL, compaction.bytes_read, labels)
         yield Sample(TABLE_COMPACTION_WRITTEN_FILES_TOTAL, compaction.files_written, labels)
         yield Sample(TABLE_COMPACTION_WRITTEN_BYTES_TOTAL, compaction.bytes_written, labels)
+
+
+def registration_samples(
+    labels: Mapping[str, str], registration: TableRegistration | None
+) -> Iterator[Sample]:
+    """Yield whether a table is registered; nothing where it is not to be."""
+    if registration is not None:
+        yield Sample(TABLE_REGISTERED, registration.registered, labels)

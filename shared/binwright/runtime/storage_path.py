@@ -2,6 +2,8 @@
 
 import re
 from functools import lru_cache
+from posixpath import normpath
+from urllib.parse import unquote, urlsplit
 
 _FORM = re.compile(
     r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<store>[A-Za-z0-9.:@_-]*))?"
@@ -26,6 +28,14 @@ def storage_parts(path: str) -> tuple[str, ...] | None:
     if bool(scheme) != bool(store) or {".", ".."} & set(names):
         return None
     return scheme, store, *names
+
+
+def place(path: str) -> tuple[str, ...]:
+    """Return a path's or address's parts, in one form for all its spellings."""
+    parts = urlsplit(path)
+    scheme = _ALIASES.get(parts.scheme, parts.scheme)
+    names = normpath(f"/{unquote(parts.path)}").split("/")
+    return scheme, parts.netloc, *filter(None, names)
 
 
 def below(path: str, name: str) -> str:

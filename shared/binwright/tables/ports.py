@@ -234,6 +234,7 @@ class Table:
     skips_tombstones: bool = False  # records without a value are in no table
     where: tuple[str, ...] = ()  # comparisons: records for which one does not hold are in no table
     keep_s: float = 0.0  # for which it keeps rows, by their timestamps; 0: for ever
+    register_as: str = ""  # its name in a catalog; "": it is not registered
     named: str | None = None  # None: by its topic
     more_topics: tuple[str, ...] = ()  # whose records it takes, too
     unnamed_topic: str | None = None  # of stamps that name none, from older versions; None: `topic`
@@ -321,8 +322,8 @@ class ColumnsThere:
 class Lake(Protocol):
     """The Delta tables; each by its name: its topic's, unless the settings give it another.
 
-    Callers make one call at a time for a table, except that one of `small_files`, `compact`,
-    `cluster` and `vacuum` may run beside another call.
+    Callers make one call at a time for a table, except that one of `register`, `small_files`,
+    `compact`, `cluster` and `vacuum` may run beside another call.
     """
 
     async def open(self, table: Table) -> str:
@@ -452,6 +453,16 @@ class Lake(Protocol):
         """Delete rows whose record is older than `keep_s`, also of bad records.
 
         Rows without a timestamp stay. Returns how many were deleted; raises like `history`.
+        """
+
+    async def register(self, table: str, name: str) -> None:
+        """Register the table by this name, and its bad records by this one with `__bad`.
+
+        A name that it has already stays as it is. Nothing is committed to the table.
+
+        Raises:
+            TableRefused: The catalog refuses, or has something else of this name.
+            LakeUnavailable: Spark or the catalog does not reply.
         """
 
     async def vacuum(self, table: str) -> None:

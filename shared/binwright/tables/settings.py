@@ -36,6 +36,7 @@ from binwright.tables.columns import (
 from binwright.tables.comparisons import Comparison, parse_comparison
 from binwright.tables.json_schemas import JsonSchema
 from binwright.tables.masks import DROP, MaskSettings, masked_columns
+from binwright.tables.registration import CatalogName
 from binwright.tables.schemas import SchemaRefused
 
 ONE_COLUMN = {
@@ -263,6 +264,9 @@ class TableSettings(DecodingSettings):
     """
     keep_days: KeepDays | None = None
     """As `lake.keep_days`, for these tables and their bad records; unset: the same."""
+    register_as: CatalogName | None = None
+    """As `lake.register_as`, for these tables and their bad records; unset: the same; empty: none.
+    """
     where: Annotated[tuple[ComparisonText, ...], Field(max_length=MOST_COMPARED)] = ()
     """Comparisons of columns, as `status != 'test'`, `amount >= 10`, `by.region in ('eu', 'us')`
     and `id is not null`. A record for which one does not hold, as SQL has it (so of NULL none but

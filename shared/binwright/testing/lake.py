@@ -67,6 +67,8 @@ class FakeLake:
         unfit: Tables that refuse further columns.
         not_in_place: Why no files are committed as they are; None: they are.
         lists_files: Whether its server has a list of small files.
+        registered: Names of the catalog, and their tables.
+        taken: Names of the catalog, and where the tables of others are that have them.
         calls: All calls so far: (name, table).
     """
 
@@ -84,6 +86,8 @@ class FakeLake:
         self.unfit: set[str] = set()
         self.not_in_place: NotInPlace | None = None
         self.lists_files = True
+        self.registered: dict[str, str] = {}
+        self.taken: dict[str, str] = {}
         self.calls: list[tuple[str, str]] = []
         self._storage, self._staging = storage, staging
         self._busy: set[str] = set()
@@ -235,6 +239,13 @@ class FakeLake:
         """Fit `Lake.expire`; nothing is old."""
         await self._maintain("expire", table)
         return 0
+
+    async def register(self, table: str, name: str) -> None:
+        """Fit `Lake.register`; names that `taken` has are another's."""
+        await self._maintain("register", table)
+        if name in self.taken:
+            raise TableRefused(f"injected failure: {name} is the table at {self.taken[name]}")
+        self.registered[name] = table
 
     async def vacuum(self, table: str) -> None:
         """Fit `Lake.vacuum`."""

@@ -50,6 +50,7 @@ class Scene:
         self.columns = columns  # of all tables; None: their rows are raw records
         self.cluster_by: tuple[str, ...] = ()  # of all tables
         self.keep_s = 0.0  # of all tables
+        self.register_as = ""  # of the one table
         self.decoding = ""  # the settings by which values are decoded
         self.masking = ""  # those by which staged records are masked
         self.fixed: Columns | None = None  # beside which tables get columns for new fields
@@ -194,7 +195,9 @@ class Process:
         self.written: list[tuple[str, float]] = []
         self._name, self._attempts = name, count(1)
         self._table = Table(
-            "", GROUP, CLUSTER, scene.columns, scene.cluster_by, keep_s=scene.keep_s
+            *("", GROUP, CLUSTER, scene.columns, scene.cluster_by),
+            keep_s=scene.keep_s,
+            register_as=scene.register_as,
         )
         self._settings = {
             "freshness_s": freshness_s,

@@ -396,3 +396,53 @@ async def test_a_released_table_is_no_longer_maintained() -> None:
         await seconds(2_000)
 
         assert jobs(writer, "vacuum") == before
+
+
+async def test_a_table_is_registered_once_its_writer_has_the_role() -> None:
+    scene = await Scene().prepare()
+    scene.register_as = "main.sales.orders"
+    async with process(scene, "orders", maintenance=EVERY_TEN) as writer:
+        await land(scene, 12)
+
+        assert writer.lake.registered == {"main.sales.orders": "orders"}
+        assert jobs(writer, "register") == 1
+        registration = writer.report().registration
+        assert registration
+        assert registration.registered
+    async with process(scene, "orders", name="next") as after:
+        await seconds(5)
+        assert jobs(after, "register") == 1
+
+
+async def test_a_table_without_a_name_is_not_registered() -> None:
+    scene = await Scene().prepare()
+    async with process(scene, "orders", maintenance=EVERY_TEN) as writer:
+        await land(scene, 3)
+
+        assert jobs(writer, "register") == 0
+        assert writer.report().registration is None
+
+
+async def test_a_table_that_cannot_be_registered_lands_and_it_is_tried_ever_more_seldom() -> None:
+    scene = await Scene().prepare()
+    scene.register_as = "main.sales.orders"
+    async with process(scene, "orders", maintenance=EVERY_TEN) as writer:
+        writer.lake.taken["main.sales.orders"] = "/lake/other"
+        await land(scene, 25)
+
+        assert scene.landed() == once(250)
+        assert jobs(writer, "compact") == 2
+        assert jobs(writer, "register") == 1
+        registration = writer.report().registration
+        assert registration
+        assert not registration.registered
+        assert "/lake/other" in registration.fault
+        await seconds(300)
+        assert jobs(writer, "register") == 3
+
+        writer.lake.taken.clear()
+        await seconds(600)
+        registration = writer.report().registration
+        assert registration
+        assert (registration.registered, registration.fault) == (True, "")
+        assert jobs(writer, "register") == 4

@@ -263,12 +263,14 @@ def test_a_sink_sets_staging_freshness_and_how_long_rows_are_kept() -> None:
         "staging": "s3a://b/s",
         "freshnessSeconds": 30,
         "keepDays": 90,
+        "registerAs": "sales.{table}",
     }
     found = settings_of(consumer_group(sink=sink), load_settings())
     assert (found.lake.path, found.staging_path) == ("s3a://b/t", "s3a://b/s/orders")
     variables = environment(found)
     assert variables["BINWRIGHT_LAKE__FRESHNESS_S"] == "30.0"
     assert variables["BINWRIGHT_LAKE__KEEP_DAYS"] == "90.0"
+    assert variables["BINWRIGHT_LAKE__REGISTER_AS"] == "sales.{table}"
     assert variables["BINWRIGHT_STAGING__PATH"] == "s3a://b/s"
 
 

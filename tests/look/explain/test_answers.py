@@ -22,6 +22,7 @@ from binwright.protocol.metadata import (
     Started,
     Stopped,
     TableCompaction,
+    TableRegistration,
     TableReport,
 )
 from binwright.protocol.metrics import Measurement, PartitionRate
@@ -328,6 +329,20 @@ def test_a_table_whose_small_files_are_merged_or_are_not() -> None:
     failed = TableCompaction(fault="a person's commit came first")
     view.apply(51, NOW, report(A, P[:3], writing=table(compaction=failed)))
     assert "a person's commit came first" in lines(ask(view, "orders"), "is")
+
+
+def test_a_table_that_is_registered_or_is_not() -> None:
+    view = two_consumers()
+    done = TableRegistration(name="main.sales.orders", registered=True)
+    view.apply(50, NOW, report(A, P[:3], writing=table(registration=done)))
+    assert "is registered as main.sales.orders" in lines(ask(view, "orders"), "is")
+    view.apply(
+        51, NOW, report(A, P[:3], writing=table(registration=replace(done, registered=False)))
+    )
+    assert "not registered as main.sales.orders: its writer" in lines(ask(view, "orders"), "is")
+    failed = TableRegistration(name="main.sales.orders", fault="no schema sales")
+    view.apply(52, NOW, report(A, P[:3], writing=table(registration=failed)))
+    assert "no schema sales" in lines(ask(view, "orders"), "is")
 
 
 def test_a_table_whose_consumer_gets_too_much() -> None:

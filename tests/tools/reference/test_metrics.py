@@ -12,7 +12,13 @@ from binwright.fleets.reconcile import samples
 from binwright.look.page.metrics import group_samples
 from binwright.look.status import ConsumerStatus, Status
 from binwright.look.table_status import TableStatus
-from binwright.protocol.metadata import MeasuredCapacity, Report, TableCompaction, TableReport
+from binwright.protocol.metadata import (
+    MeasuredCapacity,
+    Report,
+    TableCompaction,
+    TableRegistration,
+    TableReport,
+)
 from binwright.protocol.model import BytesPerSecond, Slot, TopicPartition
 from binwright.protocol.orders import Savings, SimulatedCost
 from binwright.protocol.ports.fleet import Disruption
@@ -24,6 +30,7 @@ P = TopicPartition("orders", 0)
 SLOT = Slot(0)
 
 TARGET = Target("orders", "orders")
+NAMED = TableRegistration(name="sales.orders")
 CAPACITY = MeasuredCapacity(bytes_per_s=BytesPerSecond(1.0), spread=0.0, used=1.0, seconds=30.0)
 REPORT = Report(
     slot=SLOT,
@@ -34,7 +41,11 @@ REPORT = Report(
     capacity=CAPACITY,
     writing={
         "orders": TableReport(
-            state="landing", committed={P: 7}, newest_ms=5, compaction=TableCompaction()
+            state="landing",
+            committed={P: 7},
+            newest_ms=5,
+            compaction=TableCompaction(),
+            registration=NAMED,
         )
     },
 )
@@ -67,6 +78,7 @@ STATUS = Status(
             freshness_s=1.0,
             topics=("orders",),
             compaction=TableCompaction(),
+            registration=NAMED,
         ),
     ),
     savings=Savings(

@@ -5,7 +5,7 @@ import math
 from binwright.cli.terminal import data_size
 from binwright.look.explain.answers import Explanation, GroupFacts, Line, duration
 from binwright.look.table_status import TableStatus
-from binwright.protocol.metadata import TableCompaction
+from binwright.protocol.metadata import TableCompaction, TableRegistration
 from binwright.protocol.model import TopicPartition
 
 BUSY = 0.5
@@ -23,6 +23,8 @@ def explain_table(group: GroupFacts, name: str) -> Explanation:
         lines.append(Line("is", f"Spark writes its rows again: {table.appended}"))
     if table.compaction is not None:
         lines += [Line("is", text) for text in _small_files(table.compaction)]
+    if table.registration is not None:
+        lines.append(Line("is", _registered(table.registration)))
     if held := _held_by_transactions(group, table):
         lines += [Line("why", text) for text in held]
         remedy = (
@@ -50,6 +52,13 @@ def _small_files(compaction: TableCompaction) -> list[str]:
     )
     failed = f"its small files are not merged: {compaction.fault}"
     return [of_writer, failed] if compaction.fault else [of_writer]
+
+
+def _registered(registration: TableRegistration) -> str:
+    if registration.registered:
+        return f"it is registered as {registration.name}"
+    waits = registration.fault or "its writer has not come to it yet"
+    return f"it is not registered as {registration.name}: {waits}"
 
 
 def _state(table: TableStatus) -> str:

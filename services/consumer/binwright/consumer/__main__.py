@@ -212,8 +212,9 @@ def _ingest_config(
 def _writer_config(settings: Settings, cluster: str) -> Callable[[Target], WriterConfig]:
     def config(target: Target) -> WriterConfig:
         owner, keep_s = (target.topic, settings.group, cluster), DAY_S * settings.keep_days(target)
+        name = settings.register_as(target)
         raw = WriterConfig(
-            table=Table(*owner, keep_s=keep_s, named=target.name),
+            table=Table(*owner, keep_s=keep_s, named=target.name, register_as=name),
             writer=uuid4().hex,
             from_latest=settings.consumer.start == "latest",
             freshness_s=settings.lake.freshness_s,

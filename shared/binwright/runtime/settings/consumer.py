@@ -17,6 +17,7 @@ from binwright.runtime.spark_url import (
     with_parameters,
     with_token,
 )
+from binwright.tables.registration import CatalogName
 
 LONGEST_WORK_S = 4 * 3600.0
 """How long a compaction may take: a vacuum deletes no file that was written in that time."""
@@ -139,6 +140,11 @@ class LakeSettings(Section):
     keep_days: KeepDays = 0.0
     """Days for which tables keep rows, by the record's timestamp: older ones are deleted before a
     vacuum. 0: for ever. An entry of `tables` may have another number.
+    """
+    register_as: CatalogName | None = None
+    """The name by which tables are registered in a catalog of Spark, as external ones:
+    `schema.{table}`, or `catalog.schema.{table}`. Unset: they are not. An entry of `tables` may
+    have another one.
     """
 
     @property

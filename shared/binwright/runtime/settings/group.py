@@ -2,9 +2,7 @@
 
 from functools import cached_property
 from pathlib import Path
-from posixpath import normpath
 from typing import Annotated, Any, Self
-from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, model_validator
 
@@ -25,7 +23,8 @@ from binwright.runtime.settings.loading import load
 from binwright.runtime.settings.programs import TopicSettings
 from binwright.runtime.settings.registry import RegistrySettings
 from binwright.runtime.settings.traces import TracesSettings
-from binwright.runtime.storage_path import below
+from binwright.runtime.storage_path import below, place
+from binwright.tables.registration import catalog_name, check_catalog_names
 from binwright.tables.settings import TableSettings
 from binwright.tables.targets import Target, Targets, check_tables
 
@@ -35,13 +34,6 @@ LATE_S, LATE_TARGETS = 60.0, 4
 STALE_WINDOWS = 3
 """Age of measurements, in windows of the monitor, from which no plan is made by them."""
 STAGING_INTERVALS_S, FRESHNESS_SHARE = (0.5, 10.0), 0.75
-
-
-def _place(path: str) -> tuple[str, ...]:
-    """Return a path's or address's parts, in one form for all its spellings."""
-    parts = urlsplit(path)
-    scheme = {"s3a": "s3", "file": ""}.get(parts.scheme, parts.scheme)
-    return scheme, parts.hostname or "", *filter(None, normpath(f"/{parts.path}").split("/"))
 
 
 def with_text_of_file(entry: Any) -> Any:
@@ -95,7 +87,7 @@ class Settings(TopicSettings):
         """Old staged files are deleted: a table's own must not lie among them."""
         if self.staging.path is None:
             return self
-        lake, staged = _place(self.lake.path), _place(self.staging.path)
+        lake, staged = place(self.lake.path), place(self.staging.path)
         inside = staged[len(lake) :] if staged[: len(lake)] == lake else None
         if lake[: len(staged)] == staged or (inside is not None and inside[0] != STAGING):
             raise ValueError(
@@ -125,6 +117,13 @@ class Settings(TopicSettings):
             )
         return self
 
+    @model_validator(mode="after")
+    def _registers_each_table_by_a_name_of_its_own(self) -> Self:
+        topics = {*self.topics, *(topic for table in self.tables for topic in table.topics)}
+        targets = [target for topic in sorted(topics) for target in self.targets(topic)]
+        check_catalog_names({target.name: self.register_as(target) for target in targets})
+        return self
+
     def changed(self, **changes: Any) -> Self:
         """Return these settings with some of them changed, and checked as a whole.
 
@@ -150,6 +149,12 @@ class Settings(TopicSettings):
         """Return for how many days a table keeps rows; 0: for ever."""
         own = None if target.entry is None else target.entry.keep_days
         return self.lake.keep_days if own is None else own
+
+    def register_as(self, target: Target) -> str:
+        """Return the name by which a table is registered; "": it is not."""
+        own = None if target.entry is None else target.entry.register_as
+        template = self.lake.register_as if own is None else own
+        return catalog_name(template or "", target.name)
 
     @property
     def metadata_topic(self) -> str:

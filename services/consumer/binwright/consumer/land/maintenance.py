@@ -1,4 +1,4 @@
-"""Maintenance by a table's writer, concurrent with its commits: compaction, old rows, vacuum.
+"""Maintenance by a table's writer, beside its commits: its name, compaction, old rows, vacuum.
 
 A process runs one job at a time on each Spark server: one that hangs holds up the tables of its own
 server. A failed job is logged and retried later; it stops nothing else.
@@ -22,7 +22,7 @@ from binwright.consumer.decide.land.compaction import (
 from binwright.consumer.decide.turns import until_turn_s
 from binwright.protocol.errors import ExternalError
 from binwright.protocol.log_events import LogEvent
-from binwright.protocol.metadata import TableCompaction
+from binwright.protocol.metadata import TableCompaction, TableRegistration
 from binwright.runtime.backoff import until_set
 from binwright.runtime.logs import log
 from binwright.tables.ports import Batch, Compaction, Lake, Table
@@ -52,7 +52,13 @@ EXPIRY_FAILED = LogEvent.warning(
 TABLE_EXPIRED = LogEvent.info(
     "table.expired", "Rows older than `keep_days` were deleted from a table."
 )
-
+TABLE_REGISTERED = LogEvent.info(
+    "table.registered", "A table has its name in the catalog, by `register_as`."
+)
+REGISTRATION_FAILED = LogEvent.warning(
+    "registration.failed",
+    "A table could not be registered in the catalog; it lands, and it is tried again later.",
+)
 
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.01, 86_400.0
 
@@ -83,6 +89,11 @@ class _Table:
     clustered: bool  # by columns
     keep_s: float  # as of `Table`
     unsorted_bytes: int  # landed since its files were sorted
+    register_as: str  # as of `Table`
+    registered: bool = False
+    register_at: float = 0.0  # after a failure
+    refusals: int = 0  # of registering it, in a row
+    refusal: str = ""  # the last one
     small: Mergeable = field(default_factory=Mergeable)  # since it was listed
     listed: bool = False  # its log was asked for small files since it was claimed, or compacted
     begun: bool = False  # to merge a portion of what is due
@@ -121,6 +132,7 @@ class TableMaintenance:
             keep_s=table.keep_s,
             # What earlier writers left unsorted is not known: the first vacuum sorts.
             unsorted_bytes=self._config.worth_sorting_bytes,
+            register_as=table.register_as,
         )
         self._changed.set()
 
@@ -149,6 +161,15 @@ class TableMaintenance:
             files_written=table.rewritten.added,
             bytes_written=table.rewritten.added_bytes,
             fault=table.fault,
+        )
+
+    def registration(self, name: str) -> TableRegistration | None:
+        """Return the table's name in the catalog, and what keeps it from having it."""
+        table = self._tables.get(name)
+        if table is None or not table.register_as:
+            return None
+        return TableRegistration(
+            name=table.register_as, registered=table.registered, fault=table.refusal
         )
 
     def released(self, name: str) -> None:
@@ -183,7 +204,11 @@ class TableMaintenance:
         """Return a server's next due job, None if none is; its table served longest ago first."""
         now = asyncio.get_running_loop().time()
         own = (table for table in self._tables.values() if table.server == server)
-        for table in sorted(own, key=lambda t: (t.served_at, t.name)):
+        in_turn = sorted(own, key=lambda t: (t.served_at, t.name))
+        for table in in_turn:  # first: it is short, and readers wait for it
+            if self._to_be_registered(table) and now >= table.register_at:
+                return self._register(table)
+        for table in in_turn:
             if now >= table.compact_at and self._to_be_compacted(table):
                 return self._compact(table)
             if table.clustered and table.unsorted_bytes >= self._config.cluster_bytes:
@@ -191,6 +216,10 @@ class TableMaintenance:
             if self._config.vacuum_interval_s and now >= table.vacuum_at:
                 return self._vacuum(table)
         return None
+
+    @staticmethod
+    def _to_be_registered(table: _Table) -> bool:
+        return bool(table.register_as) and not table.registered
 
     def _to_be_compacted(self, table: _Table) -> bool:
         config = self._config.compaction
@@ -202,6 +231,8 @@ class TableMaintenance:
         now = asyncio.get_running_loop().time()
         for table in self._tables.values():
             if table.server not in self._busy:
+                if self._to_be_registered(table):
+                    at.append(table.register_at - now)
                 if self._config.vacuum_interval_s:
                     at.append(table.vacuum_at - now)
                 if self._to_be_compacted(table):
@@ -209,6 +240,20 @@ class TableMaintenance:
         await until_set(self._changed, max(min(at), SHORTEST_WAIT_S))
 
     # --- jobs ------------------------------------------------------------------------------------
+
+    async def _register(self, table: _Table) -> None:
+        """Give the table its name in the catalog; after a failure, retry ever later."""
+        self._start_job(table)
+        try:
+            await table.lake.register(table.name, table.register_as)
+        except ExternalError as exc:
+            table.refusals, table.refusal = table.refusals + 1, str(exc)
+            retry_s = retry_after_s(table.refusals)
+            table.register_at = asyncio.get_running_loop().time() + retry_s
+            log(REGISTRATION_FAILED, table=table.name, reason=str(exc), retry_s=retry_s)
+        else:
+            table.registered, table.refusal = True, ""
+            log(TABLE_REGISTERED, table=table.name, name=table.register_as)
 
     async def _compact(self, table: _Table) -> None:
         """List the table's small files, and merge a portion of them if they are too many.

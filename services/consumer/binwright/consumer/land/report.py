@@ -1,7 +1,7 @@
 """What a table's writer reports to the controller."""
 
 from binwright.consumer.decide.land.states import Landing, Writer
-from binwright.protocol.metadata import TableCompaction, TableReport
+from binwright.protocol.metadata import TableCompaction, TableRegistration, TableReport
 
 
 def table_report(
@@ -12,6 +12,7 @@ def table_report(
     refused: bool,
     appended: str = "",
     compaction: TableCompaction | None = None,
+    registration: TableRegistration | None = None,
 ) -> TableReport:
     """Return the report of one table.
 
@@ -22,6 +23,7 @@ def table_report(
         refused: Whether a person must repair that fault.
         appended: Why Spark writes rows again; "" if files become the table's.
         compaction: Of its files; None if they are neither merged nor sorted.
+        registration: In a catalog; None if it is not to be.
     """
     landing = writer.phase if isinstance(writer.phase, Landing) else writer.last
     first, *more = writer.config.table.topics
@@ -51,5 +53,6 @@ def table_report(
         newest_ms=landing.newest_ms,
         appended=appended,
         compaction=compaction,
+        registration=registration,
         fault=landing.fault or fault or (landing.paused and f"paused {landing.paused}"),
     )

@@ -154,6 +154,7 @@ class TableWriter:
             refused=self._refused,
             appended=appended,
             compaction=self._context.maintenance.compaction(self._table),
+            registration=self._context.maintenance.registration(self._table),
         )
 
     async def run(self) -> bool:

@@ -30,6 +30,7 @@ _PASSED_ON = (
     "BINWRIGHT_LAKE__SPARK",
     "BINWRIGHT_LAKE__FRESHNESS_S",
     "BINWRIGHT_LAKE__KEEP_DAYS",
+    "BINWRIGHT_LAKE__REGISTER_AS",
     "BINWRIGHT_TABLES",
     "BINWRIGHT_STAGING__PATH",
     "BINWRIGHT_CONSUMER__START",
@@ -44,7 +45,7 @@ def _fields(*settings: str) -> dict[str, str]:
 
 
 # What an object may set, by where its fields stand; tools/crds.py writes their schema.
-LAKE = _fields("path", "spark", "freshness_s", "keep_days")
+LAKE = _fields("path", "spark", "freshness_s", "keep_days", "register_as")
 STAGING = {"staging": "path"}
 CONSUMER = _fields("start")
 TABLE = _fields(*(name for name in TableSettings.model_fields if name != "columns_file"))

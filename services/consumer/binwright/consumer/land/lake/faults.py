@@ -147,6 +147,12 @@ class LakeErrors:
             )
         return LakeUnavailable(f"{self.path}: {self.reason(exc)}")
 
+    def register_error(self, exc: Exception, name: str) -> BinwrightError:
+        """Return our error for a table that could not be registered."""
+        if isinstance(exc, _PERMANENT) and reported_by_server(exc):
+            return TableRefused(f"{self.path} is not registered as {name}: {_line(exc)}")
+        return LakeUnavailable(f"{self.path} is not registered as {name}: {self.reason(exc)}")
+
     def open_error(self, exc: Exception) -> BinwrightError:
         """Return our error for a table that could not be opened or created."""
         if mentions(exc, *FORBIDDEN):

@@ -14,7 +14,7 @@ from typing import Self, TypeVar
 
 from pyspark.sql.connect.session import SparkSession
 
-from binwright.consumer.land.lake import clustering, delta, staged_rows
+from binwright.consumer.land.lake import catalog, clustering, delta, staged_rows
 from binwright.consumer.land.lake.faults import LakeErrors
 from binwright.consumer.land.lake.log_trim import local_path, trim_log
 from binwright.consumer.land.lake.table_columns import KAFKA_COLUMN, RAW, check_still_there
@@ -294,6 +294,17 @@ class SparkLake:
                 table, access, lambda spark, path: delta.vacuum(spark, path, retain_s)
             )
 
+    async def register(self, table: str, name: str) -> None:
+        """Register the table, and its bad records; see `Lake.register`."""
+        for bad, access in enumerate(self._accesses(table)):
+            own = f"{name}{BAD_SUFFIX}" if bad else name
+            await access.run(
+                self._maintenance_session(table),
+                partial(catalog.register, path=access.path, name=own),
+                self._read_timeout_s,
+                partial(access.errors.register_error, name=own),
+            )
+
     async def release(self, table: str) -> None:
         """End the table's session."""
         if (session := self._sessions.pop(table, None)) is not None:
@@ -386,12 +397,8 @@ class SparkLake:
         work: Callable[[SparkSession, str], T],
         limit_s: float = LONGEST_WORK_S,
     ) -> T:
-        server = self._lake.server(table)
-        session = self._maintenance_sessions.setdefault(
-            server, self._new_session(server, MAINTENANCE)
-        )
         return await access.run(
-            session,
+            self._maintenance_session(table),
             lambda spark: work(spark, access.path),
             limit_s,
             access.errors.read_error,
@@ -412,6 +419,10 @@ class SparkLake:
         if table not in self._sessions:
             self._sessions[table] = self._new_session(self._lake.server(table))
         return self._sessions[table]
+
+    def _maintenance_session(self, table: str) -> ReconnectingSession:
+        server = self._lake.server(table)
+        return self._maintenance_sessions.setdefault(server, self._new_session(server, MAINTENANCE))
 
     def _new_session(
         self, server: str, conf: Mapping[str, str] | None = None
