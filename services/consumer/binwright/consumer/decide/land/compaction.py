@@ -12,11 +12,13 @@ from zlib import crc32
 
 from binwright.tables.ports import Portion, SmallFiles
 
-MERGE_CPU_S, MERGE_MB_CPU_S = 0.015, 0.035
+MERGE_CPU_S = 0.015
 """What compaction takes Spark for each small file, where a hundred and more are listed and merged
-at a time, and for each MB of it; decision 33."""
-PORTION_CPU_S = 5.0
-"""What a portion takes at most: one core of the server, for as long as rows are old anyway."""
+at a time; decision 33."""
+MERGE_MB_CPU_S = {True: 1.0, False: 0.08}
+"""And for each MB of it, of decoded and of raw rows."""
+PORTION_CPU_S = 10.0
+"""What a portion of raw rows takes at most, on one core of the server: 120 MB."""
 EARLIEST = 0.6
 """Share of `compact_files` at which the first tables are compacted."""
 FULL_SHARE = 0.5
@@ -123,9 +125,9 @@ def _bins(sizes: Iterable[int], config: CompactionConfig) -> list[tuple[int, int
     return [*bins, (files, size)] if files else bins
 
 
-def merge_cpu_s(sizes: Iterable[int]) -> float:
+def merge_cpu_s(sizes: Iterable[int], *, decoded: bool = False) -> float:
     """Return what it takes Spark to merge files of these sizes, CPU seconds."""
-    return sum(MERGE_CPU_S + MERGE_MB_CPU_S * size / MB for size in sizes)
+    return sum(MERGE_CPU_S + MERGE_MB_CPU_S[decoded] * size / MB for size in sizes)
 
 
 def retry_after_s(failures: int) -> float:
