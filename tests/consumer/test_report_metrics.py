@@ -8,6 +8,7 @@ from binwright.protocol.metadata import (
     MeasuredCapacity,
     Report,
     TableCompaction,
+    TableOperation,
     TableRegistration,
     TableReport,
 )
@@ -126,3 +127,26 @@ def test_a_table_of_which_nothing_has_landed_has_no_freshness() -> None:
     names = {s.name for s in consumer_samples("eu", report, 12_000, DecodingTotals())}
     assert "binwright_table_age_seconds" in names
     assert "binwright_table_freshness_seconds" not in names
+
+
+def test_the_work_on_a_table_is_measured() -> None:
+    operation = TableOperation(
+        id="1",
+        work="replay",
+        by="ann",
+        state="running",
+        fault="Spark is away",
+        moved={"malformed": 2, "incompatible": 3},
+        left={"malformed": 4},
+        skipped=1,
+    )
+    table = TableReport(state="landing", committed={}, operation=operation)
+    report = Report(
+        slot=Slot(2), epoch=1, term=0, ready=True, reading={}, writing={"orders": table}
+    )
+    samples = [s for s in consumer_samples("eu", report, 0, DecodingTotals()) if "work" in s.labels]
+    found = {(s.name, s.labels.get("outcome")): s.value for s in samples}
+    assert found["binwright_table_operation_running", None] == 1
+    assert found["binwright_table_operation_failed", None] == 1
+    records = {outcome: value for (_, outcome), value in found.items() if outcome}
+    assert records == {"moved": 5, "left": 4, "skipped": 1, "masked": 0}

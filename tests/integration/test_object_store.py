@@ -26,6 +26,7 @@ from binwright.consumer.land.context import SharedLake, WriterContext
 from binwright.consumer.land.lake.spark_lake import SparkLake
 from binwright.consumer.land.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.land.orders import TableOrders
+from binwright.consumer.land.replay import BadRecordDecoder
 from binwright.consumer.land.writers import Writers
 from binwright.consumer.stage.file_staging import FileStaging
 from binwright.consumer.stage.file_writer import one_raw_table
@@ -150,6 +151,7 @@ class Bucket:
             orders=TableOrders(self.scene.bus, ORDERS),
             reader=FakeDataReader(self.scene.topics, GROUP),
             staging=self.staging,
+            bad_records=BadRecordDecoder(staging=self.staging),
             config=config,
             maintenance=TableMaintenance(MaintenanceConfig(), lambda _: "sc://spark"),
         )

@@ -22,6 +22,7 @@ from binwright.consumer.land.announcements import LandingTopic
 from binwright.consumer.land.context import SharedLake, WriterContext
 from binwright.consumer.land.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.land.orders import TableOrders
+from binwright.consumer.land.replay import BadRecordDecoder
 from binwright.consumer.land.writers import Writers
 from binwright.consumer.stage.file_staging import FileStaging
 from binwright.consumer.stage.file_writer import one_raw_table
@@ -99,6 +100,7 @@ class Ground:
                 orders=TableOrders(self.scene.bus, ORDERS),
                 reader=FakeDataReader(self.scene.topics, GROUP),
                 staging=self.scene.staging,
+                bad_records=BadRecordDecoder(staging=self.scene.staging),
                 config=self._rules,
                 maintenance=TableMaintenance(
                     maintenance or MaintenanceConfig(), lambda _: "sc://spark"

@@ -43,6 +43,7 @@ from binwright.protocol.orders import (
     Approved,
     FormerOrders,
     FreezeOrder,
+    OperationOrder,
     OrderRecord,
     TableOrder,
     decode_order,
@@ -91,6 +92,7 @@ ORDERS: list[OrderRecord] = [
     Approved(plan=7, by="a person"),
     FreezeOrder(frozen=True, by="a person"),
     TableOrder(topic="or-ders_raw", paused=True, by="a person"),
+    OperationOrder(table="or-ders_raw", id="0" * 32, work="replay", by="a person"),
     FormerOrders(taken=2),
 ]
 COMMANDS: list[Command] = [

@@ -15,10 +15,12 @@ from binwright.protocol.names import (
     is_bad_file,
     is_lease,
     is_mark,
+    is_portion,
     is_staged_file,
     is_topic_name,
     lease_name,
     mark_name,
+    portion_name,
     staged_by,
     table_name,
 )
@@ -132,3 +134,11 @@ def test_a_table_has_no_name_of_a_directory_of_ours_or_of_bad_records(name: str)
     with pytest.raises(ValueError, match=r"name"):
         table_name(name)
     assert table_name("orders_raw.v-2") == "orders_raw.v-2"
+
+
+def test_what_a_writer_stages_itself_is_no_staged_file() -> None:
+    """A reader would announce it again as all records of its offsets, and others lie between."""
+    name = portion_name("0" * 32)
+    assert is_portion(name)
+    assert not any(of(name) for of in (is_staged_file, is_bad_file, is_lease))
+    assert not is_portion(STAGED.file)

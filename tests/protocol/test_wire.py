@@ -37,6 +37,7 @@ from binwright.protocol.metadata import (
     StagedShare,
     Stopped,
     TableCompaction,
+    TableOperation,
     TableRegistration,
     TableReport,
     decode_inbound,
@@ -52,8 +53,10 @@ from binwright.protocol.metrics import (
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.orders import (
     AdoptOrder,
+    BadKind,
     CordonOrder,
     FreezeOrder,
+    OperationOrder,
     OrderRecord,
     PinOrder,
     Savings,
@@ -112,6 +115,19 @@ TABLES = some.builds(
     compaction=some.none()
     | some.builds(TableCompaction, small_files=NUMBERS, seconds=AMOUNTS, fault=TEXT),
     registration=some.none() | some.builds(TableRegistration, name=TEXT, fault=TEXT),
+    operation=some.none()
+    | some.builds(
+        TableOperation,
+        id=TEXT,
+        work=TEXT,
+        by=TEXT,
+        at_ms=NUMBERS,
+        state=some.sampled_from(["running", "done", "failed"]),
+        moved=some.dictionaries(TEXT, NUMBERS, max_size=2),
+        left=some.dictionaries(TEXT, NUMBERS, max_size=2),
+        skipped=NUMBERS,
+        masked=NUMBERS,
+    ),
 )
 COSTS = some.builds(
     SimulatedCost, rule=TEXT, change=TEXT, replica_minutes=AMOUNTS, within_sla=AMOUNTS
@@ -179,6 +195,15 @@ SPECIAL: dict[type, dict[str, some.SearchStrategy[Any]]] = {
         "value": some.none() | some.text(max_size=100),
         "replaces": some.text(max_size=100),
         "proposal": NUMBERS,
+    },
+    OperationOrder: {
+        **ORDER,
+        "table": NAMES,
+        "id": some.from_regex(r"[0-9a-f]{32}", fullmatch=True),
+        "work": some.just("replay"),
+        "classes": some_tuple(some.sampled_from(get_args(BadKind))),
+        "since_ms": MOMENTS,
+        "dry_run": some.booleans(),
     },
     Savings: {
         **dict.fromkeys(["from_ms", "until_ms"], NUMBERS),

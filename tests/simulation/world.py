@@ -21,6 +21,7 @@ from binwright.consumer.land.announcements import LandingTopic
 from binwright.consumer.land.context import SharedLake, WriterContext
 from binwright.consumer.land.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.land.orders import TableOrders
+from binwright.consumer.land.replay import BadRecordDecoder
 from binwright.consumer.land.writers import Writers
 from binwright.consumer.mailbox import open_mailbox
 from binwright.controller.decide.events import Event, Tick
@@ -161,6 +162,7 @@ class Process:
             orders=TableOrders(bus, ORDERS),
             reader=reader,
             staging=staging,
+            bad_records=BadRecordDecoder(staging=staging),
             config=self._writer_config,
             maintenance=TableMaintenance(MaintenanceConfig(), lambda _: "sc://spark"),
         )

@@ -23,11 +23,12 @@ from binwright.protocol.metadata import (
     MeasuredCapacity,
     StagedShare,
     TableCompaction,
+    TableOperation,
     TableRegistration,
     TableReport,
 )
 from binwright.protocol.metrics import Measurement, Needs, PartitionRate
-from binwright.protocol.orders import OrderRecord, SettingName, SimulatedCost
+from binwright.protocol.orders import BadKind, OrderRecord, SettingName, SimulatedCost
 from binwright.protocol.wire import MessagePart
 
 HEAD = """\
@@ -88,6 +89,7 @@ SHARED_MEANING = {"Epoch", "Revision", "SlotNumber", "Term"}
 
 TYPES = {
     "Amount": "number ≥ 0",
+    "BadKind": " or ".join(map(code, get_args(BadKind))),
     "Consumers": "integer ≥ 1",
     "Epoch": "integer",
     "KnownOffsets": "partition → offset or null",
@@ -97,6 +99,7 @@ TYPES = {
     "FileName": "string",
     "Number": "integer ≥ 0",
     "Offset": "integer ≥ 0",
+    "OperationId": "text of 32 hexadecimal digits",
     "Offsets": "partition → offset",
     "Partition": "partition",
     "PartitionNumber": "integer ≥ 0",
@@ -127,7 +130,8 @@ def page() -> str:
     lines.append(_message(MessagePart, "part/KEY/NUMBER"))
     lines.append("## Inside other messages\n")
     inside = (
-        *(TableReport, TableCompaction, TableRegistration, MeasuredCapacity, StagedShare),
+        *(TableReport, TableCompaction, TableRegistration, TableOperation),
+        *(MeasuredCapacity, StagedShare),
         *(SimulatedCost, OffsetRange, PartitionRate),
     )
     for each in inside:

@@ -33,7 +33,7 @@ from binwright.inspect.table_lookup import (
     read_tables,
 )
 from binwright.inspect.table_reading import Details, read_details
-from binwright.look.table_status import PartitionStatus, topics_text
+from binwright.look.table_status import PartitionStatus, operation_text, topics_text
 from binwright.protocol.errors import LakeUnavailable, UserError
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.settings.group import Settings
@@ -162,6 +162,7 @@ def _facts(of: TableDescription) -> Iterator[tuple[str, str]]:
     yield "in _rest" if entry.new_fields == "add" else "left out", ", ".join(table.new_fields)
     yield "rows kept", f"{entry.keep_days:g} days" if entry.keep_days else ""
     yield "newest row", age(table.freshness_s)
+    yield "last work", "" if table.operation is None else operation_text(table.operation)
     lag = sum(each.lag for each in of.partitions)
     yield "lag", count(lag, "record") if of.partitions else ""
     if details is not None:

@@ -16,6 +16,7 @@ from binwright.look.commands.status_page import show_groups
 from binwright.look.status import Status
 from binwright.look.table_status import TableStatus, topics_text
 from binwright.protocol.errors import LakeUnavailable, UserError
+from binwright.protocol.metadata import TableOperation
 from binwright.runtime.settings.group import Settings
 from binwright.tables.targets import Target
 
@@ -38,6 +39,7 @@ class Listed:
     version: int | None
     topics: tuple[str, ...] = ()  # whose records it takes
     new_fields: tuple[str, ...] = ()  # of JSON, without a column: left out
+    operation: TableOperation | None = None  # that a person ordered last; None: none, or unknown
 
 
 Targets = tuple[Target, ...]
@@ -105,6 +107,7 @@ def listed(
         bad=None if facts is None else facts.bad,
         version=None if facts is None else facts.version,
         new_fields=() if reported is None else reported.new_fields,
+        operation=None if reported is None else reported.operation,
     )
 
 

@@ -2,10 +2,16 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Literal
 
 from binwright.look.group_view import GroupView
-from binwright.protocol.metadata import Report, TableCompaction, TableRegistration
+from binwright.protocol.metadata import (
+    Report,
+    TableCompaction,
+    TableOperation,
+    TableRegistration,
+)
 from binwright.protocol.model import Slot, TopicPartition
 
 LISTED = 3
@@ -55,6 +61,7 @@ class TableStatus:
         None  # by its writer; None: it is not compacted, nor sorted, or unknown
     )
     registration: TableRegistration | None = None  # likewise: it is not to be registered
+    operation: TableOperation | None = None  # that a person ordered last; None: none, or unknown
 
 
 def topics_text(topics: Sequence[str]) -> str:
@@ -163,6 +170,31 @@ def _table(
         appended=report.appended,
         compaction=report.compaction,
         registration=report.registration,
+        operation=report.operation,
         partitions=partitions,
         topics=topics,
     )
+
+
+def operation_text(operation: TableOperation) -> str:
+    """Return what was ordered, by whom and why, how far it is, and what became of records."""
+    reason = f": {operation.reason}" if operation.reason else ""
+    at = datetime.fromtimestamp(operation.at_ms / 1000, UTC)
+    what = f"{operation.work}{' (dry run)' if operation.dry_run else ''} by {operation.by}"
+    fault = f": {operation.fault}" if operation.fault else ""
+    ordered = f"{what} at {at:%Y-%m-%d %H:%M:%S} UTC{reason}"
+    return f"{ordered}; {operation.state}{fault}; {records_text(operation)}"
+
+
+def records_text(operation: TableOperation) -> str:
+    """Return what became of bad records, by their classes."""
+    would = "would move" if operation.dry_run else "moved"
+    counts = [_by_class(would, operation.moved), _by_class("left", operation.left)]
+    counts += [f"{operation.skipped} skipped"] if operation.skipped else []
+    counts += [f"{operation.masked} without their values, masked"] if operation.masked else []
+    return ", ".join(counts)
+
+
+def _by_class(what: str, counts: Mapping[str, int]) -> str:
+    classes = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+    return f"{sum(counts.values())} {what}{f' ({classes})' if classes else ''}"

@@ -46,6 +46,7 @@ from binwright.protocol.orders import (
     CordonOrder,
     FormerOrders,
     FreezeOrder,
+    OperationOrder,
     OrderRecord,
     PinOrder,
     Savings,
@@ -148,7 +149,7 @@ def fold_record(group: Group, event: RecordRead) -> Folded:
     leads, members = group.term is not None, group.members
     changes: tuple[Change, ...]
     match event.message:
-        case Claim() | Savings() | FormerOrders() | TableOrder():
+        case Claim() | Savings() | FormerOrders() | TableOrder() | OperationOrder():
             return group, ()
         case LimitsMeasured() | CatchingUp() | Held() as message:
             return (group if leads else _of_an_earlier_leader(group, message)), ()

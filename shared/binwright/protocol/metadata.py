@@ -179,6 +179,24 @@ class TableRegistration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableOperation:
+    """The work on a table that a person ordered last, and how far its writer is with it."""
+
+    id: str  # of the order
+    work: str  # replay: bad records are decoded again
+    by: str  # who ordered it, for people
+    reason: str = ""  # why, for people
+    at_ms: Number = 0  # when, wall clock, ms since 1970
+    dry_run: bool = False  # nothing changes but these counts
+    state: Literal["running", "done", "failed"]  # whether it has ended
+    fault: str = ""  # why it has failed, or does not go on; empty: it does
+    moved: Mapping[str, Number] = field(default_factory=dict)  # class -> that became rows
+    left: Mapping[str, Number] = field(default_factory=dict)  # class -> that are bad still
+    skipped: Number = 0  # that are in no table now, as the settings want
+    masked: Number = 0  # bad records whose values are masked: they are not decoded again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableReport:
     """One table as its writer sees it, in the `Report` of the writer's consumer."""
 
@@ -197,6 +215,7 @@ class TableReport:
     appended: str = ""  # why Spark writes its rows again; empty: its files become the table's
     compaction: TableCompaction | None = None  # null: the table is not compacted, nor sorted
     registration: TableRegistration | None = None  # null: the table is not to be registered
+    operation: TableOperation | None = None  # null: none was ordered
 
     def topics_of(self, name: str) -> tuple[str, ...]:
         """Return the topics whose records it takes; `name` is the table's."""

@@ -25,6 +25,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _MARK = re.compile(r"large-[0-9]{1,10}-[0-9]{1,19}-[0-9a-f]{8}-[12]\.mark")
 _STAGED = re.compile(r"[0-9]{1,10}-[0-9]{1,19}-[0-9]{1,19}-[0-9a-f]{8}\.parquet")
 _PARQUET, _OF_BAD = ".parquet", ".bad.parquet"
+_PORTION = re.compile(r"portion-[0-9a-f]{32}\.parquet")
 _LEASE = re.compile(r"lease-[0-9a-f]{32}-[0-9]{1,9}\.parquet")
 
 
@@ -77,6 +78,20 @@ def staged_by(name: str) -> tuple[int, int]:
     """Return slot and epoch of the consumer that staged a file of this name."""
     slot, epoch, *_ = name.split("-")
     return int(slot), int(epoch)
+
+
+def portion_name(unique: str) -> str:
+    """Return the name of a file that a table's writer stages itself, by 32 hex digits.
+
+    No announcement has such a name, and no reader takes it for what it staged before (†): between
+    its offsets there are others.
+    """
+    return f"portion-{unique}.parquet"
+
+
+def is_portion(name: str) -> bool:
+    """Tell whether a table's writer gives such names to what it stages itself."""
+    return _PORTION.fullmatch(name) is not None
 
 
 def lease_name(writer: str, claim: int) -> str:

@@ -28,6 +28,18 @@ PartitionNumber = Annotated[int, Field(ge=0, le=2**31 - 1)]
 SettingValue = Annotated[str, Field(max_length=100)]
 MOST_CONSUMERS = 10_000
 Consumers = Annotated[int, Field(ge=1, le=MOST_CONSUMERS)]
+OperationId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+
+BadValueKind = Literal["malformed", "incompatible", "schema_unknown", "too_large"]
+BadKind = Literal[
+    BadValueKind,
+    "key_malformed",
+    "key_incompatible",
+    "key_schema_unknown",
+    "key_too_large",
+    "tombstone",
+]
+"""Why a record is bad: its class."""
 
 SettingName = Literal["packing", "replan_interval_s"]
 """Settings of the controller that a proposal changes."""
@@ -152,6 +164,26 @@ class TableOrder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OperationOrder:
+    """A person has a table's writer do a piece of work on the table, once, beside landing.
+
+    The newest about a table counts: until it ends there is no other one.
+    """
+
+    table: TopicName  # its name
+    id: OperationId  # unique; the same order read again begins nothing
+    work: Literal["replay"]  # its bad records are decoded again
+    classes: tuple[BadKind, ...] = ()  # of bad records; empty: all of them
+    since_ms: Moment = 0  # only those that landed then or later, ms since 1970
+    dry_run: bool = False  # nothing changes: what would is counted
+    by: PersonName  # a name for people; it proves nothing
+    reason: Reason = ""  # for people
+    at_ms: Moment = 0  # wall clock, ms since 1970
+    kind: Literal["table-operation/1"] = "table-operation/1"
+    KEY: ClassVar = "table-operation/{0.table}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedCost:
     """What a rule would have cost the load, and what it would have done for it."""
 
@@ -186,7 +218,7 @@ class FormerOrders:
     kind: Literal["former-orders/1"] = "former-orders/1"
 
 
-OrderRecord = GroupOrder | Approved | TableOrder | Savings | FormerOrders
+OrderRecord = GroupOrder | Approved | TableOrder | OperationOrder | Savings | FormerOrders
 
 decode_order: Decode[OrderRecord] = decoder(OrderRecord)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from binwright.protocol.metadata import TableCompaction, TableRegistration
+from binwright.protocol.metadata import TableCompaction, TableOperation, TableRegistration
 from binwright.runtime.metrics import SLOT, TABLE, Metric, Sample
 
 CONSUMER_READY = Metric(
@@ -116,6 +116,24 @@ TABLE_COMPACTION_WRITTEN_FILES_TOTAL = Metric(
 TABLE_COMPACTION_WRITTEN_BYTES_TOTAL = Metric(
     "binwright_table_compaction_written_bytes_total", "Bytes in these.", TABLE, "consumer, group"
 )
+TABLE_OPERATION_RUNNING = Metric(
+    "binwright_table_operation_running",
+    "1 while the table's writer does the work that a person ordered last; 0: it has ended.",
+    (*TABLE, "work"),
+    "consumer, group",
+)
+TABLE_OPERATION_FAILED = Metric(
+    "binwright_table_operation_failed",
+    "1 while that work has failed, or does not go on.",
+    (*TABLE, "work"),
+    "consumer, group",
+)
+TABLE_OPERATION_RECORDS = Metric(
+    "binwright_table_operation_records",
+    "Records of that work: moved, left, skipped or masked.",
+    (*TABLE, "work", "outcome"),
+    "consumer, group",
+)
 TABLE_LANDING = Metric(
     "binwright_table_landing",
     "1 while the table's writer lands what is staged; 0 also while Spark is away.",
@@ -159,3 +177,20 @@ def registration_samples(
     """Yield whether a table is registered; nothing where it is not to be."""
     if registration is not None:
         yield Sample(TABLE_REGISTERED, registration.registered, labels)
+
+
+def operation_samples(
+    labels: Mapping[str, str], operation: TableOperation | None
+) -> Iterator[Sample]:
+    """Yield the metrics of the work that was ordered last on a table; none if none was."""
+    if operation is not None:
+        own = {**labels, "work": operation.work}
+        yield Sample(TABLE_OPERATION_RUNNING, operation.state == "running", own)
+        yield Sample(TABLE_OPERATION_FAILED, bool(operation.fault), own)
+        for outcome, count in (
+            ("moved", sum(operation.moved.values())),
+            ("left", sum(operation.left.values())),
+            ("skipped", operation.skipped),
+            ("masked", operation.masked),
+        ):
+            yield Sample(TABLE_OPERATION_RECORDS, count, {**own, "outcome": outcome})

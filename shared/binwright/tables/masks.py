@@ -22,6 +22,8 @@ from binwright.tables.columns import (
 )
 
 DROP, NULL, SHA256, LAST = "drop", "null", "sha256", "last"
+MASKED_REASON = "is masked, as the value is"
+"""Of a bad record whose value is masked."""
 OTHER_HEADERS = "*"
 """In `headers`: all that it does not name."""
 HOW = rf"^({DROP}|{NULL}|{SHA256}|{LAST} [1-9][0-9]?)$"
@@ -95,6 +97,11 @@ class MaskSettings(Section):
                 raise ValueError(f"fields: {path} is named twice, or has fields that are named")
             here[names[-1]] = how
         return rules
+
+    @property
+    def hides_twice(self) -> bool:
+        """Whether keys or headers that are masked already would be masked to something else."""
+        return not {self.key or NULL, *self.headers.values()} <= {DROP, NULL}
 
     @property
     def text(self) -> str:

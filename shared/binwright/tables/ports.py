@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from binwright.protocol.landing import Staged
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.ports.kafka import Records
+from binwright.protocol.ports.kafka import Record, Records
 from binwright.tables.columns import Columns
+from binwright.tables.operations import Cursor, Places
 
 Ranges = Mapping[int, tuple[int, int]]
 """Number of a partition -> (first, next): all records with offsets in [first, next)."""
@@ -212,11 +213,53 @@ class Batch:
     """Those of its files whose decoded rows are laid out as the table's."""
     beside: frozenset[str] = frozenset()
     """Those of them that have bad records: in files beside them."""
+    replayed: bool = False
+    """Its rows are those of bad records that have landed as such, and decode now."""
 
     @property
     def files(self) -> tuple[str, ...]:
         """Return the names of the staged files."""
         return tuple(part.file for part in self.slices)
+
+
+class BadPlace(NamedTuple):
+    """Names a bad record: another one at the same offset has another topic id or timestamp."""
+
+    topic_id: str | None
+    partition: TopicPartition
+    offset: int
+    timestamp_ms: int  # -1: it has none
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A bad record, as its table has it."""
+
+    place: BadPlace
+    record: Record
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadQuery:
+    """Which bad records are read: some of those that nothing lands again."""
+
+    topic_ids: Mapping[str, str | None]  # of the topics that are meant, not of earlier ones
+    below: PartitionOffsets  # only those before what the table has committed (†)
+    after: Cursor | None = None  # only those behind it
+    classes: tuple[str, ...] = ()  # empty: all of them
+    since_ms: int = 0  # only those that landed then or later
+    most_rows: int = 10_000
+    most_bytes: int = 8 << 20  # of keys and values; at least one record is read
+
+
+@dataclass(frozen=True, slots=True)
+class BadPortion:
+    """The first bad records that a query is of, in order of their places."""
+
+    rows: Sequence[BadRow] = ()  # of one topic
+    masked: int = 0  # how many it leaves out without values; counted by a query from the beginning
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,6 +421,38 @@ class Lake(Protocol):
 
     async def append_bad(self, table: str, batch: Batch, lease: str, stamp: str) -> None:
         """Append the batch's bad records to their own table in one commit; like `append`."""
+
+    async def bad_portion(self, table: str, query: BadQuery) -> BadPortion:
+        """Return bad records, of which none is masked; none: there are no more.
+
+        Raises:
+            LakeUnavailable: Spark does not reply.
+            TableRefused: There is no table of bad records.
+        """
+
+    async def change_bad(
+        self, table: str, removed: Sequence[BadPlace], changed: Sequence[BadRow], note: str
+    ) -> None:
+        """Remove bad records, and give others their new kind, reason and value, in one commit.
+
+        It may be repeated: what is gone, or is as wanted, stays so.
+
+        Args:
+            table: Its name.
+            removed: Those that go: the table has their rows, or they are in none.
+            changed: Those that stay.
+            note: What the commit says of itself, for people.
+
+        Raises:
+            WriteConflict, WriteUnclear, TableRefused: As of `claim`.
+        """
+
+    async def landed_bad(self, table: str, places: Places) -> Sequence[BadPlace]:
+        """Return the bad records at these offsets of which the table has the rows.
+
+        Raises:
+            LakeUnavailable: Spark does not reply.
+        """
 
     async def columns(self, table: str, comment: str) -> ColumnsThere:
         """Return the table's columns, and which of them have this comment.

@@ -9,6 +9,7 @@ import orjson
 from binwright.protocol.fields import checked_offset
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import topic_name
+from binwright.tables.operations import Operation, read_operation
 from binwright.tables.ports import CutFiles, PartitionOffsets, Table
 
 _NAME, _OLDER, _NEWEST = "binwright-stamp/", 3, 4
@@ -27,7 +28,7 @@ class Stamp:
     `committed` holds the partitions that the commit changed, or all partitions if it is `full`.
     Announcements before offset `needed_from` of the landing topic with id `landing_id` are no
     longer needed. A claim has sequence 0 and no offsets. The newest stamp says whether a person has
-    paused the table.
+    paused the table, and which work on it was ordered last.
 
     A table that has taken one topic only has stamps of the form that older versions read, too.
     """
@@ -45,6 +46,7 @@ class Stamp:
     full: bool = False
     several: bool = False  # the table has taken several topics, also if this names one
     paused: str = ""  # who paused the table, when and why; empty: it lands
+    operation: Operation | None = None  # that a person ordered last, and how far it is
 
     def encode(self) -> str:
         """Return JSON text; equal stamps are equal text."""
@@ -52,6 +54,9 @@ class Stamp:
         values |= {name: getattr(self, name) for name in self.__slots__ if name != "several"}
         if not self.paused:
             del values["paused"]
+        del values["operation"]
+        if self.operation is not None:
+            values["operation"] = self.operation.plain()
         del values["topic_ids"], values["committed"], values["cuts"], values["cut_files"]
         if self.several:
             return orjson.dumps(
@@ -103,6 +108,7 @@ def read_stamp(text: str | None, table: Table) -> Stamp | None:
             full=parsed["full"] is True,
             several=kind == _OF_SEVERAL,
             paused=_text(parsed.get("paused", ""))[:_MOST_WORDS],
+            operation=read_operation(parsed["operation"]) if "operation" in parsed else None,
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None

@@ -17,7 +17,12 @@ from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.protocol.ports.kafka import Record
 from binwright.tables.columns import Columns
+from binwright.tables.operations import Cursor, Places
 from binwright.tables.ports import (
+    BadPlace,
+    BadPortion,
+    BadQuery,
+    BadRow,
     Batch,
     ColumnsThere,
     Compaction,
@@ -52,6 +57,18 @@ class Failure(Enum):
 
 
 _OF_WRITES = frozenset(Failure) - {Failure.UNAVAILABLE}
+
+
+def _is_meant(row: BadRow, query: BadQuery) -> bool:
+    """Whether a query is of a bad record."""
+    topic_id, p, offset, _ = row.place
+    return (
+        p.topic in query.topic_ids
+        and topic_id in {None, query.topic_ids[p.topic]}
+        and offset < query.below.get(p, 0)
+        and (query.after is None or Cursor(*p, offset) > query.after)
+        and (not query.classes or row.kind in query.classes)
+    )
 
 
 class FakeLake:
@@ -174,6 +191,65 @@ class FakeLake:
                 known = highest.setdefault(topic_id, {})
                 known[p] = max(offset, known.get(p, offset))
         return highest
+
+    async def bad_portion(self, table: str, query: BadQuery) -> BadPortion:
+        """Fit `Lake.bad_portion`; all are malformed at first, and none is masked."""
+        await self._read("bad_portion", table)
+        bad = self._storage.table(table + BAD_SUFFIX)
+        rows = [
+            BadRow(BadPlace(*named), record, *bad.reasons.get(named, ("malformed", "injected")))
+            for named in bad.bad_records
+            for record in bad.rows[named[1]]
+            if (record.offset, record.timestamp_ms) == named[2:]
+        ]
+        wanted = sorted((row for row in rows if _is_meant(row, query)), key=lambda r: r.place[1:])
+        return BadPortion(
+            [
+                row
+                for row in wanted[: query.most_rows]
+                if row.place.partition.topic == wanted[0].place.partition.topic
+            ]
+        )
+
+    async def change_bad(
+        self,
+        table: str,
+        removed: Sequence[BadPlace],
+        changed: Sequence[BadRow],
+        note: str,  # noqa: ARG002 - of the port
+    ) -> None:
+        """Fit `Lake.change_bad`."""
+        self._enter("change_bad", table)
+        try:
+            failure = self._failure(_OF_WRITES)
+            await asyncio.sleep(self.latency_s)
+            if failure is Failure.CONFLICT:
+                raise WriteConflict("DELTA_CONCURRENT_DELETE_READ")
+            if failure is Failure.UNCLEAR:
+                raise WriteUnclear("injected failure: the result is lost")
+            bad = self._storage.table(table + BAD_SUFFIX)
+            for id_, p, offset, at_ms in removed:
+                if (id_, p, offset, at_ms) in bad.bad_records:
+                    bad.bad_records.remove((id_, p, offset, at_ms))
+                    kept = (r for r in bad.rows[p] if (r.offset, r.timestamp_ms) != (offset, at_ms))
+                    bad.rows[p] = [*kept]
+            bad.reasons |= {(*row.place,): (row.kind, row.reason) for row in changed}
+            bad.add_commit()
+            if failure is Failure.UNCLEAR_LANDED:
+                raise WriteUnclear("injected failure: the result is lost")
+        finally:
+            self._busy.discard(table)
+
+    async def landed_bad(self, table: str, places: Places) -> Sequence[BadPlace]:
+        """Fit `Lake.landed_bad`."""
+        await self._read("landed_bad", table)
+        rows = self._storage.table(table).rows
+        return [
+            BadPlace(id_, p, offset, at_ms)
+            for id_, p, offset, at_ms in self._storage.table(table + BAD_SUFFIX).bad_records
+            if p in places and places[p][0] <= offset < places[p][1]
+            if any((r.offset, r.timestamp_ms) == (offset, at_ms) for r in rows.get(p, ()))
+        ]
 
     async def check(self, table: str, columns: Columns) -> None:
         """Fit `Lake.check`."""

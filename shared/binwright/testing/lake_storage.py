@@ -39,6 +39,8 @@ class FakeTable:
     stamps: dict[str, int] = field(default_factory=dict)  # lease -> highest number sent
     rows: dict[TopicPartition, list[Record]] = field(default_factory=dict)
     bad_records: set[BadRecord] = field(default_factory=set)  # of a table of them: all its rows
+    reasons: dict[BadRecord, tuple[str, str]] = field(default_factory=dict)
+    """Class and reason of bad records that were decoded again."""
     files: int = 0
     oldest: int = 0  # versions before it are cleaned up
     vacuums: int = 0

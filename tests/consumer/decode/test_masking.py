@@ -23,6 +23,7 @@ from binwright.protocol.ports.kafka import Record, Records
 from binwright.runtime.settings.group import load_settings
 from binwright.tables.columns import columns_text, parse_columns
 from binwright.tables.comparisons import parse_comparison
+from binwright.tables.masks import MASKED_REASON
 from binwright.tables.ports import Footer, ValueDecoder
 
 P = TopicPartition("a", 0)
@@ -150,7 +151,7 @@ async def test_a_bad_record_has_neither_its_value_nor_a_reason_that_quotes_it(
         (None, "incompatible"),
         (None, "malformed"),
     ]
-    assert file.footer.fault == f"a-0 at offset 0: incompatible: {masking.MASKED_REASON}"
+    assert file.footer.fault == f"a-0 at offset 0: incompatible: {MASKED_REASON}"
     assert not file.has("CLEAR")
     file = await staged({**mask, "bad": "sha256", "key_file": key_file}, *bad)
     assert file.bad[1]["value"] == hashed(CLEAR).encode()
@@ -360,6 +361,4 @@ async def test_a_value_that_fails_its_decoder_is_masked_like_any_bad_one() -> No
     values = pa.array([CLEAR.encode()], pa.binary())
     rows, bad = decoder.decode(values, values, values)
     assert rows.type.names == ["id"]
-    assert bad.to_pylist() == [
-        {"value": None, "kind": "malformed", "reason": masking.MASKED_REASON}
-    ]
+    assert bad.to_pylist() == [{"value": None, "kind": "malformed", "reason": MASKED_REASON}]

@@ -4,35 +4,38 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from types import MappingProxyType
 from uuid import NAMESPACE_OID, uuid5
 
-from binwright.consumer.decide.land.states import WriterConfig
+from binwright.consumer.decide.land.states import Portion, WriterConfig
 from binwright.consumer.decode.json_values import JsonDecoder
 from binwright.consumer.events import Event, RowsMissing, TableLost, WritingStopped
 from binwright.consumer.land.announcements import LandingTopic
 from binwright.consumer.land.context import SharedLake, WriterContext
 from binwright.consumer.land.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.land.orders import TableOrders
+from binwright.consumer.land.replay import BadRecordDecoder, DecodedAgain
 from binwright.consumer.land.writers import Writers
 from binwright.kafka.control_records import LANDING_PARTITIONS, landing_partition
 from binwright.protocol import wire
 from binwright.protocol.landing import OffsetRange, Staged
 from binwright.protocol.metadata import TableReport
 from binwright.protocol.model import Slot, TopicPartition
-from binwright.protocol.names import BAD_SUFFIX
-from binwright.protocol.orders import TableOrder
+from binwright.protocol.names import BAD_SUFFIX, portion_name
+from binwright.protocol.orders import OperationOrder, TableOrder
+from binwright.protocol.ports.kafka import Record
 from binwright.tables.columns import Columns, parse_columns
-from binwright.tables.ports import Footer, Lake, Table, ValueDecoder
+from binwright.tables.operations import Cursor
+from binwright.tables.ports import BadPortion, Footer, Lake, Table, ValueDecoder
 from binwright.tables.targets import Target
 from binwright.testing.control_topics import FakeControlTopics, loop_ms
 from binwright.testing.data_topics import FakeDataReader, FakeTopics
 from binwright.testing.lake import FakeLake
 from binwright.testing.lake_storage import FakeStorage
 from binwright.testing.records import in_columns
-from binwright.testing.staging import FakeStaging
+from binwright.testing.staging import FakeStaging, footer_of
 
 GROUP, CLUSTER, LANDING = "g", "cluster-a", "g.landing"
 ORDERS = "g.group-orders"
@@ -58,6 +61,7 @@ class Scene:
         self.bus = FakeControlTopics()
         self.storage = FakeStorage()
         self.staging = FakeStaging()
+        self.bad_records = FakeBadRecordDecoder(staging=self.staging)
         self.named: dict[str, tuple[str, ...]] = {}  # topic -> its tables; else one of its name
         self._numbers = count(1)
 
@@ -140,7 +144,17 @@ class Scene:
             TableOrder(topic=topic, paused=paused, by="ann@host", reason="a repair", at_ms=0)
         )
 
-    async def give(self, order: TableOrder) -> None:
+    async def replay(
+        self, number: int = 1, *, topic: str = "orders", dry_run: bool = False
+    ) -> OperationOrder:
+        """Have a table's bad records decoded again; orders of the same number are one."""
+        order = OperationOrder(
+            table=topic, id=f"{number:032x}", work="replay", dry_run=dry_run, by="ann@host"
+        )
+        await self.give(order)
+        return order
+
+    async def give(self, order: TableOrder | OperationOrder) -> None:
         await self.bus.publish(ORDERS, 0, wire.key(order), wire.encode(order))
 
     async def land(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> str:
@@ -166,6 +180,48 @@ class Scene:
 def once(end: int, first: int = 0) -> Counter[int]:
     """Every offset from `first` up to `end`, once."""
     return Counter(range(first, end))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FakeBadRecordDecoder(BadRecordDecoder):
+    """Decodes bad records again as a `FakeStaging` decodes them."""
+
+    staging: FakeStaging
+
+    async def decode(self, target: Target, read: BadPortion, *, dry_run: bool) -> DecodedAgain:
+        """Fit `BadRecordDecoder.decode`."""
+        staging, rows = self.staging, read.rows
+        if not rows:
+            return DecodedAgain(Portion())
+        left = [row for row in rows if staging.is_bad(row.record)]
+        skipped = [row for row in rows if row not in left and staging.is_skipped(row.record)]
+        good = [row for row in rows if row not in left and row not in skipped]
+        records: dict[TopicPartition, list[Record]] = {}
+        for row in good:
+            records.setdefault(row.place.partition, []).append(row.record)
+        places = {p: (own[0].offset, own[-1].offset + 1) for p, own in records.items()}
+        file, size = "", 0
+        if good and not dry_run:
+            file = portion_name(uuid5(NAMESPACE_OID, f"{rows[0]} {staging.written}").hex)
+            footer = replace(
+                footer_of(records), ranges={p.partition: ends for p, ends in places.items()}
+            )
+            size = await staging.write(
+                target.name, file, in_columns(records), footer, JsonDecoder(COLUMNS)
+            )
+        last = rows[-1].place
+        portion = Portion(
+            after=Cursor(*last.partition, last.offset),
+            file=file,
+            bytes=size,
+            rows=len(good),
+            places=places,
+            moved=Counter(row.kind for row in good),
+            left=Counter(row.kind for row in left),
+            skipped=len(skipped),
+        )
+        changed = [replace(row, reason="mended in vain") for row in left]
+        return DecodedAgain(portion, [row.place for row in (*good, *skipped)], changed)
 
 
 class Process:
@@ -229,6 +285,7 @@ class Process:
             staging=scene.staging,
             config=self._writer_config,
             maintenance=TableMaintenance(maintenance, server, asyncio.get_running_loop().time),
+            bad_records=scene.bad_records,
         )
         self.writers = Writers(self.context, self._record_event)
         self.running: asyncio.Task[None] | None = None

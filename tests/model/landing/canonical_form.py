@@ -17,6 +17,7 @@ from binwright.consumer.decide.land.states import (
 from binwright.protocol.landing import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.tables.columns import columns_text
+from binwright.tables.operations import Operation
 from binwright.tables.ports import Batch, CutFiles, PartitionOffsets
 
 from .delta import metadata_commits, parse_stamp
@@ -27,6 +28,12 @@ from .writers import TICK_S
 def canonical(world: World) -> Plain:
     """Return the canonical form."""
     return _Names(world).world(world)
+
+
+def _operation(of: Operation | None) -> Plain:
+    if of is None:
+        return ()
+    return of.state, tuple(of.after or ()), _sorted(of.unsettled), bool(of.fault)
 
 
 def _sorted(found: Mapping[Any, object]) -> Plain:
@@ -78,13 +85,15 @@ class _Names:
             (tuple(-1 if o is None else o for o in world.start_offsets)),
             _sorted(world.reread_from),
             _sorted(world.group),
+            world.ordered,
         )
 
     def table(self, table: DeltaTable) -> Plain:
         commits = tuple(c.metadata and self.stamp(c.metadata) for c in table.commits)
         begins = _sorted({t * 100 + p: o for (t, p), o in table.begin_offset.items()})
         columns = columns_text(table.columns), tuple(sorted(table.added))
-        rows = _rows(table.landed), _rows(table.bad), columns, columns_text(table.published)
+        moved = _rows(table.moved)
+        rows = _rows(table.landed), _rows(table.bad), moved, columns, columns_text(table.published)
         return (commits, table.commits[0].version == 0), rows, begins
 
     def stamp(self, text: str) -> Plain:
@@ -98,6 +107,7 @@ class _Names:
             _sorted(s.cuts),
             self.cut_files(s.cut_files),
             s.full,
+            _operation(s.operation),
         )
 
     def cut_files(self, files: CutFiles) -> Plain:
@@ -125,7 +135,7 @@ class _Names:
             call.batch is None,
             call.part,
             self.lease(call.lease),
-            self.stamp(call.stamp),
+            call.stamp and self.stamp(call.stamp),
         )
         return awaited, what, batch, began, rows
 
@@ -165,7 +175,8 @@ class _Names:
         position = -1 if process.position is None else process.position
         landed = [(*p, o.offset, o.topic_id) for p, o in process.landed.items()]
         kept = world.bounds.targets > 1 and tuple(sorted(landed))
-        return name, own, plain_facts, position, kept, self.typed(process, world)
+        typed = self.typed(process, world), _rows(process.removed)
+        return name, own, plain_facts, position, kept, typed
 
     def typed(self, process: WriterProcess, world: World) -> Plain:
         """Return what a writer knows of a table of decoded values, and how far its append is."""
@@ -207,6 +218,8 @@ class _Names:
             reread_from,
             _sorted(phase.behind),
             (now - phase.checked_at >= TICK_S, now >= phase.retry_at),
+            (_operation(phase.operation), phase.portion is not None, now >= phase.step_at),
+            type(phase.asked).__name__,
         )
 
     def flight(self, flight: InFlightCommit) -> Plain:

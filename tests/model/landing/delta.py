@@ -12,6 +12,7 @@ from tests.model.explore import InvariantViolation
 from binwright.consumer.decide.land.states import (
     Committed,
     Conflict,
+    Done,
     LeaseGone,
     Outcome,
     Unreadable,
@@ -44,7 +45,7 @@ def can_commit(world: World, call: Call) -> bool:
 def metadata_commits(world: World, call: Call) -> int:
     """Return how many commits of metadata the table has to which the call commits."""
     table = world.tables[call.target]
-    of_bad = call.part == "bad records"
+    of_bad = call.part in {"bad records", "change"}
     return table.bad_metadata_commits if of_bad else table.metadata_commits
 
 
@@ -85,13 +86,15 @@ def end(world: World, call: Call) -> tuple[World, Outcome | Call]:
     table = world.tables[call.target]
     if call.snapshot != metadata_commits(world, call):
         return world, Conflict("metadata were committed")
+    if call.part == "change":
+        return world.table(call.target, without_bad(table, frozenset(call.rows or ()))), Done()
     if call.batch is None and call.part == "bad records":
         return claim_bad(world, call), replace(call, snapshot=None, part="all")
     if call.batch is None:
         return world.table(call.target, with_metadata(table, call.stamp)), Committed()
     rows = frozenset(call.rows or ())
-    if (twice := rows & table.landed) or len(rows) < len(call.rows or ()):
-        raise InvariantViolation(f"rows land twice: {sorted(twice or rows)}")
+    replayed = call.batch.replayed
+    _check_once(table, call, rows)
     if call.part == "bad records":
         return _land_bad(world, call, rows), Committed()
     if call.part == "rows" and not rows:
@@ -106,6 +109,7 @@ def end(world: World, call: Call) -> tuple[World, Outcome | Call]:
         commits=(*table.commits, Commit(table.next_version, call.stamp)),
         next_version=table.next_version + 1,
         landed=table.landed | rows,
+        moved=table.moved | rows if replayed else table.moved,
         begin_offset=begin_offset,
     )
     world = world.table(call.target, table)
@@ -119,12 +123,29 @@ def end(world: World, call: Call) -> tuple[World, Outcome | Call]:
     return world, Committed()
 
 
+def _check_once(table: DeltaTable, call: Call, rows: frozenset[Row]) -> None:
+    """Raise if rows land twice, or are bad records still when a replay has ended."""
+    replayed = call.batch is not None and call.batch.replayed
+    before = (table.landed - table.bad) | table.moved if replayed else table.landed
+    if (twice := rows & before) or len(rows) < len(call.rows or ()):
+        raise InvariantViolation(f"rows land twice: {sorted(twice or rows)}")
+    operation = parse_stamp(call.stamp).operation
+    both = table.moved & table.bad
+    if both and operation is not None and operation.state != "running":
+        raise InvariantViolation(f"both tables have {sorted(both)} when the replay ends")
+
+
 def _land_bad(world: World, call: Call, rows: frozenset[Row]) -> World:
     if rows and world.bounds.bad_share == 0:
         raise InvariantViolation(f"more are bad than may be: {sorted(rows)}")
     table = world.tables[call.target]
     after = replace(table, landed=table.landed | rows, bad=table.bad | rows)
     return world.table(call.target, after)
+
+
+def without_bad(table: DeltaTable, rows: frozenset[Row]) -> DeltaTable:
+    """Return the table once these have left its bad records."""
+    return replace(table, bad=table.bad - rows, landed=table.landed - (rows - table.moved))
 
 
 def claim_bad(world: World, call: Call) -> World:

@@ -10,7 +10,7 @@ from typing import Any
 
 from binwright.consumer.decide.bad_share import BadShare
 from binwright.consumer.decide.buffer import Buffer
-from binwright.consumer.decide.land import append, landed_offsets, landing, machine
+from binwright.consumer.decide.land import append, landed_offsets, landing, machine, operations
 from binwright.consumer.decide.land import chain as chains
 from binwright.consumer.decide.land import commits as table_commits
 from binwright.consumer.decide.land.append import BadEnds, BatchCommit, Steps, TableKnowledge
@@ -22,6 +22,7 @@ from binwright.consumer.decide.land.states import (
     Append,
     AppendBad,
     AppendRows,
+    ChangeBad,
     Claiming,
     ClaimStep,
     CommitStamp,
@@ -34,6 +35,7 @@ from binwright.consumer.decide.land.states import (
     ReadAnnouncements,
     Request,
     Resolving,
+    StagePortion,
     Unclear,
     Unreadable,
     Writer,
@@ -410,7 +412,43 @@ def _always(*_: object) -> bool:
     return True
 
 
+# --- a replay ------------------------------------------------------------------------------------
+
+_next_step = operations.next_step
+
+
+def _removes_before_append(*args: Any) -> Any:
+    state, step = _next_step(*args)
+    if not isinstance(step, tuple):
+        return state, step
+    request = ChangeBad("")
+    return replace(state, asked=request), request
+
+
+def _ignores_unsettled(commits: Any, table: Any, topic_ids: Any) -> Resolved:
+    found = _resolve(commits, table, topic_ids)
+    operation = found.operation and replace(found.operation, unsettled={})
+    return replace(found, operation=operation)
+
+
+def _replays_what_may_land_again(*args: Any) -> Any:
+    state, step = _next_step(*args)
+    if isinstance(step, StagePortion):
+        every = dict.fromkeys(step.query.below, 1_000)
+        step = replace(step, query=replace(step.query, below=every))
+        state = replace(state, asked=step)
+    return state, step
+
+
 MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
+    # a replay
+    "bad records leave before their rows land": (
+        (operations, "next_step", _removes_before_append),
+    ),
+    "a stamp's unsettled records are decoded again": ((machine, "resolve", _ignores_unsettled),),
+    "bad records are replayed that may land again": (
+        (operations, "next_step", _replays_what_may_land_again),
+    ),
     # several tables
     "one table's offsets are committed": ((landed_offsets, "least_landed", _highest_landed),),
     "offsets of a table are committed that others do not know": (

@@ -163,17 +163,17 @@ def stage(world: World, index: int, topic: str = TOPIC) -> World:
     footer = Footer(f"{topic}{world.topic}", len(rows), ranges, topic=topic)
     bad = frozenset[Row]()
     if world.bounds.typed:
-        decoder = _decoder(world)
+        decoding = decoder(world)
         try:
-            bad = _undecodable(decoder, values)
+            bad = _undecodable(decoding, values)
         except OverflowError:
             return world  # a fault of staging, which is tried again
         footer = replace(
             footer,
-            columns=decoder.columns,
+            columns=decoding.columns,
             bad=len(bad),
-            decoded_by=decoder.settings,
-            proposed=decoder.proposed,
+            decoded_by=decoding.settings,
+            proposed=decoding.proposed,
             as_table=world.bounds.in_place,
         )
     staged: list[Staged] = []
@@ -201,7 +201,7 @@ def stage(world: World, index: int, topic: str = TOPIC) -> World:
     return world.reader(index, reader)
 
 
-def _decoder(world: World) -> RaisingDecoder:
+def decoder(world: World) -> RaisingDecoder:
     """Return the decoder of the settings of now; it fills what is published of new columns."""
     number, bounds = world.settings, world.bounds
     columns = (*parse_columns(bounds.settings[number]), *world.tables[0].published)

@@ -91,6 +91,16 @@ BAD_RECORDS_LANDED = (
 )
 """The rows behind them are sent."""
 
+REPLAYED = (
+    *BAD_RECORDS_LANDED,
+    "Spark begins 0.2 rows",
+    "Spark reads 0.2 rows",
+    "Spark ends 0.2 rows",
+    "the settings change to 1",
+    "a replay is ordered",
+)
+"""Bad records are to be decoded again, by which they are good."""
+
 BOTH_LANDED = (
     *ONE_FILE,
     *LANDED,
@@ -422,6 +432,27 @@ CORRECT_SCENARIOS: Mapping[str, Scenario] = {
         settings=REFUSED_THEN_FIT,
         keeps_staged=True,
     ),
+    "a replay": scenario(
+        "crash,twice,unclear,refused,altered,lease lost,history cut,compact,settings",
+        15_000,
+        after=REPLAYED,
+        faults=3,
+        grants=3,
+        logs=("rxx",),
+        typed=True,
+        replay=True,
+        settings=TWO_DECODINGS,
+    ),
+    "a replay beside landing": scenario(
+        "crash,unclear,file lost,settings,twice,move",
+        15_000,
+        after=BAD_RECORDS_LANDED,
+        faults=3,
+        logs=("rxy",),
+        typed=True,
+        replay=True,
+        settings=TWO_DECODINGS,
+    ),
     "too many bad records": scenario(
         "crash,twice,unclear,file lost,settings",
         10_000,
@@ -668,6 +699,29 @@ DETECTED_MUTATIONS: Mapping[str, Scenario] = {
         typed=True,
         settings=REFUSED_THEN_FIT,
         keeps_staged=True,
+    ),
+    "bad records leave before their rows land": broken(
+        "settings", REPLAYED, 0, logs=("rx",), typed=True, replay=True, settings=TWO_DECODINGS
+    ),
+    "a stamp's unsettled records are decoded again": broken(
+        "settings,crash",
+        REPLAYED,
+        0,
+        faults=2,
+        logs=("rx",),
+        typed=True,
+        replay=True,
+        settings=TWO_DECODINGS,
+    ),
+    "bad records are replayed that may land again": broken(
+        "settings,crash,file lost",
+        (*BAD_RECORDS_LANDED, "writer 0 crashes", "the settings change to 1"),
+        0,
+        faults=3,
+        logs=("rx",),
+        typed=True,
+        replay=True,
+        settings=TWO_DECODINGS,
     ),
     "too many bad records land": broken(
         "", TYPED_FILE, 0, faults=0, logs=("rx",), typed=True, bad_share=0.0

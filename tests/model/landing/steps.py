@@ -10,7 +10,7 @@ from binwright.consumer.decide.land.states import Outcome, Refused, Unclear
 from binwright.protocol.landing import OffsetRange, Staged
 from binwright.tables.ports import Commit, NotInPlace
 
-from . import delta, readers, writers
+from . import delta, readers, replays, writers
 from .world import Call, Log, World, append_entry
 
 PROCESSES = 2  # that may have the role of the writer
@@ -52,6 +52,8 @@ def steps(world: World) -> Iterator[Step[World]]:
     yield from _controller(world)
     for index in range(len(world.readers)):
         yield from readers.steps(world, index)
+    if world.bounds.replay and not world.ordered:
+        yield Step(("a replay is ordered",), partial(replays.order, world))
     if world.produce:
         for number in range(len(world.logs)):
             yield Step(("a record is written to", number), partial(_produce, world, number))

@@ -59,6 +59,7 @@ class Bounds:
     proposed: tuple[str, ...] = ()
     """Columns that files propose for new fields, by each of the settings; none: tables get none."""
     bad_share: float = 1.0
+    replay: bool = False  # a person orders that bad records are decoded again
     rereads: int = 2  # how often partitions are read again for gaps; unbounded for liveness
 
 
@@ -88,9 +89,9 @@ class File:
     readable: bool = True
 
 
-Part = Literal["all", "bad records", "files", "rows", "stamp"]
+Part = Literal["all", "bad records", "files", "rows", "stamp", "change"]
 """What of its batch a call commits; of a table of raw records all. A claim of a table of decoded
-values is of its bad records first, then of all."""
+values is of its bad records first, then of all. A change removes `rows` from the bad records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,7 @@ class DeltaTable:
     bad_metadata_commits: int = 0  # to the table of bad records
     landed: frozenset[Row] = frozenset()  # in it, and in the table of its bad records
     bad: frozenset[Row] = frozenset()  # those that are in the table of bad records
+    moved: frozenset[Row] = frozenset()  # those that a replay has brought into the table itself
     columns: Columns = ()
     added: frozenset[str] = frozenset()  # names of those for new fields
     published: Columns = ()  # the latter, as consumers know them
@@ -148,6 +150,7 @@ class WriterProcess:
     facts: KafkaState | None = None  # Kafka's reply, in flight
     known: TableKnowledge | None = None  # of a table of decoded values, since it was opened
     append: Appending | None = None
+    removed: frozenset[Row] = frozenset()  # of the portion that was staged last
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +194,7 @@ class World:
     produce: int = 0
     rereads: int = 0
     settings: int = 0  # the number of those by which values are decoded
+    ordered: bool = False  # the replay
 
     def partition(self, number: int) -> TopicPartition:
         """Return the partition of a log."""

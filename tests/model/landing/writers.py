@@ -40,6 +40,7 @@ from binwright.consumer.decide.land.states import (
     Landing,
     LeaseGone,
     Lost,
+    OperationRequest,
     Outcome,
     PublishColumns,
     QueryKafka,
@@ -60,7 +61,7 @@ from binwright.protocol.ports.kafka import GroupOffset
 from binwright.tables.columns import parse_columns
 from binwright.tables.ports import Batch, ColumnsThere, Commit, Footer
 
-from . import delta
+from . import delta, replays
 from .delta import topic_number
 from .world import TABLES, Appending, Call, DeltaTable, Part, Row, World, WriterProcess, missing
 
@@ -161,11 +162,11 @@ def act(world: World, index: int, now: float) -> World:
         phase = process.writer.phase
         writer, wanted = machine.next_request(process.writer, now)
         world = world.writer(index, replace(process, writer=writer))
+        if isinstance(wanted, OperationRequest):
+            return replays.take_step(world, index, wanted)
         match wanted:
             case None:
                 return world
-            case Append() if process.known is not None:
-                return _append(world, index, wanted, process.known)
             case ClaimTable() | Append():
                 return _send(world, index, wanted)
             case WriteLease(lease=lease):
@@ -189,15 +190,19 @@ def act(world: World, index: int, now: float) -> World:
 
 
 def _send(world: World, index: int, wanted: ClaimTable | Append) -> World:
+    process = world.writers[index]
+    assert process is not None
+    if isinstance(wanted, Append) and process.known is not None:
+        return _append(world, index, wanted, process.known)
     call = Call(index, 0, wanted.stamp, target=world.target_of(index))
     if isinstance(wanted, Append):
         call = replace(call, number=wanted.number, lease=wanted.lease, batch=wanted.batch)
     elif world.bounds.typed:
         call = replace(call, part="bad records")  # they are claimed first
-    return _call(world, index, call)
+    return send_call(world, index, call)
 
 
-def _call(world: World, index: int, call: Call) -> World:
+def send_call(world: World, index: int, call: Call) -> World:
     process = world.writers[index]
     assert process is not None
     world = replace(world, calls={**world.calls, world.counter: call}, counter=world.counter + 1)
@@ -258,7 +263,7 @@ def _send_part(
     call = Call(
         index, request.number, wanted.stamp, part, target=target, lease=wanted.lease, batch=batch
     )
-    return _call(world, index, call)
+    return send_call(world, index, call)
 
 
 def _perform(
@@ -323,7 +328,7 @@ def _read(world: World, index: int, wanted: Request) -> Outcome:
                 partition = world.partition(row.partition)
                 newest[partition] = max(row.offset, newest.get(partition, 0))
             return LandedOffsets(newest, _group(world))
-        case ClaimTable() | Append() | WriteLease() | DeleteOtherLeases():
+        case _:
             raise AssertionError(f"{wanted} does not read")
 
 
@@ -357,6 +362,8 @@ def deliver_outcome(world: World, index: int, outcome: Outcome) -> World:
     if process.append is not None:
         return _go_on(world.writer(index, replace(process, call=None)), index, outcome)
     writer, effects = machine.apply_outcome(process.writer, outcome, process.now)
+    if world.ordered:
+        writer, _ = machine.apply_operation(writer, replays.ORDER, process.now)
     world = world.writer(index, replace(process, writer=writer, call=None))
     world = _carry_out(world, index, effects)
     ended = isinstance(writer.phase, Lost | Contradicted)

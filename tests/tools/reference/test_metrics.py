@@ -16,6 +16,7 @@ from binwright.protocol.metadata import (
     MeasuredCapacity,
     Report,
     TableCompaction,
+    TableOperation,
     TableRegistration,
     TableReport,
 )
@@ -32,6 +33,7 @@ SLOT = Slot(0)
 TARGET = Target("orders", "orders")
 NAMED = TableRegistration(name="sales.orders")
 CAPACITY = MeasuredCapacity(bytes_per_s=BytesPerSecond(1.0), spread=0.0, used=1.0, seconds=30.0)
+OPERATION = TableOperation(id="1", work="replay", by="ann", state="done")
 REPORT = Report(
     slot=SLOT,
     epoch=1,
@@ -46,6 +48,7 @@ REPORT = Report(
             newest_ms=5,
             compaction=TableCompaction(),
             registration=NAMED,
+            operation=OPERATION,
         )
     },
 )
@@ -79,6 +82,7 @@ STATUS = Status(
             topics=("orders",),
             compaction=TableCompaction(),
             registration=NAMED,
+            operation=OPERATION,
         ),
     ),
     savings=Savings(

@@ -8,6 +8,7 @@ app = lazy_app(
         "describe": "binwright.inspect.table_describe:command",
         "pause": "binwright.look.commands.pause:pause",
         "resume": "binwright.look.commands.pause:resume",
+        "replay": "binwright.look.commands.replay:replay",
     },
-    "Look at tables, or have one land nothing for a while.",
+    "Look at tables, have one land nothing for a while, or mend one.",
 )

@@ -149,6 +149,7 @@ def _table(group: str, table: TableStatus) -> Iterator[Sample]:
     yield Sample(group_metrics.TABLE_COMMITS_TOTAL, table.commits, labels)
     yield from group_metrics.compaction_samples(labels, table.compaction)
     yield from group_metrics.registration_samples(labels, table.registration)
+    yield from group_metrics.operation_samples(labels, table.operation)
     yield Sample(group_metrics.TABLE_LANDING, table_lands(table.state, table.fault), labels)
     yield Sample(group_metrics.TABLE_REFUSED, table.state == "refused", labels)
     yield Sample(group_metrics.TABLE_PAUSED, table.state == "paused", labels)

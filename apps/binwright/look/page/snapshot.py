@@ -23,7 +23,8 @@ A partition is `[topic, number, …]`, with the topic as an index of `topics`, f
   `new_fields` (of JSON, without a column), `appended` (why Spark writes its rows again; empty:
   staged files become its own), `compaction` (small files and what was merged of them, as in the
   message `TableCompaction`; null: none is merged), `registration` (its name in a catalog, as in the
-  message `TableRegistration`; null: none is wanted).
+  message `TableRegistration`; null: none is wanted), `operation` (the work that a person ordered
+  last, and how far it is, as in the message `TableOperation`; null: none).
 - `plan`: the last one: `age_s`, `reasons`, `consumers`, `moves`, `rscore`; or null.
 - `proposal`: a plan that is shown and not carried out yet, by its number `plan`; besides, `waits`,
   `approved`, and `changes`: `[topic, number, old owner or null, new owner]`; or null.

@@ -27,6 +27,7 @@ from binwright.consumer.land.announcements import LandingTopic
 from binwright.consumer.land.context import SharedLake, WriterContext
 from binwright.consumer.land.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.land.orders import TableOrders
+from binwright.consumer.land.replay import BadRecordDecoder
 from binwright.consumer.land.writers import Writers
 from binwright.consumer.mailbox import open_mailbox
 from binwright.consumer.read.data_reader import KafkaDataReader
@@ -123,6 +124,12 @@ async def consume(settings: Settings, slot: Slot) -> None:
             staging=staging,
             config=_writer_config(settings, cluster),
             maintenance=TableMaintenance(_maintenance_config(settings), settings.lake.server),
+            bad_records=BadRecordDecoder(
+                staging=staging,
+                decoder_of=decoders.of,
+                mask_of=decoders.mask_of,
+                memory=memory,
+            ),
             timings=timings,
         )
         ingest = Ingest(

@@ -114,11 +114,12 @@ class Table:
         lease: str = LEASE,
         committed: Mapping[TopicPartition, int] | None = None,
         late: bool = False,
+        replayed: bool = False,
     ) -> Outcome:
         """Land these files; return the verdict."""
         self.footers, self.asked = {slice_.file: footer for slice_, footer in files}, []
         rows = sum(end - first for slice_, _ in files for first, end in slice_.ranges.values())
-        batch = Batch(tuple(slice_ for slice_, _ in files), rows=rows)
+        batch = Batch(tuple(slice_ for slice_, _ in files), rows=rows, replayed=replayed)
         request = Append(batch, lease, NUMBER, STAMP, late)
         commit = BatchCommit(request, self.known, self.config, committed or {})
         wanted: AppendRequest | None = commit.begin()
@@ -782,3 +783,27 @@ def test_many_small_files_that_are_late_land_in_place() -> None:
     table = Table(IN_PLACE)
     table.land(*(laid_out(f"f{n}", n, n + 1) for n in range(20)), late=True)
     assert table.writes() == [AddFiles]
+
+
+# --- a replay ------------------------------------------------------------------------------------
+
+
+def test_rows_of_bad_records_are_appended_alone_under_the_lease() -> None:
+    """They are among the bad records still, so none is looked for there; nor are they new."""
+    table = Table(config=replace(CONFIG, bad_share=0.0, in_place=True))
+    assert table.land(file(end=2), replayed=True) == Committed()
+    assert [type(each) for each in table.asked] == [CheckLease, ReadFooters, AppendRows]
+    (wanted,) = (each for each in table.asked if isinstance(each, AppendRows))
+    assert (wanted.lease, wanted.stamp) == (LEASE, STAMP)
+    assert (wanted.batch.columns, wanted.batch.rows, wanted.batch.bad) == (COLUMNS, 2, 0)
+    assert not wanted.batch.landed_in_part
+    assert table.known.share.counts == append.knowledge_at_first(table.config).share.counts
+
+
+def test_rows_of_bad_records_do_not_land_without_the_lease() -> None:
+    table = Table()
+    table.next_replies(CheckLease, LeaseGone())
+    assert table.land(file(), replayed=True) == LeaseGone()
+    table.next_replies(CheckLease, Done(), LeaseGone())
+    table.next_replies(AppendRows, Unreadable(frozenset({LEASE})))
+    assert table.land(file(), replayed=True) == LeaseGone()

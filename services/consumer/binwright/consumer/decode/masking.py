@@ -24,6 +24,7 @@ from binwright.tables.columns import Columns, Decimal, Simple, folded
 from binwright.tables.comparisons import Comparison
 from binwright.tables.masks import (
     DROP,
+    MASKED_REASON,
     NULL,
     OTHER_HEADERS,
     SHA256,
@@ -41,7 +42,7 @@ MASK_KEY_CHANGED = LogEvent.warning(
 )
 
 LEAST_KEY = 16  # characters
-HIDDEN, MASKED_REASON = "***", "is masked, as the value is"
+HIDDEN = "***"
 _WIDEST = pa.decimal256(76, 38)
 """Holds all decimals, of columns and of comparisons."""
 _ORDER: Mapping[str, Callable[[Any, Any], Any]] = {

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Context, DivisionByZero, Inexact, InvalidOperation
 from decimal import Decimal as Number
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from binwright.consumer.decode.arrow_types import BAD, row_type
 from binwright.protocol.errors import MaskUnavailable
+from binwright.protocol.orders import BadValueKind
 from binwright.tables.columns import Decimal
 from binwright.tables.ports import ValueDecoder
 
@@ -28,7 +29,7 @@ A row is NULL where the value is bad; a bad record is NULL where it is not.
 class Bad:
     """Why a value could not be decoded."""
 
-    kind: Literal["malformed", "incompatible", "schema_unknown", "too_large"]
+    kind: BadValueKind
     reason: str  # at most `REASON_LENGTH` characters
 
 

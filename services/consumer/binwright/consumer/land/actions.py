@@ -20,6 +20,7 @@ from binwright.consumer.decide.land.states import (
     AppendRequest,
     AppendRows,
     BadOffsetsFound,
+    ChangeBad,
     CheckLease,
     ClaimTable,
     ColumnsRead,
@@ -34,7 +35,10 @@ from binwright.consumer.decide.land.states import (
     FootersRead,
     HistoryRead,
     LeaseGone,
+    OperationRequest,
     Outcome,
+    Portion,
+    PortionStaged,
     PublishColumns,
     QueryKafka,
     ReadColumns,
@@ -43,6 +47,8 @@ from binwright.consumer.decide.land.states import (
     ReadLandedOffsets,
     Refused,
     Request,
+    SettleBad,
+    StagePortion,
     Unclear,
     Unreadable,
     WriteLease,
@@ -50,10 +56,14 @@ from binwright.consumer.decide.land.states import (
 )
 from binwright.consumer.land.context import WriterContext
 from binwright.consumer.land.kafka_queries import KafkaQueries
+from binwright.consumer.land.replay import DecodedAgain
 from binwright.consumer.stage.added_columns import publish_added
 from binwright.protocol.errors import (
     BrokerUnavailable,
     LakeUnavailable,
+    MaskUnavailable,
+    RegistryUnavailable,
+    SchemaAtFault,
     StagedUnreadable,
     StagingUnavailable,
     TableRefused,
@@ -86,6 +96,7 @@ class RequestRunner:
     config: WriterConfig
     table: str = field(init=False)  # its name
     known: TableKnowledge = field(init=False)  # of the table
+    decoded: DecodedAgain | None = None  # of the portion that was staged last
     _kafka: KafkaQueries = field(init=False)
 
     def __post_init__(self) -> None:
@@ -149,8 +160,39 @@ class RequestRunner:
             case ReadLandedOffsets():
                 highest = await lake.highest_offsets(table)
                 return await self._kafka.landed_offsets(highest, topic_ids)
+            case StagePortion() | ChangeBad() | SettleBad():
+                return await self._take_step(request)
             case Append():
                 return await self._append(BatchCommit(request, self.known, self.config, committed))
+
+    async def _take_step(self, request: OperationRequest) -> Outcome:
+        """Take a step of an operation, but for the append of what it has staged."""
+        lake, table = self.lake, self.table
+        match request:
+            case StagePortion():
+                return await self._stage_portion(request)
+            case ChangeBad(note=note):
+                decoded = self.decoded or DecodedAgain(Portion())
+                await lake.change_bad(table, decoded.removed, decoded.changed, note)
+            case SettleBad(places=places, note=note):
+                landed = await lake.landed_bad(table, places)
+                await lake.change_bad(table, landed, (), note)
+        return Done()
+
+    async def _stage_portion(self, request: StagePortion) -> Outcome:
+        """Read bad records of a topic, decode them again and stage the rows."""
+        self.decoded, table = None, self.table
+        read = await self.lake.bad_portion(table, request.query)
+        topic = read.rows[0].place.partition.topic if read.rows else self.config.table.topic
+        targets = {target.name: target for target in self.context.targets(topic)}
+        if table not in targets:
+            raise TableRefused(f"topic {topic} no longer lands in the table {table}")
+        decoding = self.context.bad_records.decode(targets[table], read, dry_run=request.dry_run)
+        try:
+            self.decoded = await decoding
+        except (RegistryUnavailable, SchemaAtFault, MaskUnavailable) as exc:
+            return Unclear(str(exc))
+        return PortionStaged(self.decoded.portion)
 
     async def _append(self, commit: BatchCommit) -> Outcome:
         """Run an append: the requests of which it consists, one at a time."""

@@ -9,6 +9,7 @@ from binwright.consumer.decide.land.states import WriterConfig
 from binwright.consumer.land.announcements import LandingTopic
 from binwright.consumer.land.maintenance import TableMaintenance
 from binwright.consumer.land.orders import TableOrders
+from binwright.consumer.land.replay import BadRecordDecoder
 from binwright.consumer.stage.timings import Timings
 from binwright.protocol.ports.kafka import ControlTopics, DataReader
 from binwright.tables.ports import Lake, Staging
@@ -88,6 +89,7 @@ class WriterContext:
     staging: Staging
     config: Callable[[Target], WriterConfig]  # of a table, with a new writer id in each call
     maintenance: TableMaintenance
+    bad_records: BadRecordDecoder
     timings: Timings = field(default_factory=Timings)
     append_permits: Permits = field(default_factory=lambda: Permits(COMMITS_AT_ONCE))
     start_permits: Permits = field(default_factory=lambda: Permits(STARTS_AT_ONCE))

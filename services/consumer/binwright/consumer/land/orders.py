@@ -1,13 +1,15 @@
 """Reads the group's orders topic for all tables of a process: the newest order about each table."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from math import inf
 
 from binwright.kafka.control_records import ORDERS_PARTITION, READ_S, Decoder
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.log_events import LogEvent
-from binwright.protocol.orders import OrderRecord, TableOrder, decode_order
+from binwright.protocol.orders import OperationOrder, OrderRecord, TableOrder, decode_order
 from binwright.protocol.ports.kafka import ControlTopics, Reader, Record
 from binwright.runtime.backoff import Backoff
 from binwright.runtime.clock import loop_s
@@ -33,13 +35,17 @@ class TableOrders:
         """Read this topic, which may not exist yet."""
         self.read_at = -inf
         self._bus, self._topic = bus, topic
-        self._newest: dict[str, TableOrder] = {}
+        self._newest = _Newest()
         self._notified: dict[str, Callable[[], None]] = {}
         self._fault = ""
 
     def newest(self, table: str) -> TableOrder | None:
         """Return the newest order about a table; None: there is none."""
-        return self._newest.get(table)
+        return self._newest.pauses.get(table)
+
+    def operation(self, table: str) -> OperationOrder | None:
+        """Return the newest order of work on a table; None: there is none."""
+        return self._newest.operations.get(table)
 
     def subscribe(self, table: str, notify: Callable[[], None]) -> None:
         """Call `notify` when there may be another order about the table, or `read_at` is later."""
@@ -67,21 +73,35 @@ class TableOrders:
 
     async def _follow(self, reader: Reader, pause: Backoff) -> None:
         """Read from the beginning; older orders than the newest about a table are not shown."""
-        decoder, newest = Decoder(decode_order), dict[str, TableOrder]()
+        decoder, newest = Decoder(decode_order), _Newest()
         while True:
             asked_at = loop_s()
             end = await self._bus.end(self._topic, ORDERS_PARTITION)
             while reader.position < end:
-                _take(newest, decoder.decode(await reader.read(READ_S)))
+                newest = newest.after(decoder.decode(await reader.read(READ_S)))
             self._newest, self.read_at, self._fault = newest, asked_at, ""
             pause.reset()
-            for table in newest.keys() & self._notified.keys():
+            for table in newest.tables & self._notified.keys():
                 self._notified[table]()
             # What comes now is shown once it is known to be the newest.
-            later = dict(newest)
-            _take(later, decoder.decode(await reader.read(READ_S)))
-            newest = later
+            newest = newest.after(decoder.decode(await reader.read(READ_S)))
 
 
-def _take(newest: dict[str, TableOrder], read: Iterable[tuple[Record, OrderRecord]]) -> None:
-    newest |= {order.table: order for _, order in read if isinstance(order, TableOrder)}
+@dataclass(frozen=True, slots=True)
+class _Newest:
+    """The newest orders, by table."""
+
+    pauses: Mapping[str, TableOrder] = field(default_factory=dict)
+    operations: Mapping[str, OperationOrder] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> AbstractSet[str]:
+        """Return the tables about which there is an order."""
+        return self.pauses.keys() | self.operations.keys()
+
+    def after(self, read: Iterable[tuple[Record, OrderRecord]]) -> "_Newest":
+        """Return them once these records are read."""
+        orders = [order for _, order in read]
+        pauses = {each.table: each for each in orders if isinstance(each, TableOrder)}
+        works = {each.table: each for each in orders if isinstance(each, OperationOrder)}
+        return _Newest({**self.pauses, **pauses}, {**self.operations, **works})

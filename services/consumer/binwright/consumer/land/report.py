@@ -1,7 +1,13 @@
 """What a table's writer reports to the controller."""
 
 from binwright.consumer.decide.land.states import Landing, Writer
-from binwright.protocol.metadata import TableCompaction, TableRegistration, TableReport
+from binwright.protocol.metadata import (
+    TableCompaction,
+    TableOperation,
+    TableRegistration,
+    TableReport,
+)
+from binwright.tables.operations import Operation
 
 
 def table_report(
@@ -54,5 +60,23 @@ def table_report(
         appended=appended,
         compaction=compaction,
         registration=registration,
+        operation=None if landing.operation is None else _operation(landing.operation),
         fault=landing.fault or fault or (landing.paused and f"paused {landing.paused}"),
+    )
+
+
+def _operation(operation: Operation) -> TableOperation:
+    return TableOperation(
+        id=operation.id,
+        work=operation.work,
+        by=operation.by,
+        reason=operation.reason,
+        at_ms=operation.at_ms,
+        dry_run=operation.dry_run,
+        state=operation.state,
+        fault=operation.fault,
+        moved=operation.moved,
+        left=operation.left,
+        skipped=operation.skipped,
+        masked=operation.masked,
     )

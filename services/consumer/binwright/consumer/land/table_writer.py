@@ -10,6 +10,7 @@ from binwright.consumer.decide.land.landing import TABLE_REFUSED
 from binwright.consumer.decide.land.machine import (
     Step,
     apply_announcements,
+    apply_operation,
     apply_order,
     apply_outcome,
     apply_read_up_to,
@@ -19,6 +20,7 @@ from binwright.consumer.decide.land.machine import (
 )
 from binwright.consumer.decide.land.states import (
     Append,
+    ChangeBad,
     ClaimTable,
     CommitOffsets,
     Committed,
@@ -28,12 +30,14 @@ from binwright.consumer.decide.land.states import (
     KafkaState,
     Landing,
     Lost,
+    OperationRequest,
     Outcome,
     Phase,
     QueryKafka,
     Refused,
     Request,
     Resolving,
+    SettleBad,
     Unclear,
     Writer,
 )
@@ -261,6 +265,8 @@ class TableWriter:
         orders = self._context.orders
         if (order := orders.newest(self._table)) is not None:
             self._apply_step(apply_order(self._writer, order, orders.read_at))
+        if (ordered := orders.operation(self._table)) is not None:
+            self._apply_step(apply_operation(self._writer, ordered, orders.read_at))
 
     def _next_request(self) -> Request | None:
         self._follow_order()
@@ -270,8 +276,8 @@ class TableWriter:
 
     @asynccontextmanager
     async def _permit(self, request: Request) -> AsyncIterator[None]:
-        """Hold a permit for an append; one that takes too long gives it back while it goes on."""
-        if not isinstance(request, Append):
+        """Hold a permit for work of Spark; what takes too long gives it back while it goes on."""
+        if not isinstance(request, Append | OperationRequest):
             yield
             return
         call_later = asyncio.get_running_loop().call_later
@@ -298,7 +304,7 @@ class TableWriter:
     async def _run_request(self, runner: RequestRunner, request: Request) -> Outcome:
         phase = self._writer.phase
         state = phase.kafka if isinstance(phase, Resolving) else None
-        self.committing = isinstance(request, Append | ClaimTable)
+        self.committing = isinstance(request, Append | ClaimTable | ChangeBad | SettleBad)
         began_at = loop_s()
         try:
             chain = self._writer.chain
@@ -366,7 +372,7 @@ class TableWriter:
             maintenance.committed(
                 self._table,
                 before.flight.batch,
-                in_place=not runner.appended,
+                in_place=not (runner.appended or before.flight.batch.replayed),
                 bad=after.bad > before.bad,
             )
 
@@ -377,6 +383,8 @@ class TableWriter:
         if isinstance(self._writer.phase, Contradicted):
             self._set_fault(self._writer.phase.reason, refused=True)
             raise RestartNeeded(self._writer.phase.reason, REFUSED_S)
+        if isinstance(request, OperationRequest):
+            return  # the machine paces it, and says what its fault is: the table lands all the same
         match outcome:
             case Unclear(reason=reason) | Conflict(reason=reason):
                 self._set_fault(reason)

@@ -23,6 +23,7 @@ from binwright.protocol.names import (
     is_bad_file,
     is_lease,
     is_mark,
+    is_portion,
     is_staged_file,
     is_topic_name,
 )
@@ -340,7 +341,7 @@ def _is_ours(name: str) -> bool:
     finished = name.removeprefix(UNFINISHED)
     if is_lease(finished):
         return name != finished
-    return is_staged_file(finished) or is_bad_file(finished)
+    return is_staged_file(finished) or is_bad_file(finished) or is_portion(finished)
 
 
 def _read(file: pa.NativeFile, begin: int, end: int) -> bytes:

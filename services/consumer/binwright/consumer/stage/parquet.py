@@ -314,6 +314,13 @@ def _encode_decoded(  # noqa: PLR0917 - as of `encode`
     return file.end(_entry(footer, decoder, facts))
 
 
+def encode_rows(table: pa.Table, footer: Footer, decoder: ValueDecoder) -> pa.Buffer:
+    """Return decoded rows, of which none is bad, as a file that is read once; see `encode`."""
+    file = _StagedRows(decoder.columns)
+    file.write(table, 0)
+    return file.end(_entry(footer, decoder, _Facts(_newest_ms(table)))).content
+
+
 READ_ONCE: Mapping[str, Any] = {
     # Raw blocks: Spark takes a tenth less CPU to read them than snappy's.
     "compression": "lz4",

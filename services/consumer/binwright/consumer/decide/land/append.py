@@ -241,6 +241,8 @@ class BatchCommit:
             yield from self._grow(fixed)
         if unfit := (yield from self._unfit(batch)):
             return unfit
+        if batch.replayed:
+            return (yield from self._replay(batch))
         share = self.known.share.after(
             sum(footer.rows for footer in footers.values()),
             sum(footer.bad for footer in footers.values()),
@@ -254,6 +256,17 @@ class BatchCommit:
         self.known = replace(self.known, bad_ends=bad_ends, share=share)
         skipped = sum(footer.skipped for footer in footers.values())
         return Committed(batch.bad, skipped, _newest_ms(read))
+
+    def _replay(self, batch: Batch) -> Steps[Outcome]:
+        """Append the rows alone: their records are among the bad ones, and leave those later (†).
+
+        So none counts as landed before, and the share of bad records stays as it is.
+        """
+        columns = self._together(self._footers.values())
+        batch = replace(batch, columns=columns, rows=self._footers[batch.files[0]].rows)
+        request = self._request
+        yield from self._write(AppendRows(batch, request.lease, request.stamp))
+        return Committed()
 
     def _forget_bad_ends(self) -> BadEnds | None:
         """Forget the bad offsets until all has landed; return them.

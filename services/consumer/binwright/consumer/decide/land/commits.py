@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from binwright.consumer.decide.land.chain import same_topic
 from binwright.protocol.model import TopicPartition
+from binwright.tables.operations import Operation
 from binwright.tables.ports import Commit, CutFiles, PartitionOffsets, Table
 from binwright.tables.stamp import Stamp, later_kind, read_stamp
 
@@ -29,6 +30,7 @@ class Resolved:
     """The version of a stamp before which no claim has a full one, though no version is missing."""
     later: str = ""  # the kind of a stamp that only a later version reads; what landed is not known
     paused: str = ""  # who paused the table, when and why
+    operation: Operation | None = None  # the last that a person ordered, and how far it is (†)
 
 
 def resolve(
@@ -92,6 +94,7 @@ def resolve(
         unfounded=partial if oldest == 0 and not (whole or later) else None,
         later=later,
         paused=newest.paused if newest else "",
+        operation=newest.operation if newest else None,
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from binwright.consumer.decide.land import chain as chains
+from binwright.consumer.decide.land import operations
 from binwright.consumer.decide.land.begins import (
     at_first_record,
     begin_at_end,
@@ -246,6 +247,8 @@ def due_at(state: Landing, config: WriterConfig, now: float) -> float:
     times.append(state.checked_at + config.check_s)
     if (at := _commit_at(state, config, now)) is not None:
         times.append(max(at, state.looked_at + BATCH_RETRY_S))
+    if (step_at := operations.due_at(state, at, now)) is not None:
+        times.append(step_at)
     return max(min(times), state.retry_at, now)
 
 
@@ -292,8 +295,23 @@ def next_request(
             return _query(state, config)
         if (batch := chains.next_batch(state.chain, config.batch_bytes)) is not None:
             return _send(state, config, *batch, now)
-        state = replace(state, looked_at=now, joins=False)
-    return state, None
+        state, at = replace(state, looked_at=now, joins=False), None
+    return _next_step(state, config, at, now)
+
+
+def _next_step(
+    state: Landing, config: WriterConfig, commit_at: float | None, now: float
+) -> tuple[Landing, Request | None]:
+    """Return the request of the operation that is due; None: there is none, or rows come first."""
+    if not operations.may_begin(state, commit_at, now):
+        return state, None
+    state, step = operations.next_step(state, config, now)
+    if isinstance(step, tuple):
+        batch, operation = step
+        sending = replace(state, operation=operation)
+        sent, request = _send(sending, config, batch, state.chain, now)
+        return replace(sent, operation=state.operation), request  # it is so once that is committed
+    return state, step
 
 
 def next_query(state: Landing, config: WriterConfig, now: float) -> tuple[Landing, Request | None]:
@@ -330,7 +348,7 @@ def _send(
     state: Landing, config: WriterConfig, batch: Batch, after: Chain, now: float
 ) -> tuple[Landing, Request]:
     sequence = state.sequence + 1
-    full = not batch.slices or not 0 < state.since_full < config.full_stamp_every
+    full = not batch.ends or not 0 < state.since_full < config.full_stamp_every
     left, _ = chains.landed(state.chain, after)
     offsets = after.committed if full else batch.ends
     changed = {p.topic for p in (*offsets, *after.cuts, *after.cut_files)}
@@ -349,6 +367,7 @@ def _send(
         full=full,
         several=len(after.topic_ids) > 1,
         paused=state.paused,
+        operation=state.operation,
     )
     flight = InFlightCommit(batch, after, stamp, now)
     oldest = state.chain.oldest_of(batch.files)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from binwright.consumer.decide.land import chain as chains
-from binwright.consumer.decide.land import landing
+from binwright.consumer.decide.land import landing, operations
 from binwright.consumer.decide.land.begins import (
     at_first_record,
     begin_at_end,
@@ -51,7 +51,7 @@ from binwright.consumer.decide.land.states import (
 )
 from binwright.protocol.landing import Staged
 from binwright.protocol.log_events import Log, LogEvent
-from binwright.protocol.orders import TableOrder
+from binwright.protocol.orders import OperationOrder, TableOrder
 from binwright.tables.ports import PartitionOffsets, Table
 from binwright.tables.stamp import Stamp
 
@@ -119,6 +119,13 @@ def apply_order(writer: Writer, order: TableOrder, read_at: float) -> Step:
     if not isinstance(writer.phase, Landing):
         return writer, ()
     return _with_phase(writer, landing.follow(writer.phase, order, read_at))
+
+
+def apply_operation(writer: Writer, order: OperationOrder, read_at: float) -> Step:
+    """Apply the newest order of work on the table, as of `read_at`; see `apply_order`."""
+    if not isinstance(writer.phase, Landing) or writer.phase.flight is not None:
+        return writer, ()
+    return _with_phase(writer, operations.follow(writer.phase, writer.config, order, read_at))
 
 
 def apply_read_up_to(writer: Writer, offset: int) -> Writer:
@@ -341,6 +348,7 @@ def _begin(writer: Writer, facts: KafkaState, resolved: Resolved, now: float) ->
         doubted_from=needed_from,
         begins={p: at for p, at in first_begins.items() if p in fixed},
         paused=resolved.paused,
+        operation=resolved.operation,
         resolved_at=now,
         begin_at_end=begin_at_end(facts, resolved.written, latest=latest),
         ends={p: end for p, (_, end) in facts.bounds.items()},
@@ -379,6 +387,8 @@ def _apply_while_landing(writer: Writer, phase: Landing, outcome: Outcome, now: 
     config = writer.config
     if phase.flight is None:
         return _apply_answer(writer, phase, outcome, now)
+    if phase.flight.batch.replayed and isinstance(outcome, Committed | Unreadable | Refused):
+        return _with_phase(writer, operations.apply_verdict(phase, config, outcome, now))
     match outcome:
         case Committed():
             return _with_phase(writer, landing.committed(phase, config, now, outcome))
@@ -398,7 +408,12 @@ def _apply_while_landing(writer: Writer, phase: Landing, outcome: Outcome, now: 
 
 
 def _apply_answer(writer: Writer, phase: Landing, outcome: Outcome, now: float) -> Step:
-    """Apply what Kafka answers, or that it does not: it is asked again at the next check."""
+    """Apply what became of a step of an operation; what Kafka answers, or that it does not.
+
+    Then it is asked again at the next check.
+    """
+    if phase.asked is not None:
+        return _with_phase(writer, operations.apply_outcome(phase, writer.config, outcome, now))
     if not isinstance(outcome, KafkaState):
         return replace(writer, phase=replace(phase, checked_at=now)), ()
     if not phase.doubted:

@@ -11,7 +11,9 @@ from binwright.protocol.log_events import Log
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
 from binwright.tables.columns import Columns
+from binwright.tables.operations import Counts, Cursor, Operation, Places
 from binwright.tables.ports import (
+    BadQuery,
     Batch,
     ColumnsThere,
     Commit,
@@ -213,6 +215,41 @@ class FindReadable:
     files: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class StagePortion:
+    """Decode bad records again, and stage the rows of those that decode.
+
+    Outcomes: `PortionStaged`, `Refused`, `Unclear`.
+    """
+
+    query: BadQuery
+    dry_run: bool  # nothing is staged
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeBad:
+    """Remove a portion's records from the bad ones, but for those that are bad still.
+
+    Outcomes: `Done`, `Conflict`, `Refused`, `Unclear`: it may be repeated.
+    """
+
+    note: str  # for people, in the commit
+
+
+@dataclass(frozen=True, slots=True)
+class SettleBad:
+    """Remove the bad records at these offsets of which the table has the rows.
+
+    Outcomes: as of `ChangeBad`.
+    """
+
+    places: Places
+    note: str  # as of `ChangeBad`
+
+
+OperationRequest = StagePortion | ChangeBad | SettleBad
+"""The steps of an operation, beside the append of what is staged."""
+
 AppendRequest = (
     CheckLease
     | ReadFooters
@@ -237,6 +274,7 @@ Request = (
     | QueryKafka
     | ReadLandedOffsets
     | Append
+    | OperationRequest
 )
 
 
@@ -352,6 +390,28 @@ class FilesFound:
     files: Collection[str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Portion:
+    """Some bad records, decoded again."""
+
+    after: Cursor | None = None  # the last of them; None: there are no more records
+    file: str = ""  # with the rows of those that decode; empty: it is not written
+    bytes: int = 0  # of the file
+    rows: int = 0  # in the file
+    places: Places = field(default_factory=dict)  # of these rows
+    moved: Counts = field(default_factory=dict)  # that decode, by the class that they had
+    left: Counts = field(default_factory=dict)  # that do not, likewise
+    skipped: int = 0  # that are in no table, as the settings want
+    masked: int = 0  # bad records that have no value; counted once
+
+
+@dataclass(frozen=True, slots=True)
+class PortionStaged:
+    """A portion is decoded; what became of each of its records is kept until the next one."""
+
+    portion: Portion
+
+
 Outcome = (
     Done
     | HistoryRead
@@ -368,6 +428,7 @@ Outcome = (
     | BadOffsetsFound
     | FilesFound
     | NotInPlace
+    | PortionStaged
 )
 
 
@@ -490,6 +551,12 @@ class Landing:
     joins: bool = True  # a pending range joined, when last looked
     retry_at: float = 0.0
     paused: str = ""  # who paused the table, when and why; empty: it lands
+    operation: Operation | None = None  # the last that a person ordered, and how far it is
+    portion: Portion | None = None  # that is staged, and not in the table or among bad records yet
+    asked: OperationRequest | None = None  # the step of the operation under way
+    asked_at: float = 0.0
+    step_s: float = FIRST_GUESS_S  # mean duration of a step
+    step_at: float = 0.0  # when the next one may begin
     resolved_at: float = 0.0  # after which other writers commit nothing more
     fault: str = ""  # why the table refuses batches; empty: it does not
     late: bool = False  # commits take longer than `freshness_s`

@@ -7,14 +7,14 @@ A table of columns has one of bad records beside it, at `<lake.path>/<name>__bad
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Self, TypeVar
 
 from pyspark.sql.connect.session import SparkSession
 
-from binwright.consumer.land.lake import catalog, clustering, delta, staged_rows
+from binwright.consumer.land.lake import bad_rows, catalog, clustering, delta, staged_rows
 from binwright.consumer.land.lake.faults import LakeErrors
 from binwright.consumer.land.lake.log_trim import local_path, trim_log
 from binwright.consumer.land.lake.table_columns import KAFKA_COLUMN, RAW, check_still_there
@@ -27,7 +27,12 @@ from binwright.runtime.logs import log
 from binwright.runtime.settings.consumer import LONGEST_WORK_S, LONGEST_WRITE, LakeSettings
 from binwright.runtime.spark_url import redacted_url
 from binwright.tables.columns import Columns
+from binwright.tables.operations import Places
 from binwright.tables.ports import (
+    BadPlace,
+    BadPortion,
+    BadQuery,
+    BadRow,
     Batch,
     ColumnsThere,
     Compaction,
@@ -178,6 +183,34 @@ class SparkLake:
         """Append the batch's bad records in one commit; see `Lake.append_bad`."""
         access, batch = self._bad_access(table), staged_rows.of_bad(batch)
         await self._append(table, staged_rows.bad_records, access, batch, lease, stamp)
+
+    async def bad_portion(self, table: str, query: BadQuery) -> BadPortion:
+        """Return bad records; see `Lake.bad_portion`."""
+        access = self._bad_access(table)
+        return await access.run(
+            self._session(table),
+            lambda spark: bad_rows.portion(spark, access.path, query),
+            SCAN_TIMEOUT_S,
+            access.errors.read_error,
+        )
+
+    async def change_bad(
+        self, table: str, removed: Sequence[BadPlace], changed: Sequence[BadRow], note: str
+    ) -> None:
+        """Change the table of bad records; see `Lake.change_bad`."""
+        access = self._bad_access(table)
+        work = bad_rows.change(removed, changed, access.path, note)
+        await self._write(table, access, work, ())
+
+    async def landed_bad(self, table: str, places: Places) -> Sequence[BadPlace]:
+        """Return the bad records of which the table has the rows; see `Lake.landed_bad`."""
+        access, bad = self._access(table), self._bad_access(table)
+        return await access.run(
+            self._session(table),
+            lambda spark: bad_rows.landed(spark, access.path, bad.path, places),
+            SCAN_TIMEOUT_S,
+            access.errors.read_error,
+        )
 
     async def columns(self, table: str, comment: str) -> ColumnsThere:
         """Return the table's columns; see `Lake.columns`."""

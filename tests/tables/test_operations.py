@@ -1,0 +1,95 @@
+"""Work on a table, as its stamps have it."""
+
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+from tests.consumer.decide.land.scene import TABLE, part, stamp
+
+from binwright.protocol.orders import OperationOrder
+from binwright.tables.operations import Cursor, Operation, added, ordered, read_operation
+from binwright.tables.stamp import read_stamp
+
+WHOLE = Operation(
+    id="1",
+    by="ann",
+    reason="a repair",
+    at_ms=1,
+    classes=("malformed",),
+    since_ms=2,
+    dry_run=True,
+    state="failed",
+    fault="no",
+    after=Cursor("orders", 1, 2),
+    unsettled={part(0): (3, 4), part(1): (0, 9)},
+    moved={"malformed": 5},
+    left={"incompatible": 6},
+    skipped=7,
+    masked=8,
+)
+
+
+@pytest.mark.parametrize("operation", [Operation(id="1"), WHOLE])
+def test_a_stamp_holds_the_work_that_was_ordered_last(operation: Operation) -> None:
+    found = replace(stamp({0: 1}), operation=operation)
+    assert read_stamp(found.encode(), TABLE) == found
+    several = replace(found, several=True)
+    assert read_stamp(several.encode(), TABLE) == several
+
+
+def test_without_work_a_stamp_is_as_in_versions_that_had_none() -> None:
+    assert "operation" not in orjson.loads(stamp({0: 1}).encode())
+    assert Operation(id="1").plain() == {"id": "1", "work": "replay", "state": "running"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"state": "asleep"},
+        {"id": 1},
+        {"id": None},
+        {"work": []},
+        {"at_ms": -1},
+        {"after": ["orders", 1]},
+        {"after": ["no/topic", 1, 2]},
+        {"unsettled": [["orders", 0, 1]]},
+        {"unsettled": 5},
+        {"moved": {"malformed": "x"}},
+        {"left": [1]},
+        {"skipped": 1.5},
+    ],
+)
+def test_what_is_no_work_is_no_stamp(wrong: dict[str, Any]) -> None:
+    plain = {**WHOLE.plain(), **wrong}
+    with pytest.raises((ValueError, TypeError, KeyError, AttributeError)):
+        read_operation(plain)
+    text = orjson.loads(stamp({0: 1}).encode()) | {"operation": plain}
+    assert read_stamp(orjson.dumps(text).decode(), TABLE) is None
+
+
+def test_an_order_begins_work_with_few_words() -> None:
+    order = OperationOrder(
+        table="orders",
+        id="0" * 32,
+        work="replay",
+        classes=("too_large",),
+        since_ms=3,
+        dry_run=True,
+        by="a" * 200,
+        reason="r" * 500,
+        at_ms=4,
+    )
+    assert ordered(order) == Operation(
+        id="0" * 32,
+        by="a" * 100,
+        reason="r" * 300,
+        at_ms=4,
+        classes=("too_large",),
+        since_ms=3,
+        dry_run=True,
+    )
+
+
+def test_counts_are_added_by_class() -> None:
+    assert added({"a": 1}, {"a": 2, "b": 3}) == {"a": 3, "b": 3}
