@@ -174,3 +174,19 @@ def test_a_topic_of_no_entry_has_no_mask() -> None:
     settings = load_settings(tables=[{"topics": ["a"], "format": "raw", "mask": mask}])
     found = [target.masking for topic in ("a", "b") for target in settings.targets(topic)]
     assert found == ["bad null; key null", ""]
+
+
+@pytest.mark.parametrize(
+    ("mask", "twice"),
+    [
+        ({"fields": {"id": "sha256"}, "key_file": "/key"}, False),
+        ({"key": "drop"}, False),
+        ({"headers": {"h": "null"}}, False),
+        ({"key": "last 4"}, True),
+        ({"headers": {"h": "last 2", "*": "drop"}}, True),
+    ],
+)
+def test_keys_and_headers_that_are_masked_already_may_be_masked_to_something_else(
+    mask: dict[str, object], *, twice: bool
+) -> None:
+    assert MaskSettings.model_validate(mask).hides_twice is twice

@@ -141,8 +141,3 @@ async def test_a_table_that_has_raw_records_by_now_is_refused(tmp_path: Path) ->
         decoder = BadRecordDecoder(staging=staging)
         with pytest.raises(TableRefused, match="raw records"):
             await decoder.decode(Target("items", "items"), BadPortion(ROWS), dry_run=False)
-
-
-def test_a_mask_that_hides_all_hides_nothing_twice() -> None:
-    for mask in ({"fields": {"id": "null"}}, {"key": "drop"}, {"headers": {"h": "null"}}):
-        assert not MaskSettings.model_validate(mask).hides_twice
