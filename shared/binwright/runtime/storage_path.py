@@ -35,7 +35,9 @@ def place(path: str) -> tuple[str, ...]:
     parts = urlsplit(path)
     scheme = _ALIASES.get(parts.scheme, parts.scheme)
     names = normpath(f"/{unquote(parts.path)}").split("/")
-    return scheme, parts.netloc, *filter(None, names)
+    # Before the @ is a container of Azure's; of other stores a key, which is no part of the place.
+    store = parts.netloc if scheme.startswith(("abfs", "wasb")) else parts.hostname
+    return scheme, store or "", *filter(None, names)
 
 
 def below(path: str, name: str) -> str:
