@@ -11,7 +11,7 @@ from tests.integration.registry.server import run_registry
 
 from bench.landing import binwright_side, compaction, streaming
 from bench.landing.bench_broker import BenchBroker, until
-from bench.landing.connect_server import spark_for
+from bench.landing.connect_server import OURS, spark_for
 from bench.landing.cpu_usage import CpuUsage
 from bench.landing.forms import BYTES, JSON, SCHEMA, Form, avro
 from bench.landing.streaming import Query
@@ -113,7 +113,7 @@ async def _our_backlog(
     form: Form,
     progress: ProgressCallback,
 ) -> "Took":
-    async with spark_for("ours", directory, progress) as spark:
+    async with spark_for(OURS, directory, progress) as spark:
         for topic, wanted in rows.items():
             progress(f"binwright lands {topic}")
             group = binwright_side.GroupOptions(name=f"bench-{topic}", topics=[topic], form=form)

@@ -30,20 +30,21 @@ async def compact(spark: RunningSpark, tables: Iterable[Path]) -> tuple[float, i
 
 
 async def cpu_s_a_file(
-    directory: Path, tables: Mapping[str, Path], progress: ProgressCallback
+    server: str, directory: Path, tables: Mapping[str, Path], progress: ProgressCallback
 ) -> float:
-    """Return what it takes a server that knows how to merge a file of these tables of Delta.
+    """Return what it takes a server of this name to merge a file of these tables of Delta.
 
     It learns on copies: the first merges compile code, the others run it.
     """
     of_delta = [table for table in tables.values() if (table / "_delta_log").is_dir()]
     if not of_delta:
         return 0.0
-    async with spark_for("merging", directory, progress) as spark:
+    async with spark_for(server, directory, progress) as spark:
         for number in range(COPIES):
             copy = of_delta[0].with_name(f"{of_delta[0].name}-copy-{number}")
             await asyncio.to_thread(shutil.copytree, of_delta[0], copy)
             await compact(spark, [copy])
             await asyncio.to_thread(shutil.rmtree, copy)
         cpu_s, files = await compact(spark, of_delta)
+    progress(f"{files} files are merged for {cpu_s:.2f} CPU-s")
     return cpu_s / max(files, 1)

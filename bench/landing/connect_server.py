@@ -15,6 +15,7 @@ from binwright.local.spark import JAVA_OPTIONS, run_spark
 from binwright.local.spark_cluster import run_spark_cluster
 from binwright.local.spark_size import SparkSize
 
+OURS = "ours"
 HEAP = "2g"
 """Of a query, which has Java's own collector and compilers; ours has what we ship."""
 
@@ -38,7 +39,7 @@ async def spark_for(
     """Run a Spark with the Kafka source on its class path: the same for both sides.
 
     Args:
-        name: Of its directory.
+        name: Of its directory; what begins with `OURS` is set up as we ship it.
         directory: Of this run.
         progress: Told in words what goes on.
         conf: Settings instead of ours.
@@ -53,7 +54,7 @@ async def spark_for(
         if executors:
             cluster = run_spark_cluster(home / "cluster", workers=executors, progress=progress)
             master = await stack.enter_async_context(cluster)
-        ours = name == "ours"
+        ours = name.startswith(OURS)
         memory = SparkSize().heap if ours else HEAP
         own = conf if ours else {JAVA_OPTIONS: "", **(conf or {})}
         options: Any = {"memory": memory, "settings": own, "jars": jars, "master": master}

@@ -11,7 +11,7 @@ from typing import Any
 from bench.handover.ages import landed_rows
 from bench.landing import binwright_side, compaction
 from bench.landing.bench_broker import BenchBroker, until
-from bench.landing.connect_server import spark_for
+from bench.landing.connect_server import OURS, spark_for
 from bench.landing.cpu_usage import CpuUsage, memory_mb
 from bench.landing.forms import BYTES, EVENTS, JSON
 from bench.landing.rivals import (
@@ -96,21 +96,24 @@ async def _beside(  # noqa: PLR0917 - what is run, and how it is watched
         form=load.form,
     )
     row = await _our_live(ground, ours, group, f"binwright, {side}", progress)
-    rows = [await _with_compaction(row, ours, progress)]
+    rows = [await _with_compaction(row, f"{OURS}-merging", ours, progress)]
     for number, rival in enumerate(rivals):
         theirs = load.of(f"rival-{number}")
         row = await _their_live(ground, theirs, rival, rows[0]["age p50, s"], progress)
-        rows.append(await _with_compaction(row, theirs, progress))
+        rows.append(await _with_compaction(row, "merging", theirs, progress))
     return [{**row, "cost ratio": row["cores"] / rows[-1]["cores"]} for row in rows]
 
 
-async def _with_compaction(row: Row, load: LiveLoad, progress: ProgressCallback) -> Row:
+async def _with_compaction(
+    row: Row, server: str, load: LiveLoad, progress: ProgressCallback
+) -> Row:
     """Return a side's figures with what it takes to merge as many files as it lands.
 
     Tables of Iceberg are not merged: their side is cheaper than it is.
     """
     files_per_s = row["files/min and table"] * len(load.topics) / 60
-    cores = files_per_s * await compaction.cpu_s_a_file(load.directory, load.tables, progress)
+    a_file = await compaction.cpu_s_a_file(server, load.directory, load.tables, progress)
+    cores = files_per_s * a_file
     spark = {"of it Spark": row["of it Spark"] + cores, "of it compaction": cores}
     return {**row, "cores": row["cores"] + cores, **spark}
 
@@ -132,7 +135,7 @@ async def _our_live(
 ) -> Row:
     progress(side)
     directory = load.directory
-    async with spark_for("ours", directory, progress, executors=load.executors) as spark:
+    async with spark_for(OURS, directory, progress, executors=load.executors) as spark:
         chosen = binwright_side.settings(group, ground.kafka, spark.url, directory)
         async with (
             _written(ground, load),
