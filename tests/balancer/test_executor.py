@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from structlog.testing import capture_logs
@@ -27,7 +28,7 @@ from binwright.balancer.executor import (
     slow_followers,
     take_back,
 )
-from binwright.balancer.ports import ConfigResource, Configs, Replicas
+from binwright.balancer.ports import ClusterState, ConfigResource, Configs, Replicas
 from binwright.protocol.errors import BrokerUnavailable, PlacementError, ReassignmentRefused
 from binwright.protocol.model import TopicPartition
 
@@ -268,6 +269,26 @@ async def test_unsafe_plans_are_refused_with_every_reason() -> None:
         "orders-0: 1 replicas are fewer than min.insync.replicas (2)"
     )
     assert fake.calls == []
+
+
+async def test_a_broker_that_has_not_heard_of_a_moves_end_is_asked_again() -> None:
+    """The list of moves has it no more, and the partition still has the replica that it copied."""
+
+    class Late(FakeBrokers):
+        async def state(self) -> ClusterState:
+            there = await super().state()
+            if asyncio.get_running_loop().time() >= heard_at:
+                return there
+            (partition, now), *_ = sorted(there.partitions.items())
+            late = replace(now, replicas=(*now.replicas, 9))
+            return replace(there, partitions={**there.partitions, partition: late})
+
+    heard_at = asyncio.get_running_loop().time() + 2.0
+    late = Late(BEFORE, racks=dict.fromkeys((1, 2, 3, 4, 9)))
+    await check(late, AFTER, replication_may_change=False)
+    heard_at += 3_600.0
+    with pytest.raises(PlacementError, match="changes the replication"):
+        await check(late, AFTER, replication_may_change=False)
 
 
 async def test_brokers_whose_followers_wait_long_are_named() -> None:

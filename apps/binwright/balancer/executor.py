@@ -56,6 +56,8 @@ REASSIGNMENT_ADVANCED = LogEvent.info(
 )
 
 POLL_S = 1.0
+SETTLED_S = 5.0
+"""By when each broker knows what the controller does."""
 RELOAD_S = 10.0
 """Between readings of disks and throttles, which cost more than the metadata."""
 HOUR_S = 3_600.0
@@ -79,17 +81,31 @@ async def read_throttles(brokers: Brokers, cluster: ClusterState) -> Throttles:
 
 
 async def check(brokers: Brokers, targets: Targets, *, replication_may_change: bool) -> Throttles:
-    """Return the throttles there are; raise `PlacementError` with every reason not to move."""
+    """Return the throttles there are; raise `PlacementError` with every reason not to move.
+
+    A broker may hear of a move's end later than the controller, which lists moves: until then it
+    shows a replica too many, or one that is not in sync. So it is asked again, for `SETTLED_S`.
+    """
+    until = loop_s() + SETTLED_S
+    while True:
+        throttles, reasons = await _looked_at(brokers, targets, may_change=replication_may_change)
+        if not reasons:
+            return throttles
+        if loop_s() >= until:
+            raise PlacementError("nothing is moved: " + "; ".join(reasons))
+        await asyncio.sleep(POLL_S)
+
+
+async def _looked_at(
+    brokers: Brokers, targets: Targets, *, may_change: bool
+) -> tuple[Throttles, tuple[str, ...]]:
     cluster = await brokers.state()
     topics = {ConfigResource("topic", partition.topic) for partition in targets}
     configs = await brokers.configs(topics, [MIN_IN_SYNC])
     least = {each.name: int(values.get(MIN_IN_SYNC, "1")) for each, values in configs.items()}
     throttles = await read_throttles(brokers, cluster)
-    if reasons := refusals(
-        targets, cluster, throttles, least, replication_may_change=replication_may_change
-    ):
-        raise PlacementError("nothing is moved: " + "; ".join(reasons))
-    return throttles
+    reasons = refusals(targets, cluster, throttles, least, replication_may_change=may_change)
+    return throttles, reasons
 
 
 async def slow_followers(brokers: Brokers) -> list[int]:
