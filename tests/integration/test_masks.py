@@ -127,10 +127,10 @@ async def test_what_is_masked_is_in_no_file_and_no_log_and_what_is_left_out_is_n
         return found
 
     async def skipped() -> int:
+        """As reported; 0 before the first report."""
         _, status, _ = await binwright("status", "--json", environment=environment)
-        tables = {each["name"]: each for each in json.loads(status)[0]["tables"]}
-        count: int = tables[PEOPLE]["skipped"]
-        return count
+        tables = json.loads(status)[0]["tables"]
+        return sum(each["skipped"] for each in tables if each["name"] == PEOPLE)
 
     for topic in settings.topics:
         await create_topic(settings.kafka, topic, 1)
