@@ -15,7 +15,7 @@ from binwright.tables.ports import Portion, SmallFiles
 MERGE_CPU_S = 0.015
 """What compaction takes Spark for each small file, where a hundred and more are listed and merged
 at a time; decision 33."""
-MERGE_MB_CPU_S = {True: 1.0, False: 0.08}
+MERGE_MB_CPU_S = {True: 0.4, False: 0.08}
 """And for each MB of it, of decoded and of raw rows."""
 PORTION_CPU_S = 10.0
 """What a portion of raw rows takes at most, on one core of the server: 120 MB."""

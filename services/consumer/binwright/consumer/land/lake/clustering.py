@@ -20,7 +20,7 @@ from pyspark.sql.types import (
 )
 
 from binwright.consumer.land.lake.creation import STATISTICS, with_retries
-from binwright.consumer.land.lake.delta import set_properties, settings
+from binwright.consumer.land.lake.delta import COMPILED, set_properties, settings
 from binwright.consumer.land.lake.staged_rows import literal_text
 from binwright.consumer.land.lake.table_columns import layout_of
 from binwright.lake.lake_reader import properties, quoted
@@ -101,7 +101,7 @@ def _optimize(
     spark: SparkSession, path: str, sizes: Mapping[str, str], day: str | None = None
 ) -> Compaction:
     where = "" if day is None else f" WHERE {KAFKA_DATE} = DATE{literal_text(day)}"
-    with settings(spark, {**WRITES, **sizes}):
+    with settings(spark, {**COMPILED, **WRITES, **sizes}):
         metrics: Any = spark.sql(f"OPTIMIZE {quoted(path)}{where}").select(
             "metrics.numFilesRemoved",
             "metrics.numFilesAdded",
