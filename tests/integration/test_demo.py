@@ -90,6 +90,7 @@ async def test_ctrl_c_leaves_nothing(tmp_path: Path, words: str) -> None:
     finally:
         demo.kill()
         demo.wait()
+        sys.stdout.write(log.read_text())  # shown where the test fails
     assert words in log.read_text()
     assert not list(tmp.iterdir())
     assert not of_ours(tmp)
