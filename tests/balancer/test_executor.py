@@ -271,22 +271,22 @@ async def test_unsafe_plans_are_refused_with_every_reason() -> None:
     assert fake.calls == []
 
 
-async def test_a_broker_that_has_not_heard_of_a_moves_end_is_asked_again() -> None:
+async def test_a_broker_that_lags_behind_the_end_of_a_move_is_asked_again() -> None:
     """The list of moves has it no more, and the partition still has the replica that it copied."""
 
     class Late(FakeBrokers):
         async def state(self) -> ClusterState:
             there = await super().state()
-            if asyncio.get_running_loop().time() >= heard_at:
+            if asyncio.get_running_loop().time() >= updated_at:
                 return there
             (partition, now), *_ = sorted(there.partitions.items())
             late = replace(now, replicas=(*now.replicas, 9))
             return replace(there, partitions={**there.partitions, partition: late})
 
-    heard_at = asyncio.get_running_loop().time() + 2.0
+    updated_at = asyncio.get_running_loop().time() + 2.0
     late = Late(BEFORE, racks=dict.fromkeys((1, 2, 3, 4, 9)))
     await check(late, AFTER, replication_may_change=False)
-    heard_at += 3_600.0
+    updated_at += 3_600.0
     with pytest.raises(PlacementError, match="changes the replication"):
         await check(late, AFTER, replication_may_change=False)
 
