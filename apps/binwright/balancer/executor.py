@@ -87,25 +87,20 @@ async def check(brokers: Brokers, targets: Targets, *, replication_may_change: b
     shows a replica too many, or one that is not in sync. So it is asked again, for `SETTLED_S`.
     """
     until = loop_s() + SETTLED_S
+    topics = {ConfigResource("topic", partition.topic) for partition in targets}
+    configs = await brokers.configs(topics, [MIN_IN_SYNC])
+    least = {each.name: int(values.get(MIN_IN_SYNC, "1")) for each, values in configs.items()}
     while True:
-        throttles, reasons = await _looked_at(brokers, targets, may_change=replication_may_change)
+        cluster = await brokers.state()
+        throttles = await read_throttles(brokers, cluster)
+        reasons = refusals(
+            targets, cluster, throttles, least, replication_may_change=replication_may_change
+        )
         if not reasons:
             return throttles
         if loop_s() >= until:
             raise PlacementError("nothing is moved: " + "; ".join(reasons))
         await asyncio.sleep(POLL_S)
-
-
-async def _looked_at(
-    brokers: Brokers, targets: Targets, *, may_change: bool
-) -> tuple[Throttles, tuple[str, ...]]:
-    cluster = await brokers.state()
-    topics = {ConfigResource("topic", partition.topic) for partition in targets}
-    configs = await brokers.configs(topics, [MIN_IN_SYNC])
-    least = {each.name: int(values.get(MIN_IN_SYNC, "1")) for each, values in configs.items()}
-    throttles = await read_throttles(brokers, cluster)
-    reasons = refusals(targets, cluster, throttles, least, replication_may_change=may_change)
-    return throttles, reasons
 
 
 async def slow_followers(brokers: Brokers) -> list[int]:

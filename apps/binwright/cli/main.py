@@ -60,7 +60,6 @@ PANELS: Mapping[str, Mapping[str, str]] = {
 
 COMMANDS = {name: where for panel in PANELS.values() for name, where in panel.items()}
 OPTION, VARIABLE = "--settings", "BINWRIGHT_SETTINGS"
-_MISSING = "this needs the package {}, which is missing: pip install 'binwright[all]' brings it"
 
 
 def _version(wanted: bool) -> None:
@@ -137,9 +136,11 @@ def main() -> None:
         print_error(exc)
         sys.exit(EXIT_FAILED)
     except ModuleNotFoundError as exc:
-        # An extra that is not installed, not a fault of ours.
-        if exc.name is None or exc.name.partition(".")[0] == "binwright":
+        package = (exc.name or "binwright").partition(".")[0]
+        if package == "binwright":  # a fault of ours, not an extra that is not installed
             raise
-        sys.exit(print_usage_error(SettingsError(_MISSING.format(exc.name.partition(".")[0]))))
+        missing = f"this needs the package {package}, which is missing"
+        fault = SettingsError(f"{missing}: pip install 'binwright[all]' brings it")
+        sys.exit(print_usage_error(fault))
     except OSError as exc:
         sys.exit(print_usage_error(SettingsError(str(exc))))
