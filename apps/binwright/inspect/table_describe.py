@@ -33,8 +33,13 @@ from binwright.inspect.table_lookup import (
     read_tables,
 )
 from binwright.inspect.table_reading import Details, read_details
-from binwright.look.table_status import PartitionStatus, operation_text, topics_text
-from binwright.protocol.errors import LakeUnavailable, UserError
+from binwright.look.table_status import (
+    PartitionStatus,
+    check_known,
+    operation_text,
+    topics_text,
+)
+from binwright.protocol.errors import LakeUnavailable
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.settings.group import Settings
 from binwright.tables.columns import REST
@@ -274,9 +279,7 @@ def command(
     async def work() -> TableDescription:
         tables = {each.name: each for each in (await group_status(settings)).tables}
         targets = known_targets(settings, tables.values())
-        if table not in targets:
-            known = ", ".join(sorted(targets)) or "none"
-            raise UserError(f"group {settings.group} has no table {table}; it has: {known}")
+        check_known(settings.group, table, targets)
         read = (await read_tables(settings, [table], read_details, (directory, console)))[table]
         if isinstance(read, LakeUnavailable):
             raise read

@@ -1,8 +1,8 @@
 """Keep views of groups up to date from their topics: for page, status, demo, up and approve."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
@@ -268,6 +268,23 @@ class GroupFollower:
         for view in self.views.values():
             view.apply_measurement(measurement)
         self.on_measurement(measurement)
+
+
+@asynccontextmanager
+async def followed(
+    connect: Connect, group: str, on_message: Callable[[StateRecord], None] = _ignore
+) -> AsyncIterator[tuple[GroupFollower, GroupView]]:
+    """Open a bus and follow a group for the block; `on_message` is as of `GroupFollower`.
+
+    Raises:
+        TopicMissing: There is no such group.
+        BrokerUnavailable: Kafka does not answer.
+    """
+    view = GroupView()
+    async with connect() as bus:
+        topic = await group_topic(bus, group)
+        async with GroupFollower(bus, {topic: view}, on_message=on_message) as follower:
+            yield follower, view
 
 
 async def read_group(

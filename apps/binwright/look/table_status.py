@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from binwright.look.group_view import GroupView
+from binwright.protocol.errors import UserError
 from binwright.protocol.metadata import (
     Report,
     TableCompaction,
@@ -62,6 +63,13 @@ class TableStatus:
     )
     registration: TableRegistration | None = None  # likewise: it is not to be registered
     operation: TableOperation | None = None  # that a person ordered last; None: none, or unknown
+
+
+def check_known(group: str, table: str, known: Collection[str]) -> None:
+    """Raise `UserError` for a table that is none of the group's."""
+    if table not in known:
+        has = ", ".join(sorted(known)) or "none"
+        raise UserError(f"group {group} has no table {table}; it has: {has}")
 
 
 def topics_text(topics: Sequence[str]) -> str:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import socket
-from contextlib import AsyncExitStack
 from functools import partial
 from typing import Annotated
 
@@ -15,8 +14,7 @@ from binwright.cli.terminal import Console
 from binwright.group.fold import StateRecord
 from binwright.group.people import Proposal
 from binwright.kafka.control_topics import KafkaControlTopics
-from binwright.look.follower import Connect, GroupFollower, group_topic
-from binwright.look.group_view import GroupView
+from binwright.look.follower import Connect, followed
 from binwright.look.orders_topic import publish_order
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.metadata import Accepted, Withdrawn
@@ -47,18 +45,13 @@ async def approve(
         if isinstance(message, Accepted | Withdrawn) and message.plan == number:
             decisions.append(message)
 
-    view = GroupView()
-    async with AsyncExitStack() as stack:
-        bus = await stack.enter_async_context(connect())
-        topic = await group_topic(bus, group)
-        follower = await stack.enter_async_context(
-            GroupFollower(bus, {topic: view}, on_message=note)
-        )
+    async with followed(connect, group, note) as (follower, view):
         try:
             async with asyncio.timeout(timeout_s):
                 await follower.catch_up()
                 _check(group, number, view.proposal)
-                await publish_order(bus, group, Approved(plan=number, by=by or user_name()))
+                approved = Approved(plan=number, by=by or user_name())
+                await publish_order(follower.bus, group, approved)
                 while not decisions:
                     await follower.read(READ_S)
         except TimeoutError as exc:

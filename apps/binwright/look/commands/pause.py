@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
 from functools import partial
 from typing import Annotated
 
@@ -13,9 +12,10 @@ from binwright.cli.runner import run_for_result
 from binwright.cli.terminal import Console
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.look.commands.approve import user_name
-from binwright.look.follower import Connect, GroupFollower, group_topic
+from binwright.look.follower import Connect, followed
 from binwright.look.group_view import GroupView
 from binwright.look.orders_topic import publish_order
+from binwright.look.table_status import check_known
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.orders import TableOrder
 from binwright.protocol.ports.kafka import ControlTopics
@@ -36,11 +36,8 @@ async def follow(connect: Connect, group: str, order: TableOrder, timeout_s: flo
         UserError: The group has no such table, or it is as wanted already.
         ExternalError: There is no such group, or no writer follows the order in time.
     """
-    view = GroupView()
-    async with AsyncExitStack() as stack:
-        bus = await stack.enter_async_context(connect())
-        topic = await group_topic(bus, group)
-        follower = await stack.enter_async_context(GroupFollower(bus, {topic: view}))
+    async with followed(connect, group) as (follower, view):
+        bus = follower.bus
         try:
             async with asyncio.timeout(timeout_s):
                 await follower.catch_up()
@@ -62,9 +59,7 @@ def is_paused(view: GroupView, table: str) -> bool:
 
 
 def _check(group: str, order: TableOrder, view: GroupView) -> None:
-    if order.table not in view.tables.by_name:
-        known = ", ".join(sorted(view.tables.by_name)) or "none"
-        raise UserError(f"group {group} has no table {order.table}; it has: {known}")
+    check_known(group, order.table, view.tables.by_name)
     if is_paused(view, order.table) is order.paused:
         raise UserError(f"the table {order.table} {'is' if order.paused else 'is not'} paused")
 

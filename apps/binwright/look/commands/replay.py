@@ -4,7 +4,6 @@ import asyncio
 import re
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, get_args
@@ -18,10 +17,10 @@ from binwright.cli.options import Bootstrap, Group, Json, TableName, settings_at
 from binwright.cli.runner import progress_console, run_for_result
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.look.commands.approve import user_name
-from binwright.look.follower import Connect, GroupFollower, group_topic
+from binwright.look.follower import Connect, followed
 from binwright.look.group_view import GroupView
 from binwright.look.orders_topic import publish_order
-from binwright.look.table_status import records_text
+from binwright.look.table_status import check_known, records_text
 from binwright.protocol.errors import ExternalError, SettingsError, UserError
 from binwright.protocol.fields import LATEST_MS
 from binwright.protocol.metadata import TableOperation
@@ -54,16 +53,12 @@ async def carry_out(
         UserError: The group has no such table, it has other work to do, or has none of this kind.
         ExternalError: There is no such group, or no writer takes the order or goes on in time.
     """
-    view = GroupView()
-    async with AsyncExitStack() as stack:
-        bus = await stack.enter_async_context(connect())
-        topic = await group_topic(bus, group)
-        follower = await stack.enter_async_context(GroupFollower(bus, {topic: view}))
+    async with followed(connect, group) as (follower, view):
         try:
             async with asyncio.timeout(timeout_s):
                 await follower.catch_up()
                 check(group, order, view)
-                await publish_order(bus, group, order)
+                await publish_order(follower.bus, group, order)
         except TimeoutError as exc:
             raise ExternalError(f"Kafka has not answered in {timeout_s:g} s") from exc
         known, changed_at = None, loop_s()
@@ -92,9 +87,7 @@ def operation_of(view: GroupView, table: str) -> TableOperation | None:
 
 def check(group: str, order: OperationOrder, view: GroupView) -> None:
     """Raise `UserError` where a table is not known, or has work to do; `ExternalError` if idle."""
-    if order.table not in view.tables.by_name:
-        known = ", ".join(sorted(view.tables.by_name)) or "none"
-        raise UserError(f"group {group} has no table {order.table}; it has: {known}")
+    check_known(group, order.table, view.tables.by_name)
     if view.tables.by_name[order.table].writer is None:
         raise ExternalError(
             f"no consumer writes the table {order.table} of group {group}: is the group running?"
