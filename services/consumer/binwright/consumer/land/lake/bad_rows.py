@@ -45,10 +45,9 @@ _GIVEN = pa.schema(
 def portion(spark: SparkSession, path: str, query: BadQuery) -> BadPortion:
     """Return the first bad records that a query is of; see `Lake.bad_portion`."""
     wanted = " AND ".join(_wanted(query))
-    bad = spark.table(quoted(path)).where(f"({wanted}) AND NOT reason <=> {_MASKED}")
-    masked = 0
-    if query.after is None:
-        masked = spark.table(quoted(path)).where(f"({wanted}) AND reason = {_MASKED}").count()
+    meant = spark.table(quoted(path)).where(wanted)
+    bad = meant.where(f"NOT reason <=> {_MASKED}")
+    masked = meant.where(f"reason = {_MASKED}").count() if query.after is None else 0
     places = [f"{KAFKA}.{name}" for name in _PLACE]
     # Values are read of those files alone that have the first records.
     first = bad.select(*places).orderBy(*_PLACE).limit(query.most_rows).collect()

@@ -187,12 +187,8 @@ class SparkLake:
     async def bad_portion(self, table: str, query: BadQuery) -> BadPortion:
         """Return bad records; see `Lake.bad_portion`."""
         access = self._bad_access(table)
-        return await access.run(
-            self._session(table),
-            lambda spark: bad_rows.portion(spark, access.path, query),
-            SCAN_TIMEOUT_S,
-            access.errors.read_error,
-        )
+        work = partial(bad_rows.portion, path=access.path, query=query)
+        return await self._read(table, work, access, SCAN_TIMEOUT_S)
 
     async def change_bad(
         self, table: str, removed: Sequence[BadPlace], changed: Sequence[BadRow], note: str
@@ -205,12 +201,8 @@ class SparkLake:
     async def landed_bad(self, table: str, places: Places) -> Sequence[BadPlace]:
         """Return the bad records of which the table has the rows; see `Lake.landed_bad`."""
         access, bad = self._access(table), self._bad_access(table)
-        return await access.run(
-            self._session(table),
-            lambda spark: bad_rows.landed(spark, access.path, bad.path, places),
-            SCAN_TIMEOUT_S,
-            access.errors.read_error,
-        )
+        work = partial(bad_rows.landed, path=access.path, bad_path=bad.path, places=places)
+        return await self._read(table, work, access, SCAN_TIMEOUT_S)
 
     async def columns(self, table: str, comment: str) -> ColumnsThere:
         """Return the table's columns; see `Lake.columns`."""
@@ -267,12 +259,7 @@ class SparkLake:
         raw = table not in self._of_columns
         wanted = RAW.required if raw else (KAFKA_COLUMN, *columns)
         for access, names in ((rows, wanted), *((each, ()) for each in bad)):
-            await access.run(
-                self._session(table),
-                partial(_check, path=access.path, columns=names),
-                self._read_timeout_s,
-                access.errors.read_error,
-            )
+            await self._read(table, partial(_check, path=access.path, columns=names), access)
 
     async def small_files(self, table: str) -> tuple[SmallFiles, ...] | None:
         """Return the table's small files; see `Lake.small_files`."""
@@ -410,9 +397,16 @@ class SparkLake:
         log(WRITE_ENDED, table=table, took_ms=round((time.monotonic() - began) * 1000))
         return result
 
-    async def _read(self, table: str, work: Callable[[SparkSession], T]) -> T:
-        access, session = self._access(table), self._session(table)
-        return await access.run(session, work, self._read_timeout_s, access.errors.read_error)
+    async def _read(
+        self,
+        table: str,
+        work: Callable[[SparkSession], T],
+        access: "_TableAccess | None" = None,
+        limit_s: float | None = None,
+    ) -> T:
+        access, session = access or self._access(table), self._session(table)
+        limit_s = limit_s or self._read_timeout_s
+        return await access.run(session, work, limit_s, access.errors.read_error)
 
     async def _scan(
         self, table: str, access: "_TableAccess", work: Callable[[SparkSession], T]
