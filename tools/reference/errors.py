@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Iterator, Mapping
 
-from tools.reference.markdown import code, table
+from tools.reference.markdown import Entry, code, entries
 
 from binwright.protocol import errors
 from binwright.protocol.errors import BinwrightError
@@ -16,7 +16,7 @@ Every error that binwright raises on purpose, by who is at fault. A command or a
 with an error ends with the exit code of its class: 2 if a person has to change something first,
 else 1. Ended without an error, also by SIGTERM or Ctrl-C, the code is 0. Services end with few of
 them: what fails outside is tried again, and logged under the events of
-[log-events.md](log-events.md).
+[log-events.md](log-events.md). What to do stands in italics.
 
 `python -m tools.reference errors` prints this page, in a checkout.
 """
@@ -36,8 +36,8 @@ def page() -> str:
     parts = [HEAD]
     for root, fault in FAULTS.items():
         rows = map(_row, _family(root))
-        parts.append(f"## {root.__name__}\n\n{fault}\n")
-        parts.append(table(["class", "exit code", "what is wrong", "what to do"], rows))
+        parts.append(f"## {root.__name__}\n\n{fault} Exit code {exit_code(root)}.\n")
+        parts.append(entries(rows))
     return "\n".join(parts)
 
 
@@ -48,6 +48,6 @@ def _family(root: type[BinwrightError]) -> Iterator[type[BinwrightError]]:
             yield found
 
 
-def _row(found: type[BinwrightError]) -> tuple[str, str, str, str]:
+def _row(found: type[BinwrightError]) -> Entry:
     wrong, _, remedy = inspect.cleandoc(found.__doc__ or "").partition("\n\n")
-    return code(found.__name__), str(exit_code(found)), wrong, remedy
+    return code(found.__name__), (), f"{wrong} *{remedy}*"

@@ -3,7 +3,7 @@
 from importlib import import_module
 from pathlib import Path
 
-from tools.reference.markdown import code, table
+from tools.reference.markdown import code, entries
 
 import binwright
 from binwright.protocol.log_events import LogEvent
@@ -15,8 +15,8 @@ Every event that binwright logs to standard error, `noun.verb`, with its level.
 `log_format = "json"` writes an object for each, with `event`, `level`, `timestamp` and the event's
 own fields; `log_level` leaves out lower levels. A field has the same name in all events: `reason`
 is an error's text, `then` what binwright does about it, `slot` a consumer, and `group`, `table`,
-`topic`, `partition`, `plan` and `offset` are what they are elsewhere. `from` names the service that
-logs it, or that any may (`all`); `command line` includes the embedded servers. Other libraries'
+`topic`, `partition`, `plan` and `offset` are what they are elsewhere. Headings name the services
+that log what follows; `all`: any; `command line` includes the embedded servers. Other libraries'
 warnings have other forms. [operations.md](../operations.md) has what to do about those that matter.
 
 `python -m tools.reference log-events` prints this page, in a checkout.
@@ -50,5 +50,10 @@ def events() -> list[tuple[LogEvent, str]]:
 
 def page() -> str:
     """Return the reference, in Markdown."""
-    rows = ((code(event), event.level, source, event.meaning) for event, source in events())
-    return f"{HEAD}\n{table(['event', 'level', 'from', 'meaning'], rows)}"
+    found = events()
+    parts = [HEAD]
+    for source in sorted({source for _, source in found}):
+        logged = (event for event, its in found if its == source)
+        rows = ((code(event), (event.level,), event.meaning) for event in logged)
+        parts.append(f"## {source}\n\n{entries(rows)}")
+    return "\n".join(parts)

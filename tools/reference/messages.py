@@ -4,13 +4,13 @@ import ast
 import inspect
 import io
 import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import MISSING, fields
 from itertools import pairwise
 from types import ModuleType
 from typing import Any, get_args
 
-from tools.reference.markdown import code, table
+from tools.reference.markdown import Entry, but_common, code, common, entries
 
 from binwright.balancer.decide.proposals import BrokerPlanRecord
 from binwright.protocol import fields as aliases
@@ -36,7 +36,8 @@ HEAD = """\
 
 Every message is a JSON object in one Kafka record; `kind` names the message and its version. A
 reader skips a kind that it does not know and logs `message.unknown` once; it logs
-`message.malformed` for each record that is not a message. A field with a default may be missing.
+`message.malformed` for each record that is not a message. In parentheses stand a field's type and
+its default: a field with one may be missing.
 [The protocol](../design/protocol.md) explains who sends what when.
 
 A *partition* is written `orders-3`. An *epoch* names a consumer process, a *term* a controller, a
@@ -122,10 +123,11 @@ TYPES = {
 
 def page() -> str:
     """Return the reference, in Markdown."""
-    lines = [HEAD]
+    shared = common(_entries(kind) for _, kinds in TOPICS.values() for kind in kinds)
+    lines = [HEAD, f"## Fields of many messages\n\n{entries(shared)}"]
     for topic, (what, found) in TOPICS.items():
         lines.append(f"## {topic}\n\n{' '.join(what.split())}\n")
-        lines += [_message(each, _key(each)) for each in found]
+        lines += [_message(each, _key(each), shared) for each in found]
     lines.append("## Parts\n\nA message above 900 kB is sent as several records of this kind.\n")
     lines.append(_message(MessagePart, "part/KEY/NUMBER"))
     lines.append("## Inside other messages\n")
@@ -135,14 +137,15 @@ def page() -> str:
         *(SimulatedCost, OffsetRange, PartitionRate),
     )
     for each in inside:
-        lines.append(f"### {each.__name__}\n\n{_text(each)}\n\n{_table(each)}")
+        lines.append(f"### {each.__name__}\n\n{_text(each)}\n\n{entries(_entries(each))}")
     lines.append(f"`quality` is one of:\n\n{_qualities()}")
     return "\n".join(lines)
 
 
-def _message(kind: type[Any], key: str) -> str:
+def _message(kind: type[Any], key: str, shared: Collection[Entry] = ()) -> str:
     (name,) = get_args(kind.__annotations__["kind"])
-    return f"### {name}\n\n{_text(kind)} Key: {code(key)}.\n\n{_table(kind)}"
+    fields_of = but_common(list(_entries(kind)), shared)
+    return f"### {name}\n\n{_text(kind)} Key: {code(key)}.\n\n{fields_of}"
 
 
 def _key(kind: type[Any]) -> str:
@@ -155,11 +158,7 @@ def _text(kind: type[Any]) -> str:
     return " ".join((inspect.getdoc(kind) or "").replace(" (†)", "").split())
 
 
-def _table(kind: type[Any]) -> str:
-    return table(["field", "type", "default", "meaning"], _rows(kind))
-
-
-def _rows(kind: type[Any]) -> Iterator[tuple[str, str, str, str]]:
+def _entries(kind: type[Any]) -> Iterator[Entry]:
     source = inspect.getsource(kind)
     comments = _comments(source)
     (body,) = (node.body for node in ast.parse(source).body if isinstance(node, ast.ClassDef))
@@ -171,7 +170,7 @@ def _rows(kind: type[Any]) -> Iterator[tuple[str, str, str, str]]:
         meaning = comments.get(node.lineno) or _alias_meaning(node.annotation)
         if not meaning:
             raise ValueError(f"{kind.__name__}.{name}: no comment says what it is")
-        yield code(name), _type(node.annotation), _default(node.value), _sentence(meaning)
+        yield code(name), (_type(node.annotation), _default(node.value)), _sentence(meaning)
 
 
 def _comments(source: str) -> dict[int, str]:
@@ -223,7 +222,8 @@ def _type(annotation: ast.expr) -> str:
         case ast.Subscript(value=ast.Name(id="tuple"), slice=ast.Tuple(elts=[item, _])):
             return f"array of {_type(item)}"
         case ast.Subscript(value=ast.Name(id="Literal"), slice=values):
-            return " or ".join(map(code, ast.literal_eval(values)))
+            found = ast.literal_eval(values)
+            return " or ".join(map(code, (found,) if isinstance(found, str) else found))
         case _:
             name = ast.unparse(annotation)
             return TYPES.get(name, f"[{name}](#{name.lower()})")
@@ -231,7 +231,7 @@ def _type(annotation: ast.expr) -> str:
 
 def _qualities() -> str:
     found = {name.strip(): text for name, text in _pairs(_below(metrics, "Quality"))}
-    return table(["quality", "meaning"], ((code(n), _sentence(t)) for n, t in found.items()))
+    return entries((code(n), (), _sentence(t)) for n, t in found.items())
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import walk_packages
 
-from tools.reference.markdown import code, table
+from tools.reference.markdown import Entry, code, entries
 
 import binwright
 from binwright.runtime.metrics import METRICS, Metric
@@ -17,7 +17,9 @@ page` answers it for a whole group on its own port. The same metric of a consume
 from the consumer itself and from the page: scrape one of the two. An audit writes its metrics to
 a file.
 [operations.md](../operations.md) says what to do when a value is wrong, and `deploy/alerts/` has
-alert rules.
+alert rules. Names end with the unit: `_seconds`, `_bytes`, `_bytes_per_second`, `_ratio` (0 to 1);
+all others count. `_total` at the end is a counter, what is no histogram is else a gauge. Labels
+stand in parentheses.
 
 `python -m tools.reference metrics` prints this page, in a checkout.
 """
@@ -34,15 +36,6 @@ WHERE: Mapping[str, str] = {
     "audit": "the file of `binwright audit --metrics-file`",
 }
 
-UNITS = {
-    "_bytes_per_second": "bytes/s",
-    "_bytes": "bytes",
-    "_seconds": "seconds",
-    "_ratio": "share, 0 to 1",
-    "_version": "number",
-}
-"""By the end of the name; any other metric is a count."""
-
 
 def declared() -> Mapping[str, Metric]:
     """Return the metrics of all programs, by name, in the order of the page."""
@@ -56,16 +49,14 @@ def declared() -> Mapping[str, Metric]:
 
 def page() -> str:
     """Return the reference, in Markdown."""
-    rows = map(_row, declared().values())
-    return f"{HEAD}\n{table(['metric', 'type', 'unit', 'labels', 'meaning', 'from'], rows)}"
+    found = declared().values()
+    parts = [HEAD]
+    for where, place in WHERE.items():
+        rows = (_entry(each) for each in found if each.where == where)
+        parts.append(f"## From {place}\n\n{entries(rows)}")
+    return "\n".join(parts)
 
 
-def _row(metric: Metric) -> tuple[str, ...]:
+def _entry(metric: Metric) -> Entry:
     labels = ", ".join(map(code, metric.labels))
-    name, place = code(metric.name), WHERE[metric.where]
-    return name, metric.kind, _unit(metric.name), labels, metric.help, place
-
-
-def _unit(name: str) -> str:
-    measured = name.removesuffix("_total")
-    return next((unit for end, unit in UNITS.items() if measured.endswith(end)), "count")
+    return code(metric.name), ("histogram" if metric.bounds else "", labels), metric.help

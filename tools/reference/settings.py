@@ -1,10 +1,11 @@
 """All settings of all programs, from the models that read them."""
 
 from collections.abc import Iterator, Mapping
+from inspect import getdoc
 
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
-from tools.reference.markdown import code, table
+from tools.reference.markdown import code, entries
 
 from binwright.inspect.settings_file import (
     descriptions,
@@ -29,7 +30,7 @@ Two environment variables concern the embedded broker and Spark: `BINWRIGHT_CACH
 where their jars are kept, and `BINWRIGHT_IVY_SETTINGS` an Ivy settings file that names your
 mirror.
 
-`binwright settings` prints a file to start from, with all of them.
+In parentheses stand defaults. `binwright settings` prints a file to start from, with all of them.
 """
 
 
@@ -37,17 +38,17 @@ def page() -> str:
     """Return the page, in Markdown."""
     fields, meanings = program_fields()
     own = {n: f for n, f in fields.items() if not (section_of(f) or entry_of(f))}
-    parts = [HEAD, _table(own, meanings)]
+    parts = [HEAD, _list(own, meanings)]
     for name, field in sorted(fields.items()):
         if entry := entry_of(field):
-            parts.append(f"## [[{name}]]\n\n{entry.__doc__}\n")
-            parts.append(_table(entry.model_fields, descriptions(entry)))
+            parts.append(f"## [[{name}]]\n\n{getdoc(entry)}\n")
+            parts.append(_list(entry.model_fields, descriptions(entry)))
             parts += _inner(name, entry)
         if section := section_of(field):
             for head, each in tables(name, section):
                 level = "##" if head == name else "###"
-                parts.append(f"{level} [{head}]\n\n{each.__doc__}\n")
-                parts.append(_table(each.model_fields, descriptions(each)))
+                parts.append(f"{level} [{head}]\n\n{getdoc(each)}\n")
+                parts.append(_list(each.model_fields, descriptions(each)))
             parts += _inner(name, section)
     return "\n".join(parts)
 
@@ -55,17 +56,16 @@ def page() -> str:
 def _inner(name: str, section: type[Section]) -> Iterator[str]:
     for head, inner in inner_sections(name, section):
         level = "##" if head.startswith("[[") else "###"
-        yield f"{level} {head}\n\n{inner.__doc__}\n"
-        yield _table(inner.model_fields, descriptions(inner))
+        yield f"{level} {head}\n\n{getdoc(inner)}\n"
+        yield _list(inner.model_fields, descriptions(inner))
 
 
-def _table(fields: Mapping[str, FieldInfo], meanings: Mapping[str, str]) -> str:
-    rows = (
-        [code(n), "" if f.is_required() else _default(f.default), meanings.get(n, "")]
+def _list(fields: Mapping[str, FieldInfo], meanings: Mapping[str, str]) -> str:
+    return entries(
+        (code(n), ("" if f.is_required() else _default(f.default),), meanings.get(n, ""))
         for n, f in fields.items()
         if not section_of(f)
     )
-    return table(["name", "default", "meaning"], rows)
 
 
 def _default(value: object) -> str:

@@ -30,16 +30,17 @@ from binwright.tables.schemas import SchemaRefused
 HEAD = """\
 # Types
 
-What the type of a field is as a column, and as what it is staged (Arrow's name, in Parquet). Each
-line is what the code makes of an example. Every column may be NULL. How tables get their columns,
-and what becomes of values that do not fit: [columns.md](../how-to/columns.md).
+What the type of a field is as a column; the first table has as what a column is staged (Arrow's
+name, in Parquet). Each line is what the code makes of an example. Every column may be NULL. How
+tables get their columns, and what becomes of values that do not fit:
+[columns.md](../how-to/columns.md).
 
 `python -m tools.reference types` prints this page, in a checkout.
 """
 FIELD, OTHER = "x", "y"
 NONE = "none: there is nothing to store"
-Row = tuple[str, str, str, str]
-"""Of a field: its type, the column's, Arrow's, and a remark."""
+Row = tuple[str, str, str]
+"""Of a field: its type, the column's, and a remark."""
 
 AVRO_NAMED: Mapping[str, Any] = {
     "enum": {"type": "enum", "name": "Color", "symbols": ["RED"]},
@@ -152,14 +153,14 @@ DDL = (
 
 def page() -> str:
     """Return the reference, in Markdown."""
-    header = ["column", "staged as", "remark"]
+    header = ["column", "remark"]
     aliases = ", ".join(f"{code(name)} ({kind})" for name, kind in sorted(ALIASES.items()))
     wider = ["type", "becomes"]
     return "\n".join(
         [
             HEAD,
             f"## `columns` of the settings\n\nOther names: {aliases}.\n",
-            table(["text", *header], map(_ddl, DDL)),
+            table(["column", "staged as"], map(_ddl, DDL)),
             "## Avro\n\nA schema that is no record has one column, `value`, of its type.\n",
             table(["Avro", *header], _avro()),
             "## Protobuf\n\nOf a `oneof` each field has a column; one at most is not NULL.\n",
@@ -175,20 +176,21 @@ def page() -> str:
 def _row(name: str, columns: Columns, note: str) -> Row:
     """Return the line of a field, whose column these are, if it has one."""
     if not columns:
-        return code(name), NONE, "", note
+        return code(name), NONE, note
     (column,) = stored(columns)
-    return code(name), code(str(column.type)), code(str(arrow_type(column.type))), note
+    return code(name), code(str(column.type)), note
 
 
 def _refused(name: str, why: object, note: str) -> Row:
-    return code(name), f"refused: {str(why).removeprefix(f'{FIELD}: ')}", "", note
+    return code(name), f"refused: {str(why).removeprefix(f'{FIELD}: ')}", note
 
 
-def _ddl(text: str) -> Row:
+def _ddl(text: str) -> tuple[str, str]:
     try:
-        return _row(text, parse_columns(f"{FIELD} {text}"), "")
+        (column,) = stored(parse_columns(f"{FIELD} {text}"))
+        return code(text), code(str(arrow_type(column.type)))
     except ValueError as exc:
-        return _refused(text, exc, "")
+        return _refused(text, exc, "")[:2]
 
 
 def _avro() -> Iterator[Row]:

@@ -28,4 +28,5 @@ def test_the_page_names_all_programs_that_know_an_event() -> None:
     assert sources["state.changed"] == "controller"  # declared and logged in one module
     assert sources["certificates.renewed"] == "all, scaler"  # declared in a room for all
     assert sources["table.refused"] == "consumer"  # of a decision, logged by its shell
-    assert "| `state.changed` | info | controller | " in page()
+    controller = page().partition("\n## controller\n")[2].partition("\n## ")[0]
+    assert "- `state.changed` (info): " in controller

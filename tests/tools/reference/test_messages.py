@@ -3,13 +3,17 @@
 from dataclasses import dataclass, fields, is_dataclass
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Any, get_args
 
 import pytest
-from tools.reference.messages import TOPICS, _table
+from tools.reference.messages import TOPICS, _entries, page
 
 from binwright import protocol
 from binwright.balancer.decide import proposals
 from binwright.protocol.fields import Epoch, Number
+
+PAGE = page()
+KINDS = [kind for _, kinds in TOPICS.values() for kind in kinds]
 
 
 def test_every_message_is_in_one_topic() -> None:
@@ -23,8 +27,15 @@ def test_every_message_is_in_one_topic() -> None:
         if isinstance(kind, type) and kind.__module__ == module.__name__ and is_dataclass(kind)
         if any(field.name == "kind" and "/" in str(field.default) for field in fields(kind))
     ]
-    listed = [kind for _, kinds in TOPICS.values() for kind in kinds]
-    assert sorted(map(repr, listed)) == sorted(map(repr, declared))
+    assert sorted(map(repr, KINDS)) == sorted(map(repr, declared))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_every_field_of_a_message_is_in_its_section(kind: type[Any]) -> None:
+    (name,) = get_args(kind.__annotations__["kind"])
+    section = PAGE.partition(f"\n### {name}\n")[2].partition("\n##")[0]
+    for field in fields(kind):
+        assert field.name == "kind" or f"`{field.name}`" in section
 
 
 @dataclass
@@ -39,11 +50,12 @@ class Undocumented:
 
 
 def test_a_field_s_meaning_is_its_comment_or_else_its_type_s() -> None:
-    found = _table(Documented)
-    assert "| `rows` | integer ≥ 0 | `0` | Landed: so many. |" in found
-    assert "| `epoch` | integer | `1` | Which process of the slot:" in found
+    rows, epoch = _entries(Documented)
+    assert rows == ("`rows`", ("integer ≥ 0", "`0`"), "Landed: so many.")
+    assert epoch[:2] == ("`epoch`", ("integer", "`1`"))
+    assert epoch[2].startswith("Which process of the slot:")
 
 
 def test_a_field_without_a_meaning_is_refused() -> None:
     with pytest.raises(ValueError, match=r"Undocumented\.count: no comment says what it is"):
-        _table(Undocumented)
+        list(_entries(Undocumented))

@@ -50,9 +50,8 @@ def test_every_type_and_format_of_json_schema_has_a_line() -> None:
 
 
 def test_what_is_refused_has_its_reason() -> None:
-    assert (
-        lines("`columns` of the settings")["decimal(39,0)"] == "refused: there is no decimal(39,0)"
-    )
+    own = lines("`columns` of the settings")
+    assert own["decimal(39,0)"].startswith("refused: there is no decimal(39,0)")
     assert lines("Protobuf")["Again"] == "`struct<again:string>`"
     assert lines("JSON Schema")['{"$ref":"#"}'] == "`string`"
     assert lines("JSON Schema")["false"] == types.NONE
