@@ -11,6 +11,7 @@ ROOTS := shared services apps bench tools tests
 PURE := tests/protocol tests/packing tests/group tests/tables $(wildcard tests/*/decide)
 AUDITED := build demo java kerberos monitor controller consumer tools
 SUITES := kubernetes chart compose images node dist alerts upgrade kerberos
+REAL = tests $(PURE:%=--ignore=%) $(SUITES:%=--ignore=tests/deploy/%)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo quick check test dist audit-dependencies model fuzz chaos nightly bench clean
@@ -67,7 +68,7 @@ ifdef SUITE
 	$(BIN)/python -m pytest tests/deploy/$(SUITE) $(ARGS)
 else
 	$(BIN)/python -m pytest -n $(JOBS) $(PURE) --cov --cov-report=term --cov-fail-under=100
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --durations=25 tests $(PURE:%=--ignore=%) $(SUITES:%=--ignore=tests/deploy/%) $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --durations=25 $(REAL) $(ARGS)$(if $(AGAIN), || { [ $$? = 1 ] && $(BIN)/python -m pytest -x --last-failed $(REAL) $(ARGS); })
 endif
 
 test-%: ## (the same as test SUITE=...)
