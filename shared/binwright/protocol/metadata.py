@@ -184,7 +184,7 @@ class TableOperation:
 
     id: str  # of the order
     work: str  # replay: bad records are decoded again
-    by: str  # who ordered it, for people
+    by: str = ""  # who ordered it, for people
     reason: str = ""  # why, for people
     at_ms: Number = 0  # when, wall clock, ms since 1970
     dry_run: bool = False  # nothing changes but these counts

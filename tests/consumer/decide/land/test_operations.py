@@ -30,7 +30,7 @@ from binwright.consumer.decide.land.states import (
 from binwright.protocol.log_events import Log
 from binwright.protocol.orders import OperationOrder
 from binwright.tables.columns import parse_columns
-from binwright.tables.operations import Cursor, Operation
+from binwright.tables.operations import Cursor, Operation, ordered
 from binwright.tables.ports import Batch, FileSlice
 from binwright.tables.stamp import read_stamp
 
@@ -241,7 +241,7 @@ def test_a_dry_run_counts_alone() -> None:
 
 
 def test_the_next_writer_removes_first_what_the_table_has() -> None:
-    unsettled = Operation(id=ORDER.id, unsettled={part(0): (3, 8)}, moved={"malformed": 2})
+    unsettled = replace(ordered(ORDER), unsettled={part(0): (3, 8)}, moved={"malformed": 2})
     scene = claimed(TYPED)
     assert isinstance(scene.next_request(), QueryKafka)
     scene.complete(topic_state())

@@ -1,13 +1,7 @@
 """What a table's writer reports to the controller."""
 
 from binwright.consumer.decide.land.states import Landing, Writer
-from binwright.protocol.metadata import (
-    TableCompaction,
-    TableOperation,
-    TableRegistration,
-    TableReport,
-)
-from binwright.tables.operations import Operation
+from binwright.protocol.metadata import TableCompaction, TableRegistration, TableReport
 
 
 def table_report(
@@ -60,23 +54,6 @@ def table_report(
         appended=appended,
         compaction=compaction,
         registration=registration,
-        operation=None if landing.operation is None else _operation(landing.operation),
+        operation=None if landing.operation is None else landing.operation.reported(),
         fault=landing.fault or fault or (landing.paused and f"paused {landing.paused}"),
-    )
-
-
-def _operation(operation: Operation) -> TableOperation:
-    return TableOperation(
-        id=operation.id,
-        work=operation.work,
-        by=operation.by,
-        reason=operation.reason,
-        at_ms=operation.at_ms,
-        dry_run=operation.dry_run,
-        state=operation.state,
-        fault=operation.fault,
-        moved=operation.moved,
-        left=operation.left,
-        skipped=operation.skipped,
-        masked=operation.masked,
     )
