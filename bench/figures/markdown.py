@@ -18,9 +18,9 @@ def table(rows: Sequence[Row]) -> str:
     if not rows:
         raise ValueError("a table needs at least one row")
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    lines = [columns, ["---"] * len(columns)]
-    lines += [[value(row.get(column)) for column in columns] for row in rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    lines = [[value(row.get(column)) for column in columns] for row in rows]
+    head, *rest = (f"| {' | '.join(line)} |" for line in (columns, *lines))
+    return "\n".join([head, "|---" * len(columns) + "|", *rest])
 
 
 def value(given: Any) -> str:

@@ -11,8 +11,8 @@ MANY = 3
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table in Markdown; a bar inside a cell does not end the cell."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "".join(f"| {' | '.join(map(_cell, line))} |\n" for line in lines)
+    head, *rest = (f"| {' | '.join(map(_cell, line))} |\n" for line in (header, *rows))
+    return "".join([head, "|---" * len(header) + "|\n", *rest])
 
 
 def entries(found: Iterable[Entry]) -> str:

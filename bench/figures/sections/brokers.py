@@ -56,15 +56,16 @@ def _leader_rows(facts: Facts) -> list[Row]:
         {
             "replica.fetch.backoff.ms": backoff,
             "leaders at once": "none move" if batch == "0" else batch,
-            "consumer": consumer,
-            "p99 pause, s": found[consumer]["p99_s"],
-            "longest pause, s": found[consumer]["longest_s"],
+            **{
+                f"{consumer}, {title}": found[consumer][quantile]
+                for consumer in ("KafkaIntake", "AIOKafkaConsumer")
+                for quantile, title in (("p99_s", "p99 pause, s"), ("longest_s", "longest, s"))
+            },
             "longest send, s": found["longest_send_s"],
         }
         for backoff, batches in facts.items()
         for batch, found in batches.items()
         if batch.isdigit()
-        for consumer in ("KafkaIntake", "AIOKafkaConsumer")
     ]
 
 

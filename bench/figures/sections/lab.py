@@ -75,34 +75,28 @@ def _prediction(facts: Facts) -> Sections:
         {
             "load": one["load"],
             "start-up, s": one["start_up_s"],
-            "the controller knows": KNOWN[kind["kind"]],
-            "replica-minutes": round(kind["default"][0]),
-            "within 5 s, %": f"{kind['default'][1]:.2f}",
-            "at equal replica-minutes, points": None
-            if kind["gain"] is None
-            else f"{round(kind['gain'], 2) + 0.0:+.2f}",
+            **{kind["kind"]: _known(kind) for kind in one["kinds"]},
         }
         for one in facts["compared"]
-        for kind in one["kinds"]
     ]
     return {"prediction": table(rows)}
 
 
-KNOWN = {
-    "measured": "what is measured",
-    "trend": "also the trend of the last window",
-    "seer": "the highest rates of a start-up to come",
-}
+def _known(facts: Facts) -> str:
+    """Return replica-minutes, the share within 5 s, and points gained at equal minutes."""
+    minutes, within = facts["default"]
+    shown = f"{round(minutes):,}: {within:.2f}"
+    if facts["gain"] is not None:
+        shown += f" ({round(facts['gain'], 2) + 0.0:+.2f})"
+    return shown
+
+
 TIMINGS = {"timings": "Durations", "timings-capacity": "A consumer's capacity"}
 
 
 def _timings(facts: Facts) -> Sections:
-    """Return the tables as the command has them, and the paper's values below the first one."""
-    found = {name: table(rows) for name in TIMINGS if (rows := facts["tables"].get(name))}
-    if "timings" in found:
-        published = table(facts["tables"]["timings-published"])
-        found["timings"] += f"\n\n{published}\n\n{facts['about']}"
-    return found
+    """Return the tables as the command has them, in which the paper's values are."""
+    return {name: table(rows) for name in TIMINGS if (rows := facts["tables"].get(name))}
 
 
 BENCHES: Mapping[str, Bench] = {

@@ -44,7 +44,7 @@ def _joined(rows: list[dict[str, Any]]) -> list[Row]:
 
 def _zones(facts: Facts) -> Sections:
     found = {
-        f"zones-{stream}": table([_at_price(name, one) for name, one in facts[stream].items()])
+        f"zones-{stream}": table(_by_price(facts[stream]))
         for stream in ("recorded", "walk")
         if stream in facts
     }
@@ -62,13 +62,16 @@ def _zones(facts: Facts) -> Sections:
     return {**found, "zones-times": table(rows)}
 
 
-def _at_price(setting: str, facts: Facts) -> Row:
-    return {
-        "readable in": setting,
-        "consumers": facts["consumers"],
-        "crossing, %": facts["crossing_per_cent"],
-        "moved a decision, %": facts["moved_per_cent"],
-    }
+def _by_price(settings: Mapping[str, Facts]) -> list[Row]:
+    """Return a row for each price, with columns for each number of zones to read in."""
+    found: dict[str, dict[str, Any]] = {}
+    for setting, facts in settings.items():
+        readable, _, price = setting.partition(" zones, price ")
+        row = found.setdefault(price, {"price": price})
+        row[f"{readable}: consumers"] = facts["consumers"]
+        row[f"{readable}: crossing, %"] = facts["crossing_per_cent"]
+        row[f"{readable}: moved, %"] = facts["moved_per_cent"]
+    return list(found.values())
 
 
 BENCHES: Mapping[str, Bench] = {

@@ -33,7 +33,7 @@ def test_a_fraction_is_cut_to_the_digits_that_a_measurement_has(given: Any, show
 
 def test_a_row_without_a_column_of_another_row_has_a_dash_there() -> None:
     assert table([{"side": "ours", "MB/s": 1.0}, {"side": "theirs", "files": 8}]) == (
-        "| side | MB/s | files |\n| --- | --- | --- |\n| ours | 1 | - |\n| theirs | - | 8 |"
+        "| side | MB/s | files |\n|---|---|---|\n| ours | 1 | - |\n| theirs | - | 8 |"
     )
 
 
