@@ -12,8 +12,6 @@ What each service and each person needs on a broker with an authorizer, here for
 and assigned. `binwright acls` prints it for your settings. What is not here, an authorizer that
 refuses by default refuses; [operations.md](../operations.md#kafka-acls) has more about the rules,
 and [security.md](../security.md) what each right allows.
-
-`python -m tools.reference acls` prints this page, in a checkout.
 """
 NAMES = Names(
     group="binwright",

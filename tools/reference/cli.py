@@ -16,8 +16,6 @@ HEAD = """\
 settings ([settings.md](settings.md)). A command ends with 0 if it did its work, 1 if it failed,
 and 2 if a person has to change something ([errors.md](errors.md)). In parentheses stand a
 parameter's value and its default.
-
-`python -m tools.reference cli` prints this page, in a checkout.
 """
 
 NAMES = {int: "integer", float: "number", Path: "path"}

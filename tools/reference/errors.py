@@ -17,8 +17,6 @@ with an error ends with the exit code of its class: 2 if a person has to change 
 else 1. Ended without an error, also by SIGTERM or Ctrl-C, the code is 0. Services end with few of
 them: what fails outside is tried again, and logged under the events of
 [log-events.md](log-events.md). What to do stands in italics.
-
-`python -m tools.reference errors` prints this page, in a checkout.
 """
 
 FAULTS: Mapping[type[BinwrightError], str] = {

@@ -18,8 +18,6 @@ is an error's text, `then` what binwright does about it, `slot` a consumer, and 
 `topic`, `partition`, `plan` and `offset` are what they are elsewhere. Headings name the services
 that log what follows; `all`: any; `command line` includes the embedded servers. Other libraries'
 warnings have other forms. [operations.md](../operations.md) has what to do about those that matter.
-
-`python -m tools.reference log-events` prints this page, in a checkout.
 """
 
 PROGRAMS = {

@@ -35,11 +35,13 @@ def common(lists: Iterable[Iterable[Entry]]) -> list[Entry]:
     return [entry for entry in counts if chosen.get(entry[0]) == entry]
 
 
-def but_common(found: Collection[Entry], shared: Collection[Entry]) -> str:
+def but_common(
+    found: Collection[Entry], shared: Collection[Entry], where: str = "as everywhere"
+) -> str:
     """Return a list without the entries that are described elsewhere, which it names."""
     also = ", ".join(name for name, *rest in found if (name, *rest) in shared)
     own = entries(entry for entry in found if entry not in shared)
-    return f"{own}- as everywhere: {also}\n" if also else own
+    return f"{own}- {where}: {also}\n" if also else own
 
 
 def _cell(text: str) -> str:

@@ -37,14 +37,13 @@ HEAD = """\
 Every message is a JSON object in one Kafka record; `kind` names the message and its version. A
 reader skips a kind that it does not know and logs `message.unknown` once; it logs
 `message.malformed` for each record that is not a message. In parentheses stand a field's type and
-its default: a field with one may be missing.
+its default: a field with one may be missing. A *count* is an integer, an *amount* a number, of 0
+or more.
 [The protocol](../design/protocol.md) explains who sends what when.
 
 A *partition* is written `orders-3`. An *epoch* names a consumer process, a *term* a controller, a
 *revision* a command ([glossary](../glossary.md)). Fields that end in `_s` are seconds, those that
 end in `_ms` milliseconds.
-
-`python -m tools.reference messages` prints this page, in a checkout.
 """
 
 TOPICS: Mapping[str, tuple[str, tuple[Any, ...]]] = {
@@ -89,34 +88,34 @@ SHARED_MEANING = {"Epoch", "Revision", "SlotNumber", "Term"}
 """Types whose fields are the same thing everywhere."""
 
 TYPES = {
-    "Amount": "number ≥ 0",
+    "Amount": "amount",
     "BadKind": " or ".join(map(code, get_args(BadKind))),
     "Consumers": "integer ≥ 1",
     "Epoch": "integer",
     "KnownOffsets": "partition → offset or null",
-    "Moment": "integer ≥ 0",
+    "Moment": "count",
     "None": "null",
     "FieldName": "text, 200 characters at most",
     "FileName": "string",
-    "Number": "integer ≥ 0",
-    "Offset": "integer ≥ 0",
+    "Number": "count",
+    "Offset": "count",
     "OperationId": "text of 32 hexadecimal digits",
     "Offsets": "partition → offset",
     "Partition": "partition",
-    "PartitionNumber": "integer ≥ 0",
+    "PartitionNumber": "count",
     "PersonName": "text, 200 characters at most",
     "Quality": " or ".join(map(code, get_args(metrics.Quality))),
-    "Rate": "number ≥ 0",
+    "Rate": "amount",
     "Reason": "text, 500 characters at most",
     "Revision": "integer",
     "SettingName": " or ".join(map(code, get_args(SettingName))),
     "SettingValue": "text, 100 characters at most",
-    "SlotNumber": "integer ≥ 0",
+    "SlotNumber": "count",
     "Staged": "[staged/1](#staged1)",
     "Term": "integer",
     "TopicName": "string",
-    "bool": "true or false",
-    "int": "integer ≥ 0",
+    "bool": "boolean",
+    "int": "count",
     "str": "text",
 }
 

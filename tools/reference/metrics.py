@@ -18,10 +18,7 @@ from the consumer itself and from the page: scrape one of the two. An audit writ
 a file.
 [operations.md](../operations.md) says what to do when a value is wrong, and `deploy/alerts/` has
 alert rules. Names end with the unit: `_seconds`, `_bytes`, `_bytes_per_second`, `_ratio` (0 to 1);
-all others count. `_total` at the end is a counter, what is no histogram is else a gauge. Labels
-stand in parentheses.
-
-`python -m tools.reference metrics` prints this page, in a checkout.
+all others count. `_total` at the end is a counter, what is no histogram is else a gauge.
 """
 
 WHERE: Mapping[str, str] = {
@@ -52,11 +49,13 @@ def page() -> str:
     found = declared().values()
     parts = [HEAD]
     for where, place in WHERE.items():
-        rows = (_entry(each) for each in found if each.where == where)
-        parts.append(f"## From {place}\n\n{entries(rows)}")
+        parts.append(f"## From {place}\n")
+        its = [metric for metric in found if metric.where == where]
+        for labels in sorted({metric.labels for metric in its}):
+            head = f"Labels {', '.join(map(code, labels))}:" if labels else "Without labels:"
+            parts.append(f"{head}\n\n{entries(_entry(m) for m in its if m.labels == labels)}")
     return "\n".join(parts)
 
 
 def _entry(metric: Metric) -> Entry:
-    labels = ", ".join(map(code, metric.labels))
-    return code(metric.name), ("histogram" if metric.bounds else "", labels), metric.help
+    return code(metric.name), ("histogram" if metric.bounds else "",), metric.help

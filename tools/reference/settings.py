@@ -5,7 +5,7 @@ from inspect import getdoc
 
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
-from tools.reference.markdown import code, entries
+from tools.reference.markdown import Entry, but_common, code, entries
 
 from binwright.inspect.settings_file import (
     descriptions,
@@ -54,18 +54,24 @@ def page() -> str:
 
 
 def _inner(name: str, section: type[Section]) -> Iterator[str]:
+    outer = _entries(section.model_fields, descriptions(section))
     for head, inner in inner_sections(name, section):
         level = "##" if head.startswith("[[") else "###"
+        own = _entries(inner.model_fields, descriptions(inner))
         yield f"{level} {head}\n\n{getdoc(inner)}\n"
-        yield _list(inner.model_fields, descriptions(inner))
+        yield but_common(own, outer, f"as in {code(name)}")
 
 
 def _list(fields: Mapping[str, FieldInfo], meanings: Mapping[str, str]) -> str:
-    return entries(
+    return entries(_entries(fields, meanings))
+
+
+def _entries(fields: Mapping[str, FieldInfo], meanings: Mapping[str, str]) -> list[Entry]:
+    return [
         (code(n), ("" if f.is_required() else _default(f.default),), meanings.get(n, ""))
         for n, f in fields.items()
         if not section_of(f)
-    )
+    ]
 
 
 def _default(value: object) -> str:

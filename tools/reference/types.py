@@ -34,8 +34,6 @@ What the type of a field is as a column; the first table has as what a column is
 name, in Parquet). Each line is what the code makes of an example. Every column may be NULL. How
 tables get their columns, and what becomes of values that do not fit:
 [columns.md](../how-to/columns.md).
-
-`python -m tools.reference types` prints this page, in a checkout.
 """
 FIELD, OTHER = "x", "y"
 NONE = "none: there is nothing to store"

@@ -51,7 +51,7 @@ class Undocumented:
 
 def test_a_field_s_meaning_is_its_comment_or_else_its_type_s() -> None:
     rows, epoch = _entries(Documented)
-    assert rows == ("`rows`", ("integer ≥ 0", "`0`"), "Landed: so many.")
+    assert rows == ("`rows`", ("count", "`0`"), "Landed: so many.")
     assert epoch[:2] == ("`epoch`", ("integer", "`1`"))
     assert epoch[2].startswith("Which process of the slot:")
 

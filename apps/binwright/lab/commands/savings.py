@@ -10,7 +10,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from binwright.cli.options import Bootstrap, Json, settings_at
+from binwright.cli.options import Bootstrap, Group, Json, settings_at
 from binwright.cli.runner import progress_console, run_for_result
 from binwright.cli.terminal import Console
 from binwright.kafka.control_records import METRICS_PARTITION, Decoder
@@ -112,7 +112,7 @@ class PastLoad:
 
 def command(
     *,
-    group: Annotated[str | None, typer.Option(help="Its name; else the settings'.")] = None,
+    group: Group = None,
     bootstrap_servers: Bootstrap = None,
     hours: Annotated[
         float, typer.Option(min=0.01, max=168, help="How much of the past is simulated.")

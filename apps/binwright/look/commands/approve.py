@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from binwright.cli.options import CONTROLLER_S, Bootstrap, ControllerSeconds, settings_at
+from binwright.cli.options import CONTROLLER_S, Bootstrap, ControllerSeconds, Group, settings_at
 from binwright.cli.runner import run
 from binwright.cli.terminal import Console
 from binwright.group.fold import StateRecord
@@ -85,9 +85,7 @@ def command(
         int, typer.Argument(help="Number of the plan, as `binwright status` shows it.", min=0)
     ],
     *,
-    group: Annotated[
-        str | None, typer.Option(help="Group of the plan; unset: the settings' group.")
-    ] = None,
+    group: Group = None,
     bootstrap_servers: Bootstrap = None,
     timeout: ControllerSeconds = CONTROLLER_S,
 ) -> None:

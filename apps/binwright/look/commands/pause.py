@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from binwright.cli.options import CONTROLLER_S, Bootstrap, TableName, settings_at
+from binwright.cli.options import CONTROLLER_S, Bootstrap, Group, TableName, settings_at
 from binwright.cli.runner import run_for_result
 from binwright.cli.terminal import Console
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -81,7 +81,6 @@ def _kept(retention_ms: str | None) -> str:
     return "for ever" if days < 0 else f"for {days:.3g} days"
 
 
-Group = Annotated[str | None, typer.Option(help="Its group; unset: the settings' group.")]
 Seconds = Annotated[float, typer.Option("--timeout", min=1, help="Seconds to wait for its writer.")]
 
 
