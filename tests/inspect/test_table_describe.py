@@ -15,6 +15,7 @@ from binwright.inspect.table_lookup import Targets, known_targets, listed, targe
 from binwright.inspect.table_reading import Details
 from binwright.look.table_status import PartitionStatus, TableStatus
 from binwright.protocol.errors import LakeUnavailable, UserError
+from binwright.protocol.metadata import TableReport
 from binwright.protocol.model import Slot
 from binwright.runtime.settings.group import Settings, load_settings
 from binwright.tables.schemas import SchemaRefused
@@ -36,10 +37,8 @@ REPORTED = TableStatus(
     "orders",
     Slot(0),
     "landing",
-    0.0,
-    0,
     2,
-    fault=AWAY,
+    TableReport(state="landing", committed={}, fault=AWAY),
     freshness_s=1_200.0,
     topics=("orders",),
 )
@@ -116,7 +115,7 @@ async def test_a_table_is_found_by_its_name_or_by_that_of_a_topic() -> None:
 
 def test_a_table_that_cannot_be_read_has_the_reason_in_its_line() -> None:
     away = LakeUnavailable("no Spark Connect server at sc://b")
-    landing = replace(REPORTED, fault="")
+    landing = replace(REPORTED, report=replace(REPORTED.report, fault=""))
     known, new = (listed(SETTINGS, target("orders"), each, away) for each in (landing, None))
     assert (known.state, known.rows, known.reason) == ("landing", None, str(away))
     assert (new.state, new.reason) == ("unwritten", str(away))

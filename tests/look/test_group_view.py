@@ -132,7 +132,12 @@ def test_a_report_of_a_superseded_process_is_ignored() -> None:
 def test_a_table_is_as_its_writer_reports_it() -> None:
     view = two_consumers()
     (table,) = view.tables.by_name.values()
-    assert (table.writer, table.rows, table.commits, view.landed) == (A, 40, 1, {P: 40})
+    assert (table.writer, table.report.rows, table.report.commits, view.landed) == (
+        A,
+        40,
+        1,
+        {P: 40},
+    )
     view.apply(5, 0, report(A, 1))
     assert table.writer is None
     assert view.recent_events[-1][1] == "consumer 0 no longer writes the table orders"
@@ -145,7 +150,7 @@ def test_a_new_writer_counts_from_0_and_the_counts_of_the_table_continue() -> No
     view.apply(7, 0, report(B, 2, writing=writes(10, committed={P: 50})))
     view.apply(8, 0, report(B, 2, writing=writes(15, committed={P: 55}, commits=2)))
     (table,) = view.tables.by_name.values()
-    assert (table.writer, table.rows, table.commits) == (B, 55, 3)
+    assert (table.writer, table.report.rows, table.report.commits) == (B, 55, 3)
     assert (view.landed, view.tables.writer_changes) == ({P: 55}, 1)
 
 

@@ -34,10 +34,10 @@ def test_a_topic_that_stands_is_a_fault_of_its_table_until_it_goes_on() -> None:
     )
     view.apply(2, 0, report)
     found = status("g", view, 0)
-    assert [table.fault for table in found.tables] == [why]
+    assert [table.report.fault for table in found.tables] == [why]
     assert f"table orders is unwritten: {why}" in drawn(status_page.draw([found], WIDTH))
     view.apply(3, 0, replace(report, faults={}))
-    assert [table.fault for table in status("g", view, 0).tables] == [""]
+    assert [table.report.fault for table in status("g", view, 0).tables] == [""]
 
 
 def after_its_death(view: GroupView) -> Status:

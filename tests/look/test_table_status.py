@@ -1,6 +1,6 @@
 """The tables of a group as its status shows them: by the reports of their writers."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from tests.look.test_status import (
     NOW,
@@ -31,9 +31,19 @@ def test_a_table_is_shown_with_its_writer_and_its_oldest_row() -> None:
     view.apply(5, NOW, report(B, writing=writes(age_s=2.5, pending_bytes=900)))
     (table,) = now(view, NOW + 500).tables
     assert (table.topic, table.writer, table.state) == ("orders", B, "landing")
-    assert (table.age_s, table.pending_bytes, table.lag) == (3.0, 900, 40)
-    assert (table.rows, table.commits) == (60, 3)
+    assert (table.report.age_s, table.report.pending_bytes, table.lag) == (3.0, 900, 40)
+    assert (table.rows, table.report.commits) == (60, 3)
     assert now(view, NOW + 500).age_s == 3.0
+
+
+def test_json_has_what_a_table_s_writer_reports_beside_what_else_is_known() -> None:
+    (table,) = now(two_consumers()).to_json()["tables"]
+    assert (table["rows"], table["state"], table["name"]) == (60, "landing", "orders")
+    own = {"topic", "name", "writer", "lag", "partitions", "freshness_s", "topics", "new_fields"}
+    assert {*table} == own | {each.name for each in fields(TableReport)} - {
+        "committed",
+        "newest_ms",
+    }
 
 
 def test_every_partition_is_shown_from_its_log_through_its_reader_to_the_table() -> None:
@@ -45,7 +55,7 @@ def test_every_partition_is_shown_from_its_log_through_its_reader_to_the_table()
 
 def test_a_table_without_waiting_rows_has_no_age() -> None:
     (table,) = now(two_consumers(), NOW + 5_000).tables
-    assert table.age_s == 0
+    assert table.report.age_s == 0
 
 
 def test_a_table_is_as_fresh_as_the_newest_record_of_all_its_writers() -> None:
@@ -60,7 +70,7 @@ def test_a_table_that_refuses_rows_is_the_state_of_the_group() -> None:
     view = two_consumers()
     view.apply(5, NOW, report(B, writing=writes(state="refused", fault="a CHECK constraint")))
     found = now(view)
-    assert (found.state, found.tables[0].fault) == ("refused", "a CHECK constraint")
+    assert (found.state, found.tables[0].report.fault) == ("refused", "a CHECK constraint")
 
 
 def test_a_table_without_a_writer_is_unwritten() -> None:
@@ -101,7 +111,7 @@ def test_each_table_of_a_topic_is_shown_with_its_own_offsets() -> None:
     ]
     assert [[p.committed for p in t.partitions] for t in (raw, typed)] == [[50, 45], [40, 20]]
     assert (raw.lag, typed.lag, now(view).lag) == (5, 40, 40)
-    assert (raw.fault, typed.fault) == ("", "a constraint")
+    assert (raw.report.fault, typed.report.fault) == ("", "a constraint")
     assert view.landed == {P: 40, Q: 20}, "the topic has landed as far as in all of them"
     view.apply(6, NOW, report(B, writing={"raw": two_tables()["raw"]}))
     assert [t.name for t in now(view).tables] == ["raw"], "the settings have no other any more"
@@ -110,7 +120,7 @@ def test_each_table_of_a_topic_is_shown_with_its_own_offsets() -> None:
 def test_what_is_not_staged_for_a_table_is_its_fault() -> None:
     view = two_consumers()
     view.apply(5, NOW, report(B, writing=two_tables(), faults={"raw": "the registry is away"}))
-    assert [t.fault for t in now(view).tables] == ["the registry is away", "a constraint"]
+    assert [t.report.fault for t in now(view).tables] == ["the registry is away", "a constraint"]
 
 
 def test_a_table_has_the_fields_that_any_consumer_leaves_out() -> None:
@@ -156,9 +166,9 @@ def test_a_table_of_several_topics_is_one_with_the_partitions_of_all() -> None:
 def test_a_table_that_gets_another_topic_keeps_its_counts() -> None:
     view = two_consumers()
     view.apply(5, NOW, report(B, writing=shared_table("orders")))
-    rows = view.tables.by_name["all"].rows
+    rows = view.tables.by_name["all"].report.rows
     view.apply(6, NOW, report(B, writing=shared_table("orders", "clicks")))
-    assert view.tables.by_name["all"].rows == rows > 0
+    assert view.tables.by_name["all"].report.rows == rows > 0
     view.apply(7, NOW, report(B, writing=shared_table("clicks")))
     assert view.tables.by_name["all"].topics == ("clicks",)
 

@@ -90,7 +90,7 @@ def listed(
     read: Facts | LakeUnavailable | None,
 ) -> Listed:
     """Return a table, by what its group reports and what its log has, if it was read."""
-    fault = "" if reported is None else reported.fault
+    fault = "" if reported is None else reported.report.fault
     state = None if reported is None else reported.state
     facts, unread = (None, str(read)) if isinstance(read, LakeUnavailable) else (read, "")
     name, topics = targets[0].name, tuple(target.topic for target in targets)
@@ -107,7 +107,7 @@ def listed(
         bad=None if facts is None else facts.bad,
         version=None if facts is None else facts.version,
         new_fields=() if reported is None else reported.new_fields,
-        operation=None if reported is None else reported.operation,
+        operation=None if reported is None else reported.report.operation,
     )
 
 

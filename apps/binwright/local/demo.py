@@ -230,7 +230,7 @@ class Demo:
         return read >= set(partitions) and claimed >= {p.topic for p in partitions}
 
     def _commits(self) -> dict[str, int]:
-        return {topic: view.commits for topic, view in self.view.tables.by_name.items()}
+        return {topic: view.report.commits for topic, view in self.view.tables.by_name.items()}
 
     def _landed(self, ends: dict[TopicPartition, int]) -> bool:
         return all(self.view.landed.get(p, 0) >= end for p, end in ends.items())

@@ -323,7 +323,7 @@ class GroupView:
     @property
     def landed_rows(self) -> int:
         """Rows that the tables' writers have landed."""
-        return sum(view.rows for view in self.tables.by_name.values())
+        return sum(view.report.rows for view in self.tables.by_name.values())
 
     @property
     def staging(self) -> float:

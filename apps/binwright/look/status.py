@@ -1,7 +1,7 @@
 """The status of a group, derived from a `GroupView`: what `binwright status` shows."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
 from binwright.look.group_view import GroupView
@@ -155,11 +155,13 @@ class Status:
     @property
     def age_s(self) -> float:
         """Age of the oldest staged row of all tables that has not landed."""
-        return max((table.age_s for table in self.tables), default=0.0)
+        return max((table.report.age_s for table in self.tables), default=0.0)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, for JSON; partitions as TOPIC-NUMBER."""
-        plain: dict[str, Any] = _plain({**asdict(self), "age_s": self.age_s})
+        tables = [each.plain() | {"partitions": each.partitions} for each in self.tables]
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        plain: dict[str, Any] = _plain({**own, "tables": tables, "age_s": self.age_s})
         return plain
 
 
@@ -393,5 +395,7 @@ def _plain(value: Any) -> Any:
             return {name: _plain(inner) for name, inner in value.items()}
         case list() | tuple():
             return [_plain(inner) for inner in value]
+        case _ if is_dataclass(value):
+            return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
         case _:
             return value

@@ -3,16 +3,12 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
 
 from binwright.look.group_view import GroupView
+from binwright.look.table_view import NO_REPORT, TableView
 from binwright.protocol.errors import UserError
-from binwright.protocol.metadata import (
-    Report,
-    TableCompaction,
-    TableOperation,
-    TableRegistration,
-)
+from binwright.protocol.metadata import Report, TableOperation, TableReport
 from binwright.protocol.model import Slot, TopicPartition
 
 LISTED = 3
@@ -45,24 +41,26 @@ class TableStatus:
     name: str
     writer: Slot | None
     state: TableState
-    age_s: float  # of the oldest staged row that has not landed; 0: none waits
-    pending_bytes: int  # staged and not landed
     lag: int  # records of the topic that have not landed in it
-    rows: int = 0  # landed in itself since the oldest report in the metadata topic, about
-    commits: int = 0
-    fault: str = ""  # why it takes no rows, or why its topic's rows are not staged
+    report: TableReport
+    """Its writer's last one, as of now: with what all its writers have counted since the oldest one
+    in the metadata topic, about, and with the fault for which its topic's rows are not staged."""
     partitions: tuple[PartitionStatus, ...] = ()
-    bad: int = 0  # bad records, in their own table
-    skipped: int = 0  # records that are in no table, as the settings want
     freshness_s: float | None = None  # age of the newest record that landed; None: not known
     topics: tuple[str, ...] = ()  # whose records it takes
     new_fields: tuple[str, ...] = ()  # of JSON, without a column: left out
-    appended: str = ""  # why Spark writes its rows again; empty: its files become the table's
-    compaction: TableCompaction | None = (
-        None  # by its writer; None: it is not compacted, nor sorted, or unknown
-    )
-    registration: TableRegistration | None = None  # likewise: it is not to be registered
-    operation: TableOperation | None = None  # that a person ordered last; None: none, or unknown
+
+    @property
+    def rows(self) -> int:
+        """Return how many landed in itself, so without bad records."""
+        return self.report.rows - self.report.bad
+
+    def plain(self) -> dict[str, Any]:
+        """Return what JSON has of it, the report's fields among its own, without partitions."""
+        own = {name: getattr(self, name) for name in self.__slots__} | {"rows": self.rows}
+        reported = {name: getattr(self.report, name) for name in self.report.__slots__}
+        inner = {"report", "partitions", "committed", "newest_ms"}
+        return {n: value for n, value in {**own, **reported, **own}.items() if n not in inner}
 
 
 def check_known(group: str, table: str, known: Collection[str]) -> None:
@@ -107,7 +105,7 @@ def table_statuses(
     return tuple(
         replace(
             table,
-            fault=table.fault or _staging_fault(table, faults),
+            report=replace(table.report, fault=table.report.fault or _staging_fault(table, faults)),
             new_fields=_new_fields(table.name, reports),
         )
         for table in tables
@@ -145,41 +143,24 @@ def _table(
     live: Collection[Slot],
     now_ms: int,
 ) -> TableStatus:
-    table_view = view.tables.by_name.get(name)
-    committed = {} if table_view is None else table_view.committed
-    partitions = tuple(_partition(view, p, reader, committed.get(p)) for p, reader in read)
-    lag = sum(partition.lag for partition in partitions)
-    topics = tuple(dict.fromkeys(p.topic for p, _ in read))
-    topic = topics_text(topics)
-    if table_view is None:
-        unwritten = TableStatus(topic, name, None, "unwritten", 0.0, 0, lag)
-        return replace(unwritten, partitions=partitions, topics=topics)
-    report, since_s = table_view.report, max(0, now_ms - table_view.at_ms) / 1000
-    newest_ms = table_view.newest_ms
+    table = view.tables.by_name.get(name) or TableView((), None, 0, NO_REPORT, now_ms)
+    partitions = tuple(_partition(view, p, reader, table.committed.get(p)) for p, reader in read)
+    topics, report = tuple(dict.fromkeys(p.topic for p, _ in read)), table.report
+    since_s = max(0, now_ms - table.at_ms) / 1000
     state: TableState = report.state
-    if table_view.writer is None:
+    if table.writer is None:
         state = "unwritten"
-    elif table_view.writer not in live:
+    elif table.writer not in live:
         state = "silent"
     return TableStatus(
-        topic=topic,
+        topic=topics_text(topics),
         name=name,
-        writer=table_view.writer,
+        writer=table.writer,
         state=state,
-        age_s=report.age_s + since_s if report.pending_bytes else 0.0,
-        pending_bytes=report.pending_bytes,
-        lag=lag,
-        rows=table_view.rows - table_view.bad,
-        commits=table_view.commits,
-        bad=table_view.bad,
-        skipped=table_view.skipped,
-        freshness_s=None if newest_ms is None else max(0, now_ms - newest_ms) / 1000,
-        fault=report.fault,
-        appended=report.appended,
-        compaction=report.compaction,
-        registration=report.registration,
-        operation=report.operation,
+        lag=sum(partition.lag for partition in partitions),
+        report=replace(report, age_s=report.age_s + since_s if report.pending_bytes else 0.0),
         partitions=partitions,
+        freshness_s=report.freshness_s(now_ms),
         topics=topics,
     )
 

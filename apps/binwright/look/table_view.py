@@ -1,10 +1,15 @@
 """A group's tables, folded from the reports of their writers."""
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from binwright.protocol.metadata import Report, TableReport
 from binwright.protocol.model import Slot, TopicPartition, newest
+
+COUNTS = ("rows", "commits", "bad", "skipped")
+"""What a writer counts of a table, from 0 each time it gets it."""
+NO_REPORT = TableReport(state="claiming", committed={})
+"""Of a table of which no writer has said anything."""
 
 
 @dataclass(slots=True)
@@ -14,13 +19,8 @@ class TableView:
     topics: tuple[str, ...]  # whose records it takes
     writer: Slot | None  # the consumer that writes it; None: none does
     epoch: int  # of that consumer, or of the last one
-    report: TableReport  # the last one
+    report: TableReport  # the last one, with the counts of all its writers since the view began
     at_ms: int  # wall clock of that report
-    rows: int = 0  # landed, by all its writers since the view began
-    commits: int = 0
-    bad: int = 0  # of the rows: bad records
-    skipped: int = 0  # records that are in no table, as the settings want
-    newest_ms: int | None = None  # the highest timestamp of landed records, by all its writers
     committed: dict[TopicPartition, int] = field(default_factory=dict)  # next offset to land
 
 
@@ -33,7 +33,7 @@ class TableViews:
     """Next offset to land: the lowest one of the topic's tables."""
     writer_changes: int = 0  # times a table got another writer
     _of_topics: dict[str, dict[str, TableView]] = field(default_factory=dict)  # topic, name
-    _counted: dict[tuple[Slot, int, str], tuple[int, int, int, int]] = field(default_factory=dict)
+    _counted: dict[tuple[Slot, int, str], Mapping[str, int]] = field(default_factory=dict)
 
     def apply_report(self, at_ms: int, report: Report) -> Iterator[str]:
         """Apply a consumer's report; yield the events in words."""
@@ -66,9 +66,8 @@ class TableViews:
         taken = view.writer != report.slot
         # An epoch belongs to one process of one slot.
         self.writer_changes += view.epoch != report.epoch
-        view.writer, view.epoch, view.report, view.at_ms = report.slot, report.epoch, table, at_ms
-        view.newest_ms = newest(view.newest_ms, table.newest_ms)
-        self._count(report, name, view)
+        view.writer, view.epoch, view.at_ms = report.slot, report.epoch, at_ms
+        view.report = self._total((report.slot, report.epoch, name), table, before)
         if table.state != "claiming":
             view.committed.update(table.committed)
             self._update_committed(table.committed)
@@ -93,17 +92,18 @@ class TableViews:
             if known:
                 self.committed[partition] = min(known)
 
-    def _count(self, report: Report, name: str, view: TableView) -> None:
-        """Add the new rows and commits: a writer counts from 0 each time it gets the table."""
-        key, table = (report.slot, report.epoch, name), view.report
-        rows, commits, bad, skipped = self._counted.get(key, (0, 0, 0, 0))
-        if table.rows < rows or table.commits < commits:
-            rows, commits, bad, skipped = 0, 0, 0, 0
-        view.rows += table.rows - rows
-        view.commits += table.commits - commits
-        view.bad += table.bad - bad
-        view.skipped += table.skipped - skipped
-        self._counted[key] = (table.rows, table.commits, table.bad, table.skipped)
+    def _total(
+        self, writer: tuple[Slot, int, str], table: TableReport, before: TableView | None
+    ) -> TableReport:
+        """Return a writer's report, with the counts and the newest record of earlier ones, too."""
+        counts = {name: getattr(table, name) for name in COUNTS}
+        last = self._counted.get(writer, {})
+        if any(counts[name] < last.get(name, 0) for name in ("rows", "commits")):
+            last = {}
+        self._counted[writer] = counts
+        earlier = before.report if before else NO_REPORT
+        totals = {n: getattr(earlier, n) + counts[n] - last.get(n, 0) for n in COUNTS}
+        return replace(table, **totals, newest_ms=newest(earlier.newest_ms, table.newest_ms))
 
     def remove_consumer(self, slot: Slot) -> None:
         """Apply that a consumer is gone: its tables have no writer."""

@@ -221,6 +221,10 @@ class TableReport:
         """Return the topics whose records it takes; `name` is the table's."""
         return self.topics or (self.topic or name,)
 
+    def freshness_s(self, now_ms: int) -> float | None:
+        """Return the age of the newest record that has landed, s; None: not known."""
+        return None if self.newest_ms is None else max(0, now_ms - self.newest_ms) / 1000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredCapacity:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from binwright.protocol.metadata import TableCompaction, TableOperation, TableRegistration
+from binwright.protocol.metadata import TableReport
 from binwright.runtime.metrics import SLOT, TABLE, Metric, Sample
 
 CONSUMER_READY = Metric(
@@ -157,11 +157,30 @@ TABLE_PAUSED = Metric(
 )
 
 
-def compaction_samples(
-    labels: Mapping[str, str], compaction: TableCompaction | None
+def table_samples(
+    labels: Mapping[str, str], table: TableReport, state: str, freshness_s: float | None
 ) -> Iterator[Sample]:
-    """Yield the metrics of a table's small files, and of what rewrote them; none for None."""
-    if compaction is not None:
+    """Yield the metrics of a table.
+
+    Args:
+        labels: Its own.
+        table: What its writer reports.
+        state: Of the report, or of who has read it and knows more: its writer may be silent.
+        freshness_s: Age of the newest record that has landed; None: not known.
+    """
+    yield Sample(TABLE_AGE_SECONDS, table.age_s, labels)
+    if freshness_s is not None:
+        yield Sample(TABLE_FRESHNESS_SECONDS, freshness_s, labels)
+    yield Sample(TABLE_PENDING_BYTES, table.pending_bytes, labels)
+    yield Sample(TABLE_ROWS_TOTAL, table.rows, labels)
+    yield Sample(TABLE_BAD_RECORDS_TOTAL, table.bad, labels)
+    yield Sample(TABLE_SKIPPED_RECORDS_TOTAL, table.skipped, labels)
+    yield Sample(TABLE_COMMITS_TOTAL, table.commits, labels)
+    # While Spark is away a table is `landing`, and has a fault.
+    yield Sample(TABLE_LANDING, state == "landing" and not table.fault, labels)
+    yield Sample(TABLE_REFUSED, state == "refused", labels)
+    yield Sample(TABLE_PAUSED, state == "paused", labels)
+    if (compaction := table.compaction) is not None:
         yield Sample(TABLE_SMALL_FILES, compaction.small_files, labels)
         yield Sample(TABLE_SMALL_BYTES, compaction.small_bytes, labels)
         yield Sample(TABLE_COMPACTION_SECONDS_TOTAL, compaction.seconds, labels)
@@ -169,21 +188,9 @@ def compaction_samples(
         yield Sample(TABLE_COMPACTION_READ_BYTES_TOTAL, compaction.bytes_read, labels)
         yield Sample(TABLE_COMPACTION_WRITTEN_FILES_TOTAL, compaction.files_written, labels)
         yield Sample(TABLE_COMPACTION_WRITTEN_BYTES_TOTAL, compaction.bytes_written, labels)
-
-
-def registration_samples(
-    labels: Mapping[str, str], registration: TableRegistration | None
-) -> Iterator[Sample]:
-    """Yield whether a table is registered; nothing where it is not to be."""
-    if registration is not None:
-        yield Sample(TABLE_REGISTERED, registration.registered, labels)
-
-
-def operation_samples(
-    labels: Mapping[str, str], operation: TableOperation | None
-) -> Iterator[Sample]:
-    """Yield the metrics of the work that was ordered last on a table; none if none was."""
-    if operation is not None:
+    if table.registration is not None:
+        yield Sample(TABLE_REGISTERED, table.registration.registered, labels)
+    if (operation := table.operation) is not None:
         own = {**labels, "work": operation.work}
         yield Sample(TABLE_OPERATION_RUNNING, operation.state == "running", own)
         yield Sample(TABLE_OPERATION_FAILED, bool(operation.fault), own)

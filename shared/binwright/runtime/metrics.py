@@ -77,8 +77,3 @@ class Sample:
 def topic_label(topics: Collection[str]) -> str:
     """Return the label `topic` of a table's metric: empty if the table takes several topics."""
     return next(iter(topics)) if len(topics) == 1 else ""
-
-
-def table_lands(state: str, fault: str) -> bool:
-    """Return whether a table takes rows: while Spark is away it is `landing`, and has a fault."""
-    return state == "landing" and not fault

@@ -89,7 +89,7 @@ async def test_a_table_of_columns_lands_on_while_its_group_is_rolled(
         await group.roll(present)
         table = await group.table()
         assert table is not None
-        assert (table.bad, table.appended) == (0, "")
+        assert (table.report.bad, table.report.appended) == (0, "")
         await check_once(group)
 
 
@@ -130,7 +130,7 @@ async def test_a_table_of_a_later_version_waits_for_it_and_loses_nothing(
         await until("the table is refused", refused)
         table = await group.table()
         assert table is not None
-        assert "commits of a later version of binwright (binwright-stamp/13)" in table.fault
+        assert "commits of a later version of binwright (binwright-stamp/13)" in table.report.fault
         assert group.rows() == before
         for name in CONSUMERS:  # the table lands once its writer is one of them
             await group.services[name].replace(later)

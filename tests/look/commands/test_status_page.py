@@ -17,8 +17,8 @@ from binwright.look.status import (
     ProposalStatus,
     Status,
 )
-from binwright.look.table_status import TableStatus
-from binwright.protocol.metadata import MeasuredCapacity
+from binwright.look.table_status import TableState, TableStatus
+from binwright.protocol.metadata import MeasuredCapacity, TableReport
 from binwright.protocol.model import BytesPerSecond, PerSlot, Slot, TopicPartition
 
 PARTS = tuple(TopicPartition("orders", n) for n in range(14))
@@ -29,6 +29,11 @@ def drawn(*found: Status, width: int = 160) -> str:
     with console.capture() as captured:
         console.print(draw(found, width))
     return captured.get()
+
+
+def table(state: TableState, **reported: object) -> TableStatus:
+    report = TableReport(**{"state": "landing", "committed": {}, **reported})  # type: ignore[arg-type]
+    return TableStatus("orders", "orders", Slot(0), state, 1_200, report)
 
 
 def moving() -> Status:
@@ -46,10 +51,15 @@ def moving() -> Status:
         moves=(MoveStatus(PARTS[3], None, Slot(1), "waiting"),),
         plan=PlanStatus(61.0, ("consumer 0 is overloaded",), 2, 1, 0.25),
         tables=(
-            TableStatus(
-                "orders", "orders", Slot(0), "refused", 7.5, 3_000_000, 1_200, 99, 4, "a constraint"
+            table(
+                "refused",
+                age_s=7.5,
+                pending_bytes=3_000_000,
+                rows=99,
+                commits=4,
+                fault="a constraint",
             ),
-            TableStatus("clicks", "clicks", None, "unwritten", 0.0, 0, 0),
+            replace(table("unwritten"), topic="clicks", name="clicks", writer=None, lag=0),
         ),
     )
 
@@ -67,7 +77,7 @@ def test_orders_and_what_is_held_back_are_shown() -> None:
 
 def test_the_topic_of_a_table_is_shown_where_it_has_another_name() -> None:
     assert "topic" not in drawn(moving())
-    raw = TableStatus("orders", "orders_raw", Slot(0), "refused", 0.0, 0, 0, fault="a constraint")
+    raw = replace(table("refused", fault="a constraint"), name="orders_raw")
     page = drawn(replace(moving(), tables=(raw,)))
     assert "topic" in page
     assert "table orders_raw is refused: a constraint" in page
@@ -86,13 +96,13 @@ def test_limits_and_what_consumers_could_read_are_shown() -> None:
 
 
 def test_a_full_sink_is_distinguished_from_full_consumers() -> None:
-    late = TableStatus("orders", "orders", Slot(0), "landing", 61.0, 3_000_000, 1_200)
+    late = table("landing", age_s=61.0)
     text = "table orders lands 61 s late: Spark is the limit, more consumers would land no more"
     assert text in drawn(replace(moving(), tables=(late,)))
     for other in (
-        replace(late, age_s=60.0),
-        replace(late, state="claiming"),
-        replace(late, fault="x"),
+        table("landing", age_s=60.0),
+        table("claiming", age_s=61.0),
+        table("landing", age_s=61.0, fault="x"),
     ):
         assert "Spark is the limit" not in drawn(replace(moving(), tables=(other,)))
 

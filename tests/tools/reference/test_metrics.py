@@ -34,6 +34,14 @@ TARGET = Target("orders", "orders")
 NAMED = TableRegistration(name="sales.orders")
 CAPACITY = MeasuredCapacity(bytes_per_s=BytesPerSecond(1.0), spread=0.0, used=1.0, seconds=30.0)
 OPERATION = TableOperation(id="1", work="replay", by="ann", state="done")
+WRITES = TableReport(
+    state="landing",
+    committed={P: 7},
+    newest_ms=5,
+    compaction=TableCompaction(),
+    registration=NAMED,
+    operation=OPERATION,
+)
 REPORT = Report(
     slot=SLOT,
     epoch=1,
@@ -41,16 +49,7 @@ REPORT = Report(
     ready=True,
     reading={P: 8},
     capacity=CAPACITY,
-    writing={
-        "orders": TableReport(
-            state="landing",
-            committed={P: 7},
-            newest_ms=5,
-            compaction=TableCompaction(),
-            registration=NAMED,
-            operation=OPERATION,
-        )
-    },
+    writing={"orders": WRITES},
 )
 
 TOTALS = DecodingTotals(
@@ -77,12 +76,9 @@ STATUS = Status(
     plan=None,
     tables=(
         TableStatus(
-            *("orders", "orders", SLOT, "landing", 0.0, 0, 0),
+            *("orders", "orders", SLOT, "landing", 0, WRITES),
             freshness_s=1.0,
             topics=("orders",),
-            compaction=TableCompaction(),
-            registration=NAMED,
-            operation=OPERATION,
         ),
     ),
     savings=Savings(

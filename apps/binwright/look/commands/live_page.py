@@ -89,7 +89,8 @@ def line(current: Status) -> str:
         for each in current.consumers
     )
     tables = ", ".join(
-        f"table {each.name} {each.state}, oldest row {each.age_s:.1f} s" for each in current.tables
+        f"table {each.name} {each.state}, oldest row {each.report.age_s:.1f} s"
+        for each in current.tables
     )
     wrong = "".join(f"; {fault.plain}" for fault in faults(current))
     sums = f"{rates(current)}, {lag(current)}"
@@ -136,8 +137,10 @@ def _tables(current: Status, width: int) -> Table:
         TerminalColumn("oldest row", min_width=8),
         TerminalColumn("waiting", shown_from=MEDIUM - BORDER, min_width=6),
         TerminalColumn("rows", min_width=9),
-        TerminalColumn("bad", shown=any(each.bad for each in current.tables), min_width=3),
-        TerminalColumn("skipped", shown=any(each.skipped for each in current.tables), min_width=3),
+        TerminalColumn("bad", shown=any(each.report.bad for each in current.tables), min_width=3),
+        TerminalColumn(
+            "skipped", shown=any(each.report.skipped for each in current.tables), min_width=3
+        ),
         TerminalColumn("commits", min_width=7),
     )
     rows = (
@@ -146,12 +149,12 @@ def _tables(current: Status, width: int) -> Table:
             each.topic,
             Text(each.state, style=TABLE_COLOURS[each.state]),
             "none" if each.writer is None else str(each.writer),
-            f"{each.age_s:.1f} s" if each.pending_bytes else "",
-            data_size(each.pending_bytes),
+            f"{each.report.age_s:.1f} s" if each.report.pending_bytes else "",
+            data_size(each.report.pending_bytes),
             f"{each.rows:,}",
-            f"{each.bad:,}",
-            f"{each.skipped:,}",
-            f"{each.commits:,}",
+            f"{each.report.bad:,}",
+            f"{each.report.skipped:,}",
+            f"{each.report.commits:,}",
         )
         for each in current.tables
     )

@@ -125,15 +125,15 @@ def draw(statuses: Sequence[Status], width: int) -> RenderableType:
 def faults(status: Status) -> list[Text]:
     """Return what a person should look at first, a line each: tables that take no rows, loss."""
     lines = [
-        f"table {each.name} is {each.state}{f': {each.fault}' if each.fault else ''}"
+        f"table {each.name} is {each.state}{f': {each.report.fault}' if each.report.fault else ''}"
         for each in status.tables
-        if each.state in FAULTY or each.fault
+        if each.state in FAULTY or each.report.fault
     ]
     lines += [
-        f"table {each.name} lands {each.age_s:,.0f} s late: Spark is the limit, more consumers "
-        "would land no more"
+        f"table {each.name} lands {each.report.age_s:,.0f} s late: Spark is the limit, "
+        "more consumers would land no more"
         for each in status.tables
-        if each.state == "landing" and each.age_s > LATE_S and not each.fault
+        if each.state == "landing" and each.report.age_s > LATE_S and not each.report.fault
     ]
     if status.unread:
         lines.append(f"no consumer reads: {_some(list(map(str, status.unread)))}")
@@ -279,8 +279,10 @@ def _tables(status: Status, width: int) -> Table:
         TerminalColumn("waiting", shown_from=MEDIUM, min_width=6),
         TerminalColumn("lag", min_width=5),
         TerminalColumn("rows", min_width=7),
-        TerminalColumn("bad", shown=any(each.bad for each in status.tables), min_width=3),
-        TerminalColumn("skipped", shown=any(each.skipped for each in status.tables), min_width=3),
+        TerminalColumn("bad", shown=any(each.report.bad for each in status.tables), min_width=3),
+        TerminalColumn(
+            "skipped", shown=any(each.report.skipped for each in status.tables), min_width=3
+        ),
         TerminalColumn("commits", shown_from=MEDIUM),
     )
     rows = (
@@ -289,13 +291,13 @@ def _tables(status: Status, width: int) -> Table:
             each.topic,
             Text(each.state, style=TABLE_COLOURS[each.state]),
             _slot(each.writer),
-            f"{each.age_s:,.1f} s" if each.age_s else "",
-            data_size(each.pending_bytes),
+            f"{each.report.age_s:,.1f} s" if each.report.age_s else "",
+            data_size(each.report.pending_bytes),
             f"{each.lag:,}",
             f"{each.rows:,}",
-            f"{each.bad:,}",
-            f"{each.skipped:,}",
-            f"{each.commits:,}",
+            f"{each.report.bad:,}",
+            f"{each.report.skipped:,}",
+            f"{each.report.commits:,}",
         )
         for each in sorted(status.tables, key=lambda each: each.state not in FAULTY)
     )

@@ -18,13 +18,13 @@ def explain_table(group: GroupFacts, name: str) -> Explanation:
     table = next((each for each in group.status.tables if each.name == name), None)
     if table is None:
         return Explanation(about, (Line("is", "the group has no such table"),))
-    lines = [Line("is", _state(table))]
-    if table.appended:
-        lines.append(Line("is", f"Spark writes its rows again: {table.appended}"))
-    if table.compaction is not None:
-        lines += [Line("is", text) for text in _small_files(table.compaction)]
-    if table.registration is not None:
-        lines.append(Line("is", _registered(table.registration)))
+    lines, report = [Line("is", _state(table))], table.report
+    if report.appended:
+        lines.append(Line("is", f"Spark writes its rows again: {report.appended}"))
+    if report.compaction is not None:
+        lines += [Line("is", text) for text in _small_files(report.compaction)]
+    if report.registration is not None:
+        lines.append(Line("is", _registered(report.registration)))
     if held := _held_by_transactions(group, table):
         lines += [Line("why", text) for text in held]
         remedy = (
@@ -71,7 +71,8 @@ def _state(table: TableStatus) -> str:
     topic = "" if table.name == table.topic else f"; it takes {_topics(table)}"
     return (
         f"{table.state}{topic}; {writer}; {landed}; {table.lag:,} records have not landed, "
-        f"{data_size(table.pending_bytes)} of them are staged, the oldest for {table.age_s:.1f} s"
+        f"{data_size(table.report.pending_bytes)} of them are staged, "
+        f"the oldest for {table.report.age_s:.1f} s"
     )
 
 
@@ -80,7 +81,7 @@ def _topics(table: TableStatus) -> str:
 
 
 def _is_in_time(group: GroupFacts, table: TableStatus) -> bool:
-    if table.fault:
+    if table.report.fault:
         return False
     if not table.lag:
         return True  # all that there is has landed
@@ -112,9 +113,9 @@ def _all_else_landed(group: GroupFacts, table: TableStatus) -> bool:
 def _causes(group: GroupFacts, table: TableStatus) -> list[str]:
     match table.state:
         case "refused":
-            return [f"it takes no rows: {table.fault}"]
+            return [f"it takes no rows: {table.report.fault}"]
         case "paused":
-            return [f"a person has paused it: {table.fault}"]
+            return [f"a person has paused it: {table.report.fault}"]
         case "unwritten":
             return ["no consumer is its writer: is there a controller, and is a consumer ready?"]
         case "silent":
@@ -128,8 +129,8 @@ def _causes(group: GroupFacts, table: TableStatus) -> list[str]:
                     "reads what they have committed"
                 )
             ]
-    if table.fault:
-        return [table.fault]
+    if table.report.fault:
+        return [table.report.fault]
     return _slow_part(group, table)
 
 
@@ -147,9 +148,9 @@ def _slow_part(group: GroupFacts, table: TableStatus) -> list[str]:
             "have not landed"
         )
     ]
-    if table.age_s > group.freshness.late_s:
+    if table.report.age_s > group.freshness.late_s:
         reasons.append(
-            f"the sink is the limit: a staged row has waited for {table.age_s:.0f} s; more "
+            f"the sink is the limit: a staged row has waited for {table.report.age_s:.0f} s; more "
             "consumers land no more"
         )
     own = {each.reader for each in table.partitions}

@@ -12,7 +12,6 @@ from binwright.runtime.metrics import (
     TABLE,
     Metric,
     Sample,
-    table_lands,
     topic_label,
 )
 
@@ -136,20 +135,7 @@ def _consumer(group: str, consumer: ConsumerStatus) -> Iterator[Sample]:
 
 def _table(group: str, table: TableStatus) -> Iterator[Sample]:
     labels = {"group": group, "topic": topic_label(table.topics), "table": table.name}
-    yield Sample(group_metrics.TABLE_AGE_SECONDS, table.age_s, labels)
-    if table.freshness_s is not None:
-        yield Sample(group_metrics.TABLE_FRESHNESS_SECONDS, table.freshness_s, labels)
-    yield Sample(group_metrics.TABLE_PENDING_BYTES, table.pending_bytes, labels)
+    yield from group_metrics.table_samples(labels, table.report, table.state, table.freshness_s)
     for topic in table.topics:
         lag = sum(each.lag for each in table.partitions if each.topic == topic)
         yield Sample(TABLE_LAG_RECORDS, lag, {**labels, "topic": topic})
-    yield Sample(group_metrics.TABLE_ROWS_TOTAL, table.rows, labels)
-    yield Sample(group_metrics.TABLE_BAD_RECORDS_TOTAL, table.bad, labels)
-    yield Sample(group_metrics.TABLE_SKIPPED_RECORDS_TOTAL, table.skipped, labels)
-    yield Sample(group_metrics.TABLE_COMMITS_TOTAL, table.commits, labels)
-    yield from group_metrics.compaction_samples(labels, table.compaction)
-    yield from group_metrics.registration_samples(labels, table.registration)
-    yield from group_metrics.operation_samples(labels, table.operation)
-    yield Sample(group_metrics.TABLE_LANDING, table_lands(table.state, table.fault), labels)
-    yield Sample(group_metrics.TABLE_REFUSED, table.state == "refused", labels)
-    yield Sample(group_metrics.TABLE_PAUSED, table.state == "paused", labels)

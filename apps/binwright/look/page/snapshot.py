@@ -18,7 +18,7 @@ A partition is `[topic, number, …]`, with the topic as an index of `topics`, f
 - `hot`: partitions that get more than their consumer sustains: `[topic, number, rate, limit]`.
 - `moves`: `[topic, number, old owner or null, new owner, phase]`.
 - `tables`: each `name`, `topic`, `writer`, `state`, `age_s`, `pending_bytes`, `lag`, `rows`, `bad`
-  (of them: bad records), `skipped` (records that are in no table, as the settings want),
+  (bad records, in their own table), `skipped` (records that are in no table, as the settings want),
   `commits`, `freshness_s` (age of the newest record that landed, or null), `fault`, `topics`,
   `new_fields` (of JSON, without a column), `appended` (why Spark writes its rows again; empty:
   staged files become its own), `compaction` (small files and what was merged of them, as in the
@@ -46,7 +46,6 @@ from binwright.look.group_view import GroupView
 from binwright.look.order_text import order_text
 from binwright.look.page.live_group import LiveGroup
 from binwright.look.status import ConsumerStatus, ProposalStatus, Status
-from binwright.look.table_status import TableStatus
 from binwright.protocol.model import TopicPartition
 
 NEWS = 50
@@ -84,7 +83,7 @@ def snapshot(live: LiveGroup, status: Status, now_ms: int) -> dict[str, Any]:
         "unread": [_partition(p, view, topics) for p in status.unread],
         "hot": [[*topics.at(h.partition), round(h.rate), round(h.limit)] for h in status.hot],
         "moves": [[*topics.at(m.partition), m.old, m.new, m.phase] for m in status.moves],
-        "tables": [_table(each) for each in status.tables],
+        "tables": [each.plain() for each in status.tables],
         "plan": asdict(status.plan) if status.plan else None,
         "proposal": _proposal(status.proposal, topics) if status.proposal else None,
         "held": status.held,
@@ -132,10 +131,6 @@ def _consumer(
         "tables": of.tables,
         "partitions": [_partition(p, view, topics) for p in of.partitions],
     }
-
-
-def _table(of: TableStatus) -> dict[str, Any]:
-    return {name: getattr(of, name) for name in of.__slots__ if name != "partitions"}
 
 
 def _proposal(of: ProposalStatus, topics: _Topics) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from binwright.consumer import metrics
 from binwright.consumer.decode.decoders import DecodingTotals
-from binwright.protocol.metadata import Report, TableReport
+from binwright.protocol.metadata import Report
 from binwright.runtime import group_metrics
-from binwright.runtime.metrics import Sample, table_lands, topic_label
+from binwright.runtime.metrics import Sample, topic_label
 from binwright.tables.targets import Target
 
 T = TypeVar("T")
@@ -42,7 +42,9 @@ def consumer_samples(
     yield from _decoding(labels, decoding)
     for name, table in sorted(report.writing.items()):
         topic = topic_label(table.topics_of(name))
-        yield from _table({"group": group, "topic": topic, "table": name}, table, now_ms)
+        of_table = {"group": group, "topic": topic, "table": name}
+        fresh_s = table.freshness_s(now_ms)
+        yield from group_metrics.table_samples(of_table, table, table.state, fresh_s)
 
 
 def _by_name(of_targets: Mapping[Target, T]) -> list[tuple[Target, T]]:
@@ -74,21 +76,3 @@ def _decoding(labels: Mapping[str, str], totals: DecodingTotals) -> Iterator[Sam
         )
     for target, version in _by_name(totals.versions):
         yield Sample(metrics.CONSUMER_SCHEMA_VERSION, version, {**labels, **_labels(target)})
-
-
-def _table(labels: Mapping[str, str], table: TableReport, now_ms: int) -> Iterator[Sample]:
-    yield Sample(group_metrics.TABLE_AGE_SECONDS, table.age_s, labels)
-    if table.newest_ms is not None:
-        age_s = max(0, now_ms - table.newest_ms) / 1000
-        yield Sample(group_metrics.TABLE_FRESHNESS_SECONDS, age_s, labels)
-    yield Sample(group_metrics.TABLE_PENDING_BYTES, table.pending_bytes, labels)
-    yield Sample(group_metrics.TABLE_ROWS_TOTAL, table.rows, labels)
-    yield Sample(group_metrics.TABLE_BAD_RECORDS_TOTAL, table.bad, labels)
-    yield Sample(group_metrics.TABLE_SKIPPED_RECORDS_TOTAL, table.skipped, labels)
-    yield Sample(group_metrics.TABLE_COMMITS_TOTAL, table.commits, labels)
-    yield from group_metrics.compaction_samples(labels, table.compaction)
-    yield from group_metrics.registration_samples(labels, table.registration)
-    yield from group_metrics.operation_samples(labels, table.operation)
-    yield Sample(group_metrics.TABLE_LANDING, table_lands(table.state, table.fault), labels)
-    yield Sample(group_metrics.TABLE_REFUSED, table.state == "refused", labels)
-    yield Sample(group_metrics.TABLE_PAUSED, table.state == "paused", labels)
