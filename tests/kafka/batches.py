@@ -68,12 +68,13 @@ def torn(content: bytes) -> bytes:
     return content[:-1] + bytes([content[-1] ^ 1])
 
 
-def java_snappy(content: bytes) -> bytes:
+def java_snappy(*pieces: bytes) -> bytes:
     """Compress as Java's producer does: in blocks of 32 KiB."""
     out = bytearray(b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1))
-    for at in range(0, len(content), 1 << 15):
-        block = bytes(cramjam.snappy.compress_raw(content[at : at + (1 << 15)]))
-        out += struct.pack(">i", len(block)) + block
+    for piece in pieces:
+        for at in range(0, len(piece), 1 << 15):
+            block = bytes(cramjam.snappy.compress_raw(piece[at : at + (1 << 15)]))
+            out += struct.pack(">i", len(block)) + block
     return bytes(out)
 
 

@@ -37,7 +37,7 @@ def gzip(size: int) -> bytes:
 
 def snappy(size: int) -> bytes:
     """Compress in blocks, as Java does: a broker would run out of memory with a single one."""
-    return java_snappy(b"".join(zeros(size)))
+    return java_snappy(*zeros(size))
 
 
 def lz4(size: int) -> bytes:
