@@ -244,7 +244,8 @@ def test_a_comparison_with_null_holds_only_if_it_asks_for_null(
 ) -> None:
     numbers = [1, 2, 3, None]
     rows = pa.array([{"n": n} for n in numbers], pa.struct([("n", pa.int32())]))
-    mask = masking.taken(rows, parse_columns("n INT"), (parse_comparison(comparison),))
+    where = parse_comparison(comparison)
+    mask = masking.taken(rows, [(where, *where.values(parse_columns("n INT")))])
     assert [
         n for n, is_taken in zip(numbers, mask.to_pylist(), strict=True) if is_taken
     ] == expected
@@ -271,9 +272,13 @@ def test_columns_of_each_type_are_compared(
         column[2:].split("(", maxsplit=1)[0]
     )
     rows = [{"s": {"x": read(value) if read else value}} for value in values]
-    where = (parse_comparison(f"s.{comparison}"),)
+    where = parse_comparison(f"s.{comparison}")
     made = pa.array([*rows, {"s": None}, None], row_type(columns))
-    assert masking.taken(made, columns, where).to_pylist() == [*expected, False, False]
+    assert masking.taken(made, [(where, *where.values(columns))]).to_pylist() == [
+        *expected,
+        False,
+        False,
+    ]
 
 
 async def test_another_secret_counts_at_once_and_is_logged_without_it(key_file: Path) -> None:

@@ -5,7 +5,7 @@ is, and no message has any of a value or of the key.
 """
 
 import hmac
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
@@ -20,8 +20,8 @@ from binwright.protocol.errors import MaskUnavailable
 from binwright.protocol.log_events import LogEvent
 from binwright.runtime.logs import log
 from binwright.runtime.secret_files import read_secret
-from binwright.tables.columns import Columns, Decimal, Simple, folded
-from binwright.tables.comparisons import Comparison
+from binwright.tables.columns import Columns, ColumnType, Decimal, Simple, folded
+from binwright.tables.comparisons import Comparison, Value
 from binwright.tables.masks import (
     DROP,
     MASKED_REASON,
@@ -142,14 +142,17 @@ def masked_struct(rows: Any, rules: Rules, key: bytes) -> Any:
     return pa.StructArray.from_arrays(arrays, fields=fields, mask=rows.is_null())
 
 
-def taken(rows: Any, columns: Columns, comparisons: tuple[Comparison, ...]) -> Any:
+Read = tuple[Comparison, ColumnType, Sequence[Value]]
+"""A comparison, and what it reads of columns; see `Comparison.values`."""
+
+
+def taken(rows: Any, comparisons: Sequence[Read]) -> Any:
     """Return a mask of the rows for which all comparisons hold: of NULL none holds, as in SQL."""
-    hold = reduce(pc.and_kleene, [_holds(rows, columns, each) for each in comparisons])
+    hold = reduce(pc.and_kleene, [_holds(rows, *each) for each in comparisons])
     return pc.coalesce(hold, pa.scalar(value=False))
 
 
-def _holds(rows: Any, columns: Columns, comparison: Comparison) -> Any:
-    kind, values = comparison.values(columns)
+def _holds(rows: Any, comparison: Comparison, kind: ColumnType, values: Sequence[Value]) -> Any:
     array = rows
     for name in comparison.path:
         fields = [folded(field.name) for field in array.type]
@@ -183,7 +186,8 @@ class MaskedDecoder:
             MaskUnavailable: They name a column that is not there, or whose type does not fit: they
                 are those of a subject.
         """
-        self._decoder, self._key, self._where = decoder, key, table.comparisons
+        self._decoder, self._key = decoder, key
+        self._where: list[Read] = []
         self._bad = "keep" if table.mask is None else table.mask.bad
         self._rules: Rules = {} if table.mask is None else table.mask.rules
         self.settings = decoder.settings
@@ -191,9 +195,9 @@ class MaskedDecoder:
         if not decoder.columns:  # all are bad
             return
         try:
-            for text, comparison in zip(table.where, self._where, strict=True):
+            for text, comparison in zip(table.where, table.comparisons, strict=True):
                 subject = f"where: {text!r}"
-                comparison.values(decoder.columns)
+                self._where.append((comparison, *comparison.values(decoder.columns)))
             subject = "mask.fields"
             self.columns = masked_columns(decoder.columns, self._rules)
         except ValueError as exc:
@@ -225,8 +229,7 @@ class MaskedDecoder:
             return rows
         left_out = rows.is_null()
         if self._where:
-            is_taken = taken(rows, self._decoder.columns, self._where)
-            left_out = pc.or_(left_out, pc.invert(is_taken))
+            left_out = pc.or_(left_out, pc.invert(taken(rows, self._where)))
         kept = pa.StructArray.from_arrays(rows.flatten(), fields=[*rows.type], mask=left_out)
         masked = masked_struct(kept, self._rules, self._key)
         return masked.cast(row_type(self.columns))
