@@ -1,5 +1,7 @@
 """Sizes, short charts and tables as text for a terminal of any width, a file or a pipe."""
 
+import json
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -102,6 +104,12 @@ def print_page(console: Console, page: RenderableType) -> None:
         console.print(page)
     console.file.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
     console.file.flush()
+
+
+def print_json(value: object, indent: int | None = 2) -> None:
+    """Write JSON to standard output, for programs."""
+    sys.stdout.write(json.dumps(value, indent=indent) + "\n")
+    sys.stdout.flush()
 
 
 def sparkline(values: Sequence[float], width: int) -> str:

@@ -1,7 +1,5 @@
 """`binwright audit`: does every record of the topics have one row in the tables, and its values?"""
 
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
@@ -18,7 +16,7 @@ from rich.text import Text
 from binwright.cli.embedded_spark import running_lake
 from binwright.cli.options import Bootstrap, Json, Lake, Spark, settings_at
 from binwright.cli.runner import progress_console, run_for_result, split, working_directory
-from binwright.cli.terminal import Console, print_page
+from binwright.cli.terminal import Console, print_json, print_page
 from binwright.inspect.audit import AuditResult, OtherTable, PartitionAudit, TableAudit
 from binwright.inspect.audit import audit as compare_offsets
 from binwright.inspect.decide.differences import Comparison
@@ -309,7 +307,7 @@ def command(
         )
         audited = run_for_result(options.run)
     if json_:
-        sys.stdout.write(json.dumps(audited.to_json(), indent=2) + "\n")
+        print_json(audited.to_json())
     else:
         for page in audited.pages():
             print_page(console, page)

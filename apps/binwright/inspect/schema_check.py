@@ -1,8 +1,6 @@
 """`binwright schema check`: what new columns would change in a topic's table."""
 
-import json
 import re
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,7 +12,7 @@ from rich.table import Table as RichTable
 from binwright.cli.embedded_spark import running_lake
 from binwright.cli.options import Json, Lake, Spark, TableName, settings_at
 from binwright.cli.runner import progress_console, run_for_result, working_directory
-from binwright.cli.terminal import Console, print_page
+from binwright.cli.terminal import Console, print_json, print_page
 from binwright.consumer.decode.avro_schemas import AvroSchema
 from binwright.consumer.decode.protobuf_compiler import compiled
 from binwright.consumer.decode.protobuf_schemas import ProtobufSchema
@@ -202,7 +200,7 @@ def command(
         check = Check(console, directory, table, columns, by_value, spark, lake)
         column_changes = run_for_result(check.run)
     if json_:
-        sys.stdout.write(json.dumps([asdict(each) for each in column_changes], indent=2) + "\n")
+        print_json([asdict(each) for each in column_changes])
     else:
         print_page(console, shown(column_changes))
     raise typer.Exit(EXIT_OK if all(each.kind in TAKEN for each in column_changes) else EXIT_FAILED)

@@ -1,7 +1,5 @@
 """`binwright table describe`: all that is known of one table."""
 
-import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -19,6 +17,7 @@ from binwright.cli.terminal import (
     data_size,
     fitting_table,
     page_console,
+    print_json,
     print_page,
 )
 from binwright.inspect.decide.table_facts import Facts, reader_features, shut_out
@@ -296,7 +295,7 @@ def command(
     with working_directory(None) as directory:
         description = run_for_result(work)
     if json_:
-        sys.stdout.write(json.dumps(description.to_json(), indent=2) + "\n")
+        print_json(description.to_json())
     else:
         page = page_console()
         print_page(page, drawn(description, page.width))

@@ -1,7 +1,5 @@
 """`binwright table list`: the tables of a group, a line each."""
 
-import json
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -16,6 +14,7 @@ from binwright.cli.terminal import (
     TerminalColumn,
     fitting_table,
     page_console,
+    print_json,
     print_page,
 )
 from binwright.inspect.table_lookup import (
@@ -100,7 +99,7 @@ def command(
     with working_directory(None) as directory:
         tables = run_for_result(work)
     if json_:
-        sys.stdout.write(json.dumps([asdict(each) for each in tables], indent=2) + "\n")
+        print_json([asdict(each) for each in tables])
     else:
         page = page_console(wide=wide)
         print_page(page, drawn(tables, page.width))

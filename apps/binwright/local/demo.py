@@ -1,10 +1,8 @@
 """`binwright demo`: the whole system end to end on this machine, with an audit at the end."""
 
 import asyncio
-import json
 import os
 import signal
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,6 +20,7 @@ from binwright.cli.runner import (
     run_for_result,
     working_directory,
 )
+from binwright.cli.terminal import print_json
 from binwright.inspect.audit import audit
 from binwright.inspect.row_ages import freshness
 from binwright.kafka.control_records import METADATA_CONFIG, METRICS_CONFIG
@@ -309,7 +308,7 @@ def command(
     with working_directory(keep) as directory:
         result = run_for_result(Demo(options, console, directory).run)
     if json_:
-        sys.stdout.write(json.dumps(result.to_json(), indent=2) + "\n")
+        print_json(result.to_json())
     else:
         console.print(show(result), "", explain(result), "", sep="\n")
         console.copyable(next_steps(keep, result))

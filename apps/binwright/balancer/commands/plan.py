@@ -1,7 +1,5 @@
 """`binwright brokers plan` and `drain`: where replicas should be, as a file for `apply`."""
 
-import json
-import sys
 from math import inf
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,7 +19,7 @@ from binwright.balancer.decide.plans import (
     PlacementPlan,
     PlanOutcome,
 )
-from binwright.cli.terminal import Console
+from binwright.cli.terminal import Console, print_json
 from binwright.protocol.errors import PlacementError
 
 Output = Annotated[
@@ -94,7 +92,7 @@ def _show(
 
         save_chart(cluster, outcome, chart)
     if json_:
-        sys.stdout.write(json.dumps(_json(outcome), indent=2) + "\n")
+        print_json(_json(outcome))
         return
     console = Console(soft_wrap=True)
     console.print(plan_page(cluster, outcome))

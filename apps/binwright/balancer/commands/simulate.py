@@ -1,7 +1,5 @@
 """`binwright brokers simulate`: what if brokers, the load or retention were different."""
 
-import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import cycle, islice
@@ -20,7 +18,7 @@ from binwright.balancer.decide.model import RESOURCES, Cluster
 from binwright.balancer.decide.plans import Balance, FewestBrokers, Infeasible, PlacementPlan
 from binwright.balancer.decide.rate_history import HOUR_S
 from binwright.balancer.description import ClusterDescription
-from binwright.cli.terminal import Console
+from binwright.cli.terminal import Console, print_json
 from binwright.protocol.errors import PlacementError
 
 
@@ -71,7 +69,7 @@ def command(
     )
     answers = list(_answers(planning, seen, wanted, changes, lines))
     if planning.json_:
-        sys.stdout.write(json.dumps([asdict(each) for each in answers], indent=2) + "\n")
+        print_json([asdict(each) for each in answers])
         return
     console = Console(soft_wrap=True)
     console.print(_table(answers))

@@ -1,7 +1,5 @@
 """`binwright brokers status`: what each broker holds, and what moves."""
 
-import json
-import sys
 from collections.abc import Iterator
 from contextlib import aclosing
 from typing import Any
@@ -27,7 +25,7 @@ from binwright.balancer.settings import BalancerProgramSettings
 from binwright.balancer.snapshot import read_cluster
 from binwright.cli.options import Bootstrap, Json, program_settings_at
 from binwright.cli.runner import run_for_result
-from binwright.cli.terminal import Console
+from binwright.cli.terminal import Console, print_json
 from binwright.kafka.control_topics import KafkaControlTopics
 
 
@@ -57,7 +55,7 @@ def command(
     seen, throttles, proposals = run_for_result(read)
     cluster = cluster_model(seen, wanted)
     if json_:
-        sys.stdout.write(json.dumps(_json(cluster, seen, throttles, proposals), indent=2) + "\n")
+        print_json(_json(cluster, seen, throttles, proposals))
         return
     console = Console(soft_wrap=True)
     console.print(broker_table(cluster, broker_loads(cluster, current(cluster))))

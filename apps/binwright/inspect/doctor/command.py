@@ -1,8 +1,6 @@
 """`binwright doctor`: what is wrong with settings, Kafka, rights, the lake and Spark."""
 
 import asyncio
-import json
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib import import_module
@@ -13,7 +11,7 @@ from rich.text import Text
 
 from binwright.cli.options import Bootstrap, Group, Json, Lake, settings_at
 from binwright.cli.runner import run_for_result
-from binwright.cli.terminal import Console
+from binwright.cli.terminal import Console, print_json
 from binwright.inspect.decide.doctor.findings import Finding, Status, fault, has_fault, ok, skipped
 from binwright.inspect.decide.doctor.rights import SERVICES
 from binwright.protocol.errors import SettingsError
@@ -63,7 +61,7 @@ def command(
             "ok": not has_fault(all_findings),
             "findings": [asdict(each) for each in all_findings],
         }
-        sys.stdout.write(json.dumps(lines, indent=2) + "\n")
+        print_json(lines)
     raise typer.Exit(EXIT_FAILED if has_fault(all_findings) else EXIT_OK)
 
 

@@ -1,7 +1,5 @@
 """`binwright calibrate`: what a consumer reads of a backlog, and what it measures of itself."""
 
-import json
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +12,7 @@ from rich.table import Table
 
 from binwright.cli.options import Json
 from binwright.cli.runner import run_for_result, working_directory
-from binwright.cli.terminal import Console
+from binwright.cli.terminal import Console, print_json
 from binwright.lab.commands.options import CORES
 from binwright.lab.timings.capacity import ReadCapacity
 from binwright.lab.timings.published import CONDITIONS, PublishedCapacity
@@ -46,7 +44,7 @@ def command(
         read = run_for_result(partial(_measure, directory, wanted, gigabytes, progress))
     rows = [_row(one.name, seen) for one, seen in zip(wanted, read, strict=True)]
     if json_:
-        sys.stdout.write(json.dumps(rows, indent=2) + "\n")
+        print_json(rows)
         return
     _show(rows)
 

@@ -1,7 +1,5 @@
 """`binwright lab latency`: how late records are read, beside Kafka's own assignment."""
 
-import json
-import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -14,7 +12,7 @@ from rich.table import Table
 
 from binwright.cli.console import to_stderr
 from binwright.cli.options import Json
-from binwright.cli.terminal import Console
+from binwright.cli.terminal import Console, print_json
 from binwright.lab.commands.options import (
     CORES,
     Jobs,
@@ -121,7 +119,7 @@ def latency(  # noqa: PLR0913 - one parameter for each option
         (output / "latency.md").write_text(as_markdown(section), encoding="utf-8")
         progress.print(f"written to {output}")
     if json_:
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        print_json(document)
     else:
         console = Console(highlight=False)
         console.print(_table(outcomes))

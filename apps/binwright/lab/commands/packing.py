@@ -1,8 +1,6 @@
 """`binwright lab packing` and `binwright lab paper`: packings compared on the same streams."""
 
 import asyncio
-import json
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -15,7 +13,7 @@ from rich.table import Table
 
 from binwright.cli.console import to_stderr
 from binwright.cli.options import Json
-from binwright.cli.terminal import Console
+from binwright.cli.terminal import Console, print_json
 from binwright.lab.commands.options import (
     CORES,
     Jobs,
@@ -111,7 +109,7 @@ def packing(  # noqa: PLR0913 - one parameter for each option
         _write_output(output, scores, outcomes, sources)
         progress.print(f"written to {output}")
     if json_:
-        sys.stdout.write(json.dumps(score_rows(scores), indent=2) + "\n")
+        print_json(score_rows(scores))
         return
     console.print(_table(scores))
     if dominance:
@@ -251,7 +249,7 @@ def paper(
             "starts": score_rows(starts),
             "published": [asdict(one) | {"difference": one.difference} for one in compared],
         }
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        print_json(document)
         return
     shown = Console(soft_wrap=True, highlight=False)
     shown.print(as_rich(published_table("paper", recorded.headlines(scores))))

@@ -1,8 +1,6 @@
 """`binwright lab simulate`: what a load would cost under the product's controller, and others."""
 
 import asyncio
-import json
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from binwright.cli.options import Json
-from binwright.cli.terminal import Console
+from binwright.cli.terminal import Console, print_json
 from binwright.lab.commands import options
 from binwright.lab.commands.conditions import (
     Circumstances,
@@ -136,7 +134,7 @@ class PolicyComparison:
     def show(self, outcomes: Sequence[Outcome], *, json_: bool) -> None:
         """Print the scores."""
         if json_:
-            sys.stdout.write(json.dumps(self._json(outcomes), indent=2) + "\n")
+            print_json(self._json(outcomes))
             return
         table = _table(self.label, self.scores(outcomes), self.sla_s)
         console = Console(soft_wrap=True)

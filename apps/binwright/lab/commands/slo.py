@@ -1,7 +1,5 @@
 """`binwright lab slo`: scaling policies on simulated consumer groups, beside published results."""
 
-import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +9,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from binwright.cli.options import Json
-from binwright.cli.terminal import Console
+from binwright.cli.terminal import Console, print_json
 from binwright.lab.commands.options import CORES, Jobs, as_rich
 from binwright.lab.simulation.records.arrivals import RecordLoad
 from binwright.lab.simulation.records.group import GroupSettings
@@ -102,7 +100,7 @@ def slo(
         write_section(section, output)
         console.print(f"written to {output}")
     if json_:
-        sys.stdout.write(json.dumps(_as_json(section), indent=2) + "\n")
+        print_json(_as_json(section))
         return
     for table in section.tables:
         console.print(as_rich(table))

@@ -1,7 +1,5 @@
 """`binwright lab timings`: how fast a live system reacts, beside what the paper published."""
 
-import json
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -14,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from binwright.cli.options import Bootstrap, Json, Seed, settings_at
 from binwright.cli.runner import run_for_result, working_directory
-from binwright.cli.terminal import Console
+from binwright.cli.terminal import Console, print_json
 from binwright.lab.commands.options import CORES, as_rich
 from binwright.lab.report.comparisons import published_table
 from binwright.lab.timings.outcome import TimedParts, shortfalls
@@ -202,7 +200,7 @@ def show(
             style="bold",
         )
     if json_:
-        sys.stdout.write(json.dumps(value, indent=2) + "\n")
+        print_json(value)
         return
     wide = Console(soft_wrap=True, highlight=False)
     wide.width = max(wide.width, LEAST_WIDTH)

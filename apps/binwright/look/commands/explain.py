@@ -1,8 +1,6 @@
 """`binwright explain`: why the group is as it is, what holds it, and what would change it."""
 
-import json
 import re
-import sys
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -12,7 +10,7 @@ from rich.text import Text
 from binwright.cli.moments import is_of_today, parse_moment
 from binwright.cli.options import Bootstrap, Group, Json, settings_at
 from binwright.cli.runner import run
-from binwright.cli.terminal import Console
+from binwright.cli.terminal import Console, print_json
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.stable_ends import stable_ends
 from binwright.look.explain.answers import Explanation, FreshnessFacts, clock
@@ -68,7 +66,7 @@ def command(
         seen = await _seen(settings, group or settings.group, at_ms)
         explanation = answer(seen, what)
         if json_:
-            sys.stdout.write(json.dumps(explanation.to_json(), indent=2) + "\n")
+            print_json(explanation.to_json())
         else:
             _print(explanation)
 

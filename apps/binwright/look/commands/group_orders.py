@@ -1,8 +1,6 @@
 """The commands of `binwright group`: each gives an order, or lists those in force."""
 
 import inspect
-import json
-import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any
@@ -13,7 +11,7 @@ from rich.text import Text
 from binwright.cli.options import Bootstrap, Json, settings_at
 from binwright.cli.options import Group as GroupOption
 from binwright.cli.runner import run_for_result
-from binwright.cli.terminal import Console
+from binwright.cli.terminal import Console, print_json
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.look.commands.give_order import (
     OrderOptions,
@@ -216,7 +214,7 @@ def orders(
     seen = run_for_result(lambda: _seen(settings, group or settings.group))
     if json_:
         listed = {"orders": seen.to_json()["orders"], "held": list(seen.held)}
-        sys.stdout.write(json.dumps(listed, indent=2) + "\n")
+        print_json(listed)
         return
     console = Console(soft_wrap=True, highlight=False)
     for line in [*map(order_text, seen.orders), *(f"held: {reason}" for reason in seen.held)]:

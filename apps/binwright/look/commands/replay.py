@@ -2,19 +2,19 @@
 
 import asyncio
 import re
-import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, get_args
 from uuid import uuid4
 
-import orjson
 import typer
 
 from binwright.cli.moments import parse_moment
 from binwright.cli.options import Bootstrap, Group, Json, TableName, settings_at
 from binwright.cli.runner import progress_console, run_for_result
+from binwright.cli.terminal import print_json
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.look.commands.approve import user_name
 from binwright.look.follower import Connect, followed
@@ -180,7 +180,7 @@ def replay(
 
     done = run_for_result(work)
     if json_:
-        sys.stdout.buffer.write(orjson.dumps(done, option=orjson.OPT_INDENT_2) + b"\n")
+        print_json(asdict(done))
         return
     console.print(f"the table {table}: {records_text(done)}")
     if done.masked:

@@ -1,8 +1,6 @@
 """`binwright status`: every group of a Kafka cluster, from its topics alone."""
 
-import json
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,12 +9,11 @@ from rich.live import Live
 
 from binwright.cli.options import Bootstrap, Wide, settings_at
 from binwright.cli.runner import run
-from binwright.cli.terminal import page_console, print_page
+from binwright.cli.terminal import page_console, print_json, print_page
 from binwright.kafka.control_topics import KafkaControlTopics
 
 if TYPE_CHECKING:
     from binwright.look.commands.status_page import Show
-    from binwright.look.status import Status
 
 
 def command(
@@ -52,14 +49,10 @@ def _output(*, json_: bool, watch: bool, wide: bool) -> Iterator["Show"]:
 
     console = page_console(wide=wide)
     if json_:
-        yield lambda statuses: _print_json(statuses, indent=None if watch else 2)
+        indent = None if watch else 2
+        yield lambda statuses: print_json([each.to_json() for each in statuses], indent)
     elif not (watch and console.is_terminal):
         yield lambda statuses: print_page(console, draw(statuses, console.width))
     else:
         with Live(console=console, auto_refresh=False, screen=True) as live:
             yield lambda statuses: live.update(draw(statuses, console.width), refresh=True)
-
-
-def _print_json(statuses: Sequence["Status"], indent: int | None) -> None:
-    sys.stdout.write(json.dumps([each.to_json() for each in statuses], indent=indent) + "\n")
-    sys.stdout.flush()

@@ -1,9 +1,7 @@
 """`binwright top`: topics and partitions by write rate, live."""
 
 import asyncio
-import json
 import re
-import sys
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -22,6 +20,7 @@ from binwright.cli.terminal import (
     data_size,
     fitting_table,
     page_console,
+    print_json,
     print_page,
     sparkline,
 )
@@ -189,7 +188,7 @@ def command(
     for view in views:
         rows = view.rows(sort, options.pattern, topics=topics)[:limit]
         if json_:
-            sys.stdout.write(json.dumps([row.to_json() for row in rows], indent=2) + "\n")
+            print_json([row.to_json() for row in rows])
         else:
             page = draw(view, options, len(rows), view.seen_at or 0.0, console.width)
             print_page(console, page)

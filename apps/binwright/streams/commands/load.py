@@ -1,7 +1,5 @@
 """`binwright load`: records for the user's own topics, at random rates or those of a stream."""
 
-import json
-import sys
 import tempfile
 from collections.abc import Sequence
 from itertools import groupby
@@ -14,7 +12,7 @@ from rich.table import Table
 
 from binwright.cli.options import Bootstrap, Json, OptionalSpark, Seed, settings_at
 from binwright.cli.runner import progress_console, run_for_result, split
-from binwright.cli.terminal import data_size, print_page
+from binwright.cli.terminal import data_size, print_json, print_page
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings.group import Settings
 from binwright.streams.commands.loader import UNLIMITED_S, Loader, LoadTopics, StreamLoad
@@ -126,7 +124,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
             )
             result = run_for_result(played.run)
     if json_:
-        sys.stdout.write(json.dumps(to_json(result), indent=2) + "\n")
+        print_json(to_json(result))
     else:
         print_page(console, show(result))
 
