@@ -446,3 +446,20 @@ async def test_a_table_that_cannot_be_registered_lands_and_it_is_tried_ever_more
         assert registration
         assert (registration.registered, registration.fault) == (True, "")
         assert jobs(writer, "register") == 4
+
+
+async def test_a_catalog_that_hangs_keeps_no_table_from_being_compacted() -> None:
+    scene = await Scene().prepare()
+    scene.register_as = "main.sales.orders"
+    async with process(scene, "orders", maintenance=EVERY_TEN) as writer:
+        asked = asyncio.Event()
+
+        async def hanging(*_: str) -> None:
+            asked.set()
+            await asyncio.Event().wait()
+
+        writer.lake.register = hanging  # type: ignore[method-assign, assignment]
+        await land(scene, 12)
+
+        assert asked.is_set()
+        assert jobs(writer, "compact") == 1

@@ -1,14 +1,16 @@
 """Maintenance by a table's writer, beside its commits: its name, compaction, old rows, vacuum.
 
-A process runs one job at a time on each Spark server: one that hangs holds up the tables of its own
-server. A failed job is logged and retried later; it stops nothing else.
+A process runs one job of files at a time on each Spark server, and one of names: one that hangs
+holds up jobs of its kind, of its own server's tables. A failed job is logged and retried later; it
+stops nothing else.
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Literal
 
 from binwright.consumer.decide.land.compaction import (
     CompactionConfig,
@@ -62,6 +64,8 @@ REGISTRATION_FAILED = LogEvent.warning(
 
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.01, 86_400.0
 
+JobsOf = Literal["files", "names"]
+
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceConfig:
@@ -85,7 +89,7 @@ class _Table:
     server: str  # that writes it
     lake: Lake
     vacuum_at: float
-    served_at: float  # start of its last job
+    served_at: float  # start of its last job of files
     clustered: bool  # by columns
     keep_s: float  # as of `Table`
     unsorted_bytes: int  # landed since its files were sorted
@@ -116,7 +120,7 @@ class TableMaintenance:
         """Maintain by `config`; `server` returns the Spark server of a table."""
         self._config, self._server, self._wall_s = config, server, wall_s
         self._tables: dict[str, _Table] = {}
-        self._busy: set[str] = set()  # servers that run a job
+        self._busy: set[tuple[str, JobsOf]] = set()  # servers that run a job of that kind
         self._changed = asyncio.Event()
 
     def claimed(self, table: Table, lake: Lake) -> None:
@@ -181,34 +185,51 @@ class TableMaintenance:
         return name in self._tables
 
     async def run(self) -> None:
-        """Run due jobs, one after the other on each server, until cancelled."""
+        """Run due jobs until cancelled: on each server one of files, and one of names, at a time.
+
+        A catalog that does not answer holds up no file.
+        """
         async with asyncio.TaskGroup() as jobs:
             while True:
                 self._changed.clear()
                 for server in sorted({table.server for table in self._tables.values()}):
-                    if server not in self._busy and (job := self._due(server)) is not None:
-                        self._busy.add(server)
-                        jobs.create_task(self._run(server, job))
+                    self._start_due(jobs, server, "files", self._files_job)
+                    self._start_due(jobs, server, "names", self._names_job)
                 await self._idle()
 
-    async def _run(self, server: str, job: Awaitable[None]) -> None:
+    def _start_due(
+        self,
+        jobs: asyncio.TaskGroup,
+        server: str,
+        kind: JobsOf,
+        due: Callable[[Sequence[_Table]], Awaitable[None] | None],
+    ) -> None:
+        own = [table for table in self._tables.values() if table.server == server]
+        if (server, kind) not in self._busy and (job := due(own)) is not None:
+            self._busy.add((server, kind))
+            jobs.create_task(self._run(server, kind, job))
+
+    async def _run(self, server: str, kind: JobsOf, job: Awaitable[None]) -> None:
         try:
             await job
         except Exception:  # noqa: BLE001 - a bug: landing must go on
             log(HOUSEKEEPING_FAILED, exc_info=True)
         finally:
-            self._busy.discard(server)
+            self._busy.discard((server, kind))
             self._changed.set()
 
-    def _due(self, server: str) -> Awaitable[None] | None:
-        """Return a server's next due job, None if none is; its table served longest ago first."""
+    def _names_job(self, tables: Sequence[_Table]) -> Awaitable[None] | None:
+        """Return the job of the table that has waited longest for its name, None if none is due."""
+        due = [table for table in tables if self._to_be_registered(table)]
+        first = min(due, key=lambda t: (t.register_at, t.name), default=None)
+        if first is None or asyncio.get_running_loop().time() < first.register_at:
+            return None
+        return self._register(first)
+
+    def _files_job(self, tables: Sequence[_Table]) -> Awaitable[None] | None:
+        """Return the next due job of files, None if none is; its table served longest ago first."""
         now = asyncio.get_running_loop().time()
-        own = (table for table in self._tables.values() if table.server == server)
-        in_turn = sorted(own, key=lambda t: (t.served_at, t.name))
-        for table in in_turn:  # first: it is short, and readers wait for it
-            if self._to_be_registered(table) and now >= table.register_at:
-                return self._register(table)
-        for table in in_turn:
+        for table in sorted(tables, key=lambda t: (t.served_at, t.name)):
             if now >= table.compact_at and self._to_be_compacted(table):
                 return self._compact(table)
             if table.clustered and table.unsorted_bytes >= self._config.cluster_bytes:
@@ -230,9 +251,9 @@ class TableMaintenance:
         at = [LONGEST_WAIT_S]
         now = asyncio.get_running_loop().time()
         for table in self._tables.values():
-            if table.server not in self._busy:
-                if self._to_be_registered(table):
-                    at.append(table.register_at - now)
+            if self._to_be_registered(table) and (table.server, "names") not in self._busy:
+                at.append(table.register_at - now)
+            if (table.server, "files") not in self._busy:
                 if self._config.vacuum_interval_s:
                     at.append(table.vacuum_at - now)
                 if self._to_be_compacted(table):
@@ -243,7 +264,6 @@ class TableMaintenance:
 
     async def _register(self, table: _Table) -> None:
         """Give the table its name in the catalog; after a failure, retry ever later."""
-        self._start_job(table)
         try:
             await table.lake.register(table.name, table.register_as)
         except ExternalError as exc:

@@ -106,6 +106,7 @@ class SparkLake:
         """By table: to Delta an append in between is a conflict of a deletion."""
         self._sessions: dict[str, ReconnectingSession] = {}
         self._maintenance_sessions: dict[str, ReconnectingSession] = {}  # by server
+        self._catalog_sessions: dict[str, ReconnectingSession] = {}  # by server: a catalog may hang
 
     async def __aenter__(self) -> Self:
         """Return self; the first call connects."""
@@ -113,8 +114,8 @@ class SparkLake:
 
     async def __aexit__(self, *_: object) -> None:
         """End the sessions; takes 15 s at most if a server does not answer."""
-        sessions = [*self._sessions.values(), *self._maintenance_sessions.values()]
-        await asyncio.gather(*(session.close() for session in sessions))
+        sessions = (self._sessions, self._maintenance_sessions, self._catalog_sessions)
+        await asyncio.gather(*(each.close() for by in sessions for each in by.values()))
 
     # --- the port --------------------------------------------------------------------------------
 
@@ -316,10 +317,12 @@ class SparkLake:
 
     async def register(self, table: str, name: str) -> None:
         """Register the table, and its bad records; see `Lake.register`."""
+        server = self._lake.server(table)
+        session = self._catalog_sessions.setdefault(server, self._new_session(server))
         for bad, access in enumerate(self._accesses(table)):
             own = f"{name}{BAD_SUFFIX}" if bad else name
             await access.run(
-                self._maintenance_session(table),
+                session,
                 partial(catalog.register, path=access.path, name=own),
                 self._read_timeout_s,
                 partial(access.errors.register_error, name=own),
