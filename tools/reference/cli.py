@@ -82,7 +82,6 @@ def _value(parameter: Any) -> str:
     words = [NAMES.get(kind, "text")]
     words += [f"from {least:g}"] if least is not None else []
     words += [f"up to {most:g}"] if most is not None else []
-    words += ["each time"] if getattr(parameter, "multiple", False) else []
     return " ".join(words)
 
 

@@ -11,13 +11,14 @@ from binwright.protocol.log_events import LogEvent
 HEAD = """\
 # Log events
 
-Every event that binwright logs to standard error, `noun.verb`, with its level.
+Every event that binwright logs to standard error, `noun.verb`.
 `log_format = "json"` writes an object for each, with `event`, `level`, `timestamp` and the event's
 own fields; `log_level` leaves out lower levels. A field has the same name in all events: `reason`
 is an error's text, `then` what binwright does about it, `slot` a consumer, and `group`, `table`,
 `topic`, `partition`, `plan` and `offset` are what they are elsewhere. Headings name the services
-that log what follows; `all`: any; `command line` includes the embedded servers. Other libraries'
-warnings have other forms. [operations.md](../operations.md) has what to do about those that matter.
+that log what follows (`all`: any; `command line` includes the embedded servers), and the level.
+Other libraries' warnings have other forms. [operations.md](../operations.md) has what to do about
+those that matter.
 """
 
 PROGRAMS = {
@@ -30,6 +31,7 @@ PROGRAMS = {
     "runtime": "all",
 }
 """Room of `binwright` -> whose log has what is logged there; the others are the command line's."""
+LEVELS = ("error", "warning", "info", "debug")
 
 
 def events() -> list[tuple[LogEvent, str]]:
@@ -51,7 +53,9 @@ def page() -> str:
     found = events()
     parts = [HEAD]
     for source in sorted({source for _, source in found}):
-        logged = (event for event, its in found if its == source)
-        rows = ((code(event), (event.level,), event.meaning) for event in logged)
-        parts.append(f"## {source}\n\n{entries(rows)}")
+        for level in LEVELS:
+            logged = [e for e, its in found if (its, e.level) == (source, level)]
+            if logged:
+                rows = ((code(event), (), event.meaning) for event in logged)
+                parts.append(f"## {source}: {level}\n\n{entries(rows)}")
     return "\n".join(parts)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto
-from tools.reference.markdown import code, table
+from tools.reference.markdown import Entry, code, entries
 
 from binwright.consumer.decide.widening import widens
 from binwright.consumer.decode.arrow_types import arrow_type
@@ -30,15 +30,13 @@ from binwright.tables.schemas import SchemaRefused
 HEAD = """\
 # Types
 
-What the type of a field is as a column; the first table has as what a column is staged (Arrow's
+What the type of a field is as a column; the first list has as what a column is staged (Arrow's
 name, in Parquet). Each line is what the code makes of an example. Every column may be NULL. How
 tables get their columns, and what becomes of values that do not fit:
 [columns.md](../how-to/columns.md).
 """
 FIELD, OTHER = "x", "y"
 NONE = "none: there is nothing to store"
-Row = tuple[str, str, str]
-"""Of a field: its type, the column's, and a remark."""
 
 AVRO_NAMED: Mapping[str, Any] = {
     "enum": {"type": "enum", "name": "Color", "symbols": ["RED"]},
@@ -151,47 +149,49 @@ DDL = (
 
 def page() -> str:
     """Return the reference, in Markdown."""
-    header = ["column", "remark"]
     aliases = ", ".join(f"{code(name)} ({kind})" for name, kind in sorted(ALIASES.items()))
-    wider = ["type", "becomes"]
     return "\n".join(
         [
             HEAD,
-            f"## `columns` of the settings\n\nOther names: {aliases}.\n",
-            table(["column", "staged as"], map(_ddl, DDL)),
+            f"## `columns` of the settings\n\nOther names: {aliases}. As what each is staged:\n",
+            entries(map(_ddl, DDL)),
             "## Avro\n\nA schema that is no record has one column, `value`, of its type.\n",
-            table(["Avro", *header], _avro()),
+            entries(_avro()),
             "## Protobuf\n\nOf a `oneof` each field has a column; one at most is not NULL.\n",
-            table(["Protobuf", *header], _protobuf()),
+            entries(_protobuf()),
             "## JSON Schema\n\nDrafts 4 to 2020-12.\n",
-            table(["JSON Schema", *header], (_json_schema(*each) for each in JSON_SCHEMA)),
+            entries(_json_schema(*each) for each in JSON_SCHEMA),
             "## Wider columns\n\nWhat a column may become with `widen = true`.\n",
-            table(wider, _wider()),
+            entries(_wider()),
         ]
     )
 
 
-def _row(name: str, columns: Columns, note: str) -> Row:
+def _row(name: str, columns: Columns, note: str) -> Entry:
     """Return the line of a field, whose column these are, if it has one."""
     if not columns:
-        return code(name), NONE, note
+        return _entry(name, NONE, note)
     (column,) = stored(columns)
-    return code(name), code(str(column.type)), note
+    return _entry(name, code(str(column.type)), note)
 
 
-def _refused(name: str, why: object, note: str) -> Row:
-    return code(name), f"refused: {str(why).removeprefix(f'{FIELD}: ')}", note
+def _refused(name: str, why: object, note: str) -> Entry:
+    return _entry(name, f"refused: {str(why).removeprefix(f'{FIELD}: ')}", note)
 
 
-def _ddl(text: str) -> tuple[str, str]:
+def _entry(name: str, becomes: str, note: str) -> Entry:
+    return code(name), (), f"{becomes}; {note}" if note else becomes
+
+
+def _ddl(text: str) -> Entry:
     try:
         (column,) = stored(parse_columns(f"{FIELD} {text}"))
-        return code(text), code(str(arrow_type(column.type)))
+        return _entry(text, code(str(arrow_type(column.type))), "")
     except ValueError as exc:
-        return _refused(text, exc, "")[:2]
+        return _refused(text, exc, "")
 
 
-def _avro() -> Iterator[Row]:
+def _avro() -> Iterator[Entry]:
     for node, note in (*((AVRO_NAMED.get(each, each), "") for each in AVRO_SIMPLE), *AVRO):
         name = node if isinstance(node, str) else _compact(node)
         fields = [{"name": FIELD, "type": node}]
@@ -202,7 +202,7 @@ def _avro() -> Iterator[Row]:
             yield _refused(name, exc, note)
 
 
-def _protobuf() -> Iterator[Row]:
+def _protobuf() -> Iterator[Entry]:
     names = [FieldDescriptorProto.Type.Name(each)[len("TYPE_") :].lower() for each in KINDS]
     samples = [*((name, PROTOBUF_NOTES.get(name, "")) for name in names), *PROTOBUF]
     messages = (
@@ -217,7 +217,7 @@ def _protobuf() -> Iterator[Row]:
             yield _refused(kind, exc, note)
 
 
-def _json_schema(node: Any, note: str) -> Row:
+def _json_schema(node: Any, note: str) -> Entry:
     name = _compact(node)
     try:
         properties = {FIELD: node, OTHER: {"type": "boolean"}}
@@ -227,12 +227,12 @@ def _json_schema(node: Any, note: str) -> Row:
         return _refused(name, exc, note)
 
 
-def _wider() -> Iterator[tuple[str, str]]:
+def _wider() -> Iterator[Entry]:
     kinds: list[ColumnType] = [*map(Simple, sorted(SIMPLE)), Decimal(9, 2)]
     wanted = [*kinds, Decimal(10, 0), Decimal(20, 0), Decimal(11, 4)]
     for kind in kinds:
         if found := [str(each) for each in wanted if widens(kind, each)]:
-            yield code(str(kind)), ", ".join(map(code, found))
+            yield _entry(str(kind), ", ".join(map(code, found)), "")
 
 
 def _compact(node: Any) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bench.figures.markdown import table
+from bench.figures.markdown import value
 
 Facts = Any  # JSON, as the bench prints it
 Sections = Mapping[str, str]  # name -> Markdown
@@ -26,5 +26,5 @@ class Bench:
 
 
 def pairs(facts: Mapping[str, Any]) -> str:
-    """Return a table of figures, one in a row."""
-    return table([{"figure": name, "value": number} for name, number in facts.items()])
+    """Return a list of figures."""
+    return "\n".join(f"- {name}: {value(number)}" for name, number in facts.items())

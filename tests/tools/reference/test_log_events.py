@@ -28,5 +28,10 @@ def test_the_page_names_all_programs_that_know_an_event() -> None:
     assert sources["state.changed"] == "controller"  # declared and logged in one module
     assert sources["certificates.renewed"] == "all, scaler"  # declared in a room for all
     assert sources["table.refused"] == "consumer"  # of a decision, logged by its shell
-    controller = page().partition("\n## controller\n")[2].partition("\n## ")[0]
-    assert "- `state.changed` (info): " in controller
+    controller = page().partition("\n## controller: info\n")[2].partition("\n## ")[0]
+    assert "\n- `state.changed`: " in controller
+
+
+def test_each_event_is_on_the_page_once_for_each_program() -> None:
+    shown = Counter(re.findall(r"^- `([a-z_.]+)`: ", page(), re.MULTILINE))
+    assert shown == Counter(str(event) for event, _ in events())
