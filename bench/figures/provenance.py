@@ -18,11 +18,11 @@ class Provenance:
 
     date: str  # ISO 8601
     machine: str  # in words, as "2 cores, 24 GiB"
-    version: str  # of binwright, with the commit where it is known
+    version: str  # of binwright: its commit where that is known
 
     def line(self, command: str) -> str:
         """Return it as a line of Markdown."""
-        return f"*`{command}`, {self.date}: {self.machine}, binwright {self.version}*"
+        return f"*`{command}`, {self.date}: {self.machine}, {self.version}*"
 
 
 def here_and_now() -> Provenance:
@@ -35,5 +35,4 @@ def here_and_now() -> Provenance:
 def _version() -> str:
     command = ("git", "-C", str(ROOT), "describe", "--always", "--dirty")
     found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
-    commit = found.stdout.strip()
-    return f"{version('binwright')} ({commit})" if commit else version("binwright")
+    return found.stdout.strip() or version("binwright")

@@ -25,7 +25,10 @@ def _played(facts: Facts) -> str:
         f"{facts['sent']:,} records in {facts['seconds']} s, at most {facts['peak']:g} in one; "
         f"{facts['speed']:g} times as fast as the workload"
     )
-    return f"{table(facts['groups'])}\n\n{what}."
+    rows = [
+        {k: v for k, v in row.items() if not k.startswith("minutes / ")} for row in facts["groups"]
+    ]
+    return f"{table(rows)}\n\n{what}."
 
 
 BENCHES: Mapping[str, Bench] = {

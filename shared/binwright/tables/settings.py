@@ -83,20 +83,17 @@ class DecodingSettings(Section):
     id of a schema in `registry`, or UTF-8 text. JSON without `columns` has such an id, too.
     """
     columns: str | None = None
-    """Names and SQL types, as in `"id BIGINT, tags ARRAY<STRING>"`; other fields are left out, but
-    for `new_fields`. For JSON also the text of a JSON Schema.
-
-    Unset, for JSON, Avro and Protobuf: the fields of all versions of `subject`. Text has one
-    column, `value`, and so has a variant. A column of JSON may have the type VARIANT.
+    """Names and SQL types, as in `"id BIGINT, tags ARRAY<STRING>"`; for JSON also the text of a
+    JSON Schema. Unset, for JSON, Avro and Protobuf: the fields of all versions of `subject`. Text
+    and variants have one column, `value`.
     """
     columns_file: Path | None = None
     """A file that has the text of `columns`, in place of it; read when the settings are."""
     delimiter: Annotated[str, Field(pattern=r"^[^\"\r\n]$")] = ","
     """One character: what is between the fields of a line of CSV. They are quoted by `"`."""
     subject: TopicSubject | None = None
-    """Of the registry: it has the columns, unless `columns` does, and schemas are asked for in its
-    context, as in `":.staging:{topic}-value"`; `{topic}` stands for the topic. Unset, it is
-    `{topic}-value`, and that of a key `{topic}-key`.
+    """Of the registry: it has the columns, unless `columns` does; perhaps with a context, as in
+    `":.staging:{topic}-value"`. Unset: `{topic}-value`, of a key `{topic}-key`.
     """
     message: Annotated[str, Field(pattern=MESSAGE)] | None = None
     """The full name of a message of Protobuf, as in `shop.Order`: values are of this one. Unset,
@@ -222,8 +219,7 @@ class TableSettings(DecodingSettings):
     """Regular expressions: topics, too, whose whole names match one."""
     name: Annotated[str, Field(max_length=TOPIC_LENGTH, pattern=TEMPLATE)] = "{topic}"
     """The table's name: `{topic}` stands for the topic, `{region}` for what a group
-    `(?P<region>…)` of the pattern matches. Of entries that give a topic one name, the one that
-    names the topic counts, else the first. Topics that get one name land in one table.
+    `(?P<region>…)` of the pattern matches. Topics that get one name land in one table.
     """
     key: KeySettings | None = None
     """How keys become the column `_kafka_key`; unset: they are bytes, in `_kafka.key`."""
@@ -233,34 +229,31 @@ class TableSettings(DecodingSettings):
     """
     widen: bool = False
     """Whether a column becomes wider where its settings or a schema's version want that, as INT
-    becomes BIGINT. Some readers do not read a table from then on. Unset: what does not fit is bad,
-    or refused.
+    becomes BIGINT. Some readers do not read a table from then on.
     """
     new_fields: Literal["ignore", "rest", "add"] = "ignore"
-    """What becomes of fields of JSON that `columns` does not name: they are left out, counted and
-    named once; or kept as JSON in a column `_rest`; or the table gets columns for them (`add`), and
-    `_rest` keeps what these do not take.
+    """What becomes of fields of JSON that `columns` does not name: they are left out and counted;
+    or kept as JSON in a column `_rest`; or get columns (`add`), beside `_rest`.
     """
     bad_share: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
-    """A table stops, and lands nothing more, where more than this share of its newest records
-    cannot be decoded: of the last 1,000, or of one commit. 0: at the first; 1: never.
+    """A table stops where more than this share of its newest records cannot be decoded: of the last
+    1,000, or of one commit. 0: at the first; 1: never.
     """
     on_schema_fault: Literal["wait", "bad"] = "wait"
-    """What becomes of records whose schema is one of the subject's and cannot be used: it is not
-    read, or no value of it fits the columns. They and all later ones of the topic wait, as for a
-    registry that is away, until the schema, or this entry, is mended; or they are bad records.
+    """What becomes of records whose schema is one of the subject's and cannot be used: they and all
+    later ones of the topic wait until the schema, or this entry, is mended; or they are bad.
     """
     partition_by: Literal["_kafka_date"] | None = None
     """A column of the record's day, UTC: each day has files of its own, and `keep_days` deletes
     whole days. Only for tables that this creates, and not together with `cluster_by`.
     """
     cluster_by: Annotated[tuple[ColumnPath, ...], Field(max_length=MOST_CLUSTERED)] = ()
-    """Columns, or fields as `by.name` and `_kafka.timestamp`: compaction puts rows whose values are
-    near into the same files, so that a query of some values reads few files. Four at most.
+    """Columns, or fields as `by.name` and `_kafka.timestamp`: compaction sorts by them, so that a
+    query of some values reads few files. Four at most.
     """
     statistics: tuple[ColumnPath, ...] = ()
-    """Further columns, or fields, of which each file has the least and the greatest value, by which
-    queries skip files. Those of `cluster_by` and the place in Kafka always have them.
+    """Further columns, or fields, than those of `cluster_by` and the place in Kafka, by whose values
+    queries skip files.
     """
     keep_days: KeepDays | None = None
     """As `lake.keep_days`, for these tables and their bad records; unset: the same."""
@@ -268,9 +261,8 @@ class TableSettings(DecodingSettings):
     """As `lake.register_as`, for these tables and their bad records; unset: the same; empty: none.
     """
     where: Annotated[tuple[ComparisonText, ...], Field(max_length=MOST_COMPARED)] = ()
-    """Comparisons of columns, as `status != 'test'`, `amount >= 10`, `by.region in ('eu', 'us')`
-    and `id is not null`. A record for which one does not hold, as SQL has it (so of NULL none but
-    `is null` does), is in no table, and counted as skipped.
+    """Comparisons of columns, as `status != 'test'`, `by.region in ('eu', 'us')` and `id is not
+    null`. A record for which one does not hold, as SQL has it, is in no table.
     """
     mask: MaskSettings | None = None
     """What is masked before it is staged; unset: nothing."""

@@ -1,5 +1,6 @@
 """What each bench prints becomes its sections of the page."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from bench.figures.benches import BENCHES
 from bench.figures.document import names
 from bench.figures.provenance import Provenance, here_and_now
 
-RUN = Provenance("2026-11-22", "2 cores, 24 GiB", "0.1.0 (abcdef1)")
+RUN = Provenance("2026-11-22", "2 cores, 24 GiB", "abcdef1")
 DEMO = {
     "ready_s": 17.2,
     "produced_records": 305_940,
@@ -236,7 +237,7 @@ def test_each_section_of_a_bench_names_its_run(tmp_path: Path, bench: str) -> No
     found = names(page)
     assert found
     assert set(found) <= set(BENCHES[bench].titles)
-    line = f"*`{BENCHES[bench].command}`, 2026-11-22: 2 cores, 24 GiB, binwright 0.1.0 (abcdef1)*"
+    line = f"*`{BENCHES[bench].command}`, 2026-11-22: 2 cores, 24 GiB, abcdef1*"
     assert page.count(line) == len(found)
 
 
@@ -340,7 +341,7 @@ def test_the_machine_is_described() -> None:
     run = here_and_now()
     assert "cores, " in run.machine
     assert run.machine.endswith(" GiB")
-    assert run.version.startswith("0.")
+    assert re.fullmatch(r"[0-9a-f]{7,40}(-dirty)?|[0-9.]+", run.version)
 
 
 def test_a_bench_that_fails_is_named_and_ends_no_other(
