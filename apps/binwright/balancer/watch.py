@@ -57,8 +57,8 @@ BALANCER_CRASHED = LogEvent.error(
 )
 BALANCE_PROPOSED = LogEvent.info(
     "balance.proposed",
-    "Brokers are uneven, or will be full; a plan would copy so many bytes. With a number it is "
-    "carried out when it is approved (`waits`), or at once; without a number nothing is moved.",
+    "Brokers are uneven, or will be full. A plan with a number is carried out when it is approved"
+    " (`waits`), or at once; without one nothing is moved.",
 )
 
 REST_S = 3_600.0

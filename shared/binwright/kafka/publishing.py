@@ -26,8 +26,8 @@ MESSAGE_UNDELIVERABLE = LogEvent.error(
 )
 MESSAGE_DELAYED = LogEvent.warning(
     "message.delayed",
-    "Kafka does not confirm a message; it is published again until Kafka does. Of a consumer's "
-    "reports the next one follows instead; rows whose file is to be announced are safe.",
+    "Kafka does not confirm a message; it is published again until Kafka does, of a consumer's "
+    "reports the next one.",
 )
 MESSAGE_RECOVERED = LogEvent.info("message.recovered", "Kafka confirms messages again.")
 

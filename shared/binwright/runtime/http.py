@@ -34,8 +34,8 @@ REQUEST_UNANSWERED = LogEvent.error(
 )
 TOKEN_IN_CLEARTEXT = LogEvent.warning(
     "token.in_cleartext",
-    "A port that others reach wants a token, and has no TLS: whoever listens on the way reads it. "
-    "Give the listener a certificate, or put a proxy with TLS before it.",
+    "A port that others reach wants a token, and has no TLS: give it a certificate, or put a "
+    "proxy with TLS before it.",
 )
 
 REQUEST_S, HANDSHAKE_S = 10.0, 5.0

@@ -22,8 +22,8 @@ from binwright.runtime.logs import log
 
 ORDERS_MOVED = LogEvent.info(
     "orders.moved",
-    "The orders and approvals that an older version kept in the group's metadata topic are in its "
-    "orders topic now; none is lost, and none counts in the metadata topic any more.",
+    "The orders and approvals that an older version kept in the group's metadata topic are in its"
+    " orders topic now.",
 )
 
 FORMER = {b"approved", b"cordon", b"freeze", b"pin", b"savings", b"scale"}

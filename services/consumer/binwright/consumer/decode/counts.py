@@ -24,8 +24,8 @@ from binwright.tables.targets import Target
 
 TABLE_FIELD_UNKNOWN = LogEvent.warning(
     "table.field_unknown",
-    "Records have a field that no column of the table has, or takes: left out, or kept in "
-    "`_rest`, as `new_fields` of the table's entry has it. Once for each name and process.",
+    "Records have a field that no column of the table has or takes: see `new_fields`. Once for "
+    "each name and process.",
 )
 
 _OF_FORM = frozenset(["malformed", "schema_unknown"])

@@ -31,8 +31,8 @@ BATCH_LARGE = LogEvent.warning(
 )
 BATCH_SKIPPED = LogEvent.error(
     "batch.skipped",
-    "Reading goes on behind a batch that cannot be decoded; `file` has its bytes. Those of a topic "
-    "with a mask are not kept: it is empty.",
+    "Reading goes on behind a batch that cannot be decoded; `file` has its bytes, but where the "
+    "topic has a mask.",
 )
 STAGING_MARK_LEFT = LogEvent.warning(
     "staging.mark_left", "The mark of a large batch cannot be deleted; tried again."

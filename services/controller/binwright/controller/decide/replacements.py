@@ -23,8 +23,8 @@ from binwright.protocol.model import Assignment, Slot
 
 PLAN_INTERRUPTED = LogEvent.info(
     "plan.interrupted",
-    "A plan was given up because the node of a consumer with a part in it is about to end; the "
-    "consumer is replaced at once.",
+    "A plan was given up because the node of one of its consumers is about to end; the consumer "
+    "is replaced at once.",
 )
 
 Replacements = Mapping[Slot, Slot]

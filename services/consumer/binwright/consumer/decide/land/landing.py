@@ -38,19 +38,18 @@ from binwright.tables.stamp import Stamp
 
 ANNOUNCEMENT_REFUSED = LogEvent.error(
     "announcement.refused",
-    "An announcement of a staged file contradicts itself, its file, an earlier one or Kafka; its "
-    "rows do not land from it. Who may write to the landing topic?",
+    "An announcement of a staged file contradicts itself, its file, an earlier one or Kafka. Who "
+    "may write to the landing topic?",
 )
 ANNOUNCEMENTS_DROPPED = LogEvent.error(
     "announcements.dropped",
     "More announcements of a table wait for rows before theirs than are kept: the oldest are "
-    "dropped. What is missing is read again. Who may write to the landing topic?",
+    "dropped, and read again.",
 )
 ROWS_PASSED_OVER = LogEvent.error(
     "rows.passed_over",
-    "Rows were announced from before the offset at which their partition begins in the table, as "
-    "the writer had decided before: they are not in it. Kafka's retention is shorter than the "
-    "time until the first claim.",
+    "Rows were announced from before the offset at which their partition begins in the table: "
+    "they are not in it. Kafka's retention is shorter than the time until the first claim.",
 )
 TABLE_PAUSED = LogEvent.info(
     "table.paused", "A person has paused a table: nothing lands until it is resumed."

@@ -65,9 +65,8 @@ TABLE_RECLAIMED = LogEvent.info(
 )
 TABLE_CONTRADICTED = LogEvent.error(
     "table.contradicted",
-    "The rows of a table, the group's offsets, or the stamp of a version that the event names "
-    "reach above the end of its topic, or a stamp is a later version's or no writer's: nothing "
-    "lands until a person decides.",
+    "Rows, offsets or a stamp (the event names its version) reach above the end of the topic, or "
+    "a stamp is a later version's or no writer's: nothing lands until a person decides.",
 )
 TABLE_RESOLVED = LogEvent.info(
     "table.resolved", "The writer knows from the table's stamps what is committed."
