@@ -43,7 +43,7 @@ def test_another_stream_of_the_same_size_fails(
     assert "NOT fbd93e94" in lines[2]
 
 
-def test_the_stand_in_has_the_sums_of_the_workload_and_is_told_from_it(
+def test_the_stand_in_has_the_sums_of_the_workload_and_fails_all_the_same(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stand_in = tmp_path / "w2.csv"

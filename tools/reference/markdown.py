@@ -19,8 +19,8 @@ def entries(found: Iterable[Entry]) -> str:
     """Return a list in Markdown, a line for each entry, its facts in parentheses."""
     lines = []
     for name, facts, meaning in found:
-        said = "; ".join(filter(None, facts))
-        head = f"{name} ({said})" if said else name
+        text = "; ".join(filter(None, facts))
+        head = f"{name} ({text})" if text else name
         lines.append(f"- {head}: {' '.join(meaning.split())}" if meaning else f"- {head}")
     return "".join(f"{line}\n" for line in lines)
 
