@@ -69,7 +69,8 @@ def test_every_line_fits_and_no_word_is_broken(width: int) -> None:
     (consumer,) = (line for line in page if "orders-0" in line and "more than" not in line)
     assert "48 kB/s" in consumer
     (table,) = (line for line in page if " landing " in line)
-    assert table.strip("│ ").split()[:5] == ["orders", "landing", "0", "1.2", "s"]
+    assert table.strip("│ ").split()[:2] == ["orders", "landing"]
+    assert " 1.2 s " in table
 
 
 def test_a_table_that_is_refused_comes_first() -> None:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from binwright.cli.terminal import MEDIUM, Console, TerminalColumn, count, data_size, fitting_table
-from binwright.look.commands.status_page import TABLE_COLOURS, faults, lag, rates
+from binwright.look.commands.status_page import faults, lag, rates, tables
 from binwright.look.group_view import GroupView
 from binwright.look.status import Status, status
 from binwright.runtime.clock import wall_ms
@@ -69,7 +69,7 @@ def draw(
         *faults(current),
         Text(f"{rates(current)}, landed {landed}, {moves}\n{lag(current)}"),
         _consumers(current, view, inside),
-        _tables(current, inside),
+        tables(current, inside),
     )
     options = console.options.update(width=inside)
     room = console.height - len(console.render_lines(Group(*parts), options)) - FRAME
@@ -123,41 +123,6 @@ def _consumers(current: Status, view: GroupView, width: int) -> Table:
                 own or state,
             )
         )
-    return fitting_table(columns, rows, width)
-
-
-def _tables(current: Status, width: int) -> Table:
-    columns = (
-        TerminalColumn("table", "left", fold=True),
-        TerminalColumn(
-            "topic", "left", fold=True, shown=any(t.name != t.topic for t in current.tables)
-        ),
-        TerminalColumn("state", "left", min_width=8),
-        TerminalColumn("writer"),
-        TerminalColumn("oldest row", min_width=8),
-        TerminalColumn("waiting", shown_from=MEDIUM - BORDER, min_width=6),
-        TerminalColumn("rows", min_width=9),
-        TerminalColumn("bad", shown=any(each.report.bad for each in current.tables), min_width=3),
-        TerminalColumn(
-            "skipped", shown=any(each.report.skipped for each in current.tables), min_width=3
-        ),
-        TerminalColumn("commits", min_width=7),
-    )
-    rows = (
-        (
-            each.name,
-            each.topic,
-            Text(each.state, style=TABLE_COLOURS[each.state]),
-            "none" if each.writer is None else str(each.writer),
-            f"{each.report.age_s:.1f} s" if each.report.pending_bytes else "",
-            data_size(each.report.pending_bytes),
-            f"{each.rows:,}",
-            f"{each.report.bad:,}",
-            f"{each.report.skipped:,}",
-            f"{each.report.commits:,}",
-        )
-        for each in current.tables
-    )
     return fitting_table(columns, rows, width)
 
 

@@ -174,7 +174,7 @@ def _group(status: Status, width: int) -> list[RenderableType]:
     if status.consumers:
         parts.append(_consumers(status, width))
     if status.tables:
-        parts.append(_tables(status, width))
+        parts.append(tables(status, width))
     parts.extend(Text(split_text(each), style="cyan") for each in status.splits)
     parts.extend(
         Text(f"{move.partition}: {_slot(move.old)} → {move.new} ({move.phase})", style="cyan")
@@ -267,23 +267,24 @@ def _capacity(measured: MeasuredCapacity | None) -> str:
     return f"{data_size(measured.bytes_per_s)}/s ±{measured.spread:.0%}"
 
 
-def _tables(status: Status, width: int) -> Table:
+def tables(status: Status, width: int) -> Table:
+    """Return a line for each table of a group, those that take no rows first."""
     columns = (
         TerminalColumn("table", "left", fold=True),
         TerminalColumn(
             "topic", "left", fold=True, shown=any(t.name != t.topic for t in status.tables)
         ),
-        TerminalColumn("state", "left"),
+        TerminalColumn("state", "left", min_width=8),
         TerminalColumn("writer", shown_from=MEDIUM),
         TerminalColumn("oldest row", min_width=8),
         TerminalColumn("waiting", shown_from=MEDIUM, min_width=6),
         TerminalColumn("lag", min_width=5),
-        TerminalColumn("rows", min_width=7),
+        TerminalColumn("rows", min_width=9),
         TerminalColumn("bad", shown=any(each.report.bad for each in status.tables), min_width=3),
         TerminalColumn(
             "skipped", shown=any(each.report.skipped for each in status.tables), min_width=3
         ),
-        TerminalColumn("commits", shown_from=MEDIUM),
+        TerminalColumn("commits", shown_from=MEDIUM, min_width=7),
     )
     rows = (
         (
