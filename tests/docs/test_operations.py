@@ -53,7 +53,7 @@ def test_every_alert_has_a_section_and_every_section_an_alert() -> None:
 def test_every_section_has_what_is_seen_why_the_command_and_what_to_do() -> None:
     for section in re.split(r"^## ", RUNBOOK.read_text(), flags=re.MULTILINE)[1:]:
         parts = re.findall(r"^- \*\*(.+?):\*\*", section, re.MULTILINE)
-        assert parts == ["What you see", "Why", "Command", "What to do"], section
+        assert parts == ["See", "Why", "Command", "Do"], section
         (command,) = re.findall(r"^- \*\*Command:\*\* `(.+?)`", section, re.MULTILINE)
         program, named, *_ = command.split()
         assert named in COMMANDS if program == "binwright" else program in OTHER_PROGRAMS, section
