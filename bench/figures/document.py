@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping
 
-_BEGIN, _END = "<!-- figures:{name} -->", "<!-- end of figures:{name} -->"
-_MARKER = re.compile(r"<!-- (?P<end>end of )?figures:(?P<name>[a-z0-9-]+) -->")
+_BEGIN, _END = "<!--figures:{name}-->", "<!--/figures:{name}-->"
+_MARKER = re.compile(r"<!--(?P<end>/)?figures:(?P<name>[a-z0-9-]+)-->")
 
 
 class PageError(ValueError):

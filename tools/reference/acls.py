@@ -1,6 +1,6 @@
 """The page of what each user needs of Kafka's authorizer."""
 
-from tools.reference.markdown import code, table
+from tools.reference.markdown import code, entries
 
 from binwright.protocol.rights import SHELL, Names, commands, other_rights, rights
 
@@ -30,11 +30,19 @@ NAMES = Names(
 def page() -> str:
     """Return the page, in Markdown."""
     every = [*rights(NAMES), *other_rights(NAMES)]
-    optional = {
-        (code(right.service), right.operation, code(right.name), right.without)
-        for right in every
-        if right.without
-    }
-    rows = table(["user", "operation", "on", "without it"], sorted(optional))
+    optional: dict[str, set[str]] = {}
+    for right in every:
+        if right.without:
+            text = f"{code(right.service)} {right.operation} {code(right.name)}"
+            optional.setdefault(right.without, set()).add(text)
+    rows = entries(
+        (without, (), "; ".join(sorted(optional[without]))) for without in sorted(optional)
+    )
     shell = "\n".join([SHELL, "", *commands(every)])
-    return f"{HEAD}\n```sh\n{shell}\n```\n\n## What may be left out\n\n{rows}"
+    parts = [
+        HEAD,
+        f"```sh\n{shell}\n```",
+        "\n## What may be left out\n\nBy what is so without it:\n",
+        rows,
+    ]
+    return "\n".join(parts)

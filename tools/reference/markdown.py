@@ -1,18 +1,12 @@
-"""Tables, lists and code in Markdown."""
+"""Lists and code in Markdown."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 Entry = tuple[str, tuple[str, ...], str]
 """A name as code, facts such as a type and a default, empty ones too, and what it means."""
 MANY = 3
 """What stands in so many lists is described once, before them."""
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown; a bar inside a cell does not end the cell."""
-    head, *rest = (f"| {' | '.join(map(_cell, line))} |\n" for line in (header, *rows))
-    return "".join([head, "|---" * len(header) + "|\n", *rest])
 
 
 def entries(found: Iterable[Entry]) -> str:
@@ -35,17 +29,11 @@ def common(lists: Iterable[Iterable[Entry]]) -> list[Entry]:
     return [entry for entry in counts if chosen.get(entry[0]) == entry]
 
 
-def but_common(
-    found: Collection[Entry], shared: Collection[Entry], where: str = "as everywhere"
-) -> str:
+def but_common(found: Collection[Entry], shared: Collection[Entry], where: str = "also") -> str:
     """Return a list without the entries that are described elsewhere, which it names."""
     also = ", ".join(name for name, *rest in found if (name, *rest) in shared)
     own = entries(entry for entry in found if entry not in shared)
     return f"{own}- {where}: {also}\n" if also else own
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
 
 
 def code(text: str) -> str:

@@ -9,15 +9,15 @@ Before.
 
 ## Landing
 
-<!-- figures:live -->
+<!--figures:live-->
 old
-<!-- end of figures:live -->
+<!--/figures:live-->
 
 What it says.
 
-<!-- figures:by-hand -->
+<!--figures:by-hand-->
 kept
-<!-- end of figures:by-hand -->
+<!--/figures:by-hand-->
 
 After.
 """
@@ -30,14 +30,12 @@ def test_a_section_is_replaced_and_nothing_else() -> None:
 
 def test_a_section_that_no_bench_knows_is_kept() -> None:
     page = replaced(PAGE, {"live": "new", "deaths": "few"}, TITLES)
-    assert "<!-- figures:by-hand -->\nkept\n<!-- end of figures:by-hand -->" in page
+    assert "<!--figures:by-hand-->\nkept\n<!--/figures:by-hand-->" in page
 
 
 def test_a_new_section_comes_last_with_its_heading() -> None:
     page = replaced(PAGE, {"deaths": "few"}, TITLES)
-    assert page == (
-        PAGE + "\n## Deaths\n\n<!-- figures:deaths -->\nfew\n<!-- end of figures:deaths -->\n"
-    )
+    assert page == (PAGE + "\n## Deaths\n\n<!--figures:deaths-->\nfew\n<!--/figures:deaths-->\n")
 
 
 def test_refreshing_twice_changes_nothing_more() -> None:
@@ -49,11 +47,11 @@ def test_refreshing_twice_changes_nothing_more() -> None:
 @pytest.mark.parametrize(
     ("page", "fault"),
     [
-        ("<!-- figures:live -->\n", "has no end: <!-- end of figures:live -->"),
-        ("a\n<!-- end of figures:live -->\n", "line 2: .* does not fit: open is nothing"),
-        ("<!-- figures:a -->\n<!-- figures:b -->\n", "line 2: .* does not fit: open is a"),
-        ("<!-- figures:a -->\n<!-- end of figures:b -->\n", "line 2: .* open is a"),
-        ("<!-- figures:a -->\n<!-- end of figures:a -->\n" * 2, "line 3: a second section a"),
+        ("<!--figures:live-->\n", "has no end: <!--/figures:live-->"),
+        ("a\n<!--/figures:live-->\n", "line 2: .* does not fit: open is nothing"),
+        ("<!--figures:a-->\n<!--figures:b-->\n", "line 2: .* does not fit: open is a"),
+        ("<!--figures:a-->\n<!--/figures:b-->\n", "line 2: .* open is a"),
+        ("<!--figures:a-->\n<!--/figures:a-->\n" * 2, "line 3: a second section a"),
     ],
 )
 def test_a_page_whose_markers_do_not_fit_is_refused(page: str, fault: str) -> None:

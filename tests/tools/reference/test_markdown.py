@@ -18,5 +18,5 @@ def test_of_a_name_the_entry_of_most_lists_is_common() -> None:
 
 
 def test_a_list_names_what_is_described_elsewhere() -> None:
-    assert but_common([GROUP, OWN], [GROUP]) == "- `--own`: Of one.\n- as everywhere: `--group`\n"
+    assert but_common([GROUP, OWN], [GROUP]) == "- `--own`: Of one.\n- also: `--group`\n"
     assert but_common([OTHER], [GROUP]) == entries([OTHER])
