@@ -120,7 +120,7 @@ class LiveGroup:
         every = {self.name: target}
         try:
             scaler = Scaler(lambda: every, groups, ends, self.interval_s, self.interval_s)
-            scaler.assigner = Assigner(self.plans, groups) if self.plans else None
+            scaler.assigner = Assigner(self.plans) if self.plans else None
             await scaler.run()
         finally:
             await asyncio.gather(ends.close(), groups.close())

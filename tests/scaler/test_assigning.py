@@ -85,7 +85,7 @@ def scene(
     workload = LoggedWorkload(replicas, made)
     target = ScaledTarget(GROUP, CONFIG, workload)
     scaler = Scaler(lambda: {GROUP: target}, kafka, kafka, 10.0, 2.0)
-    scaler.assigner = Assigner(made, kafka)
+    scaler.assigner = Assigner(made)
     return scaler, made, workload, target
 
 

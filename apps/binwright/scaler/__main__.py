@@ -122,7 +122,7 @@ async def _scale(
             config.zero_poll_s,
             lambda: health.beat(loop),
             lambda: health.end(loop),
-            Assigner(plans, groups) if loop == "scaling" else None,
+            Assigner(plans) if loop == "scaling" else None,
             partial(look_closely, cluster),
         )
 

@@ -1,11 +1,9 @@
 """Carries out what the assignment of a scaled group needs, before its order or instead of it."""
 
-import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
-from binwright.protocol.errors import ExternalError
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.log_events import LogEvent
 from binwright.runtime.clock import loop_s
@@ -14,7 +12,7 @@ from binwright.scaler.decide.assigning import Planner, choose_leaving, departed
 from binwright.scaler.decide.config import ScaledGroupSettings
 from binwright.scaler.decide.members import GroupDescription
 from binwright.scaler.decide.sizing import Emptying, GroupSnapshot, ScalingState, Verdict
-from binwright.scaler.ports import GroupLookup, ScaledWorkload
+from binwright.scaler.ports import ScaledWorkload
 
 MEMBERS_UNKNOWN = LogEvent.warning(
     "members.unknown",
@@ -57,18 +55,6 @@ class Assigner:
     """Assigns the partitions of scaled groups."""
 
     plans: Plans
-    groups: GroupLookup
-
-    async def describe(self, groups: Collection[str]) -> Mapping[str, GroupDescription | str]:
-        """Return the members of each group, or why they are not known."""
-        names = sorted(groups)
-        return dict(zip(names, await asyncio.gather(*map(self._describe, names)), strict=True))
-
-    async def _describe(self, group: str) -> GroupDescription | str:
-        try:
-            return await self.groups.describe(group)
-        except ExternalError as exc:
-            return str(exc)
 
     async def assign(  # noqa: PLR0917 - what was decided, and what it rests on
         self,

@@ -255,15 +255,13 @@ class Scaler:
         self, targets: Collection[ScaledTarget], committed: CommittedOffsets
     ) -> dict[str, int]:
         """Count the members of groups that have not committed, where only they tell who runs."""
-        unread = sorted(
-            {
-                target.config.group
-                for target in targets
-                if target.counts_members and committed.offsets.get(target.config.group) == {}
-            }
-        )
+        unread = {
+            target.config.group
+            for target in targets
+            if target.counts_members and committed.offsets.get(target.config.group) == {}
+        }
         members: dict[str, int] = {}
-        for group, seen in zip(unread, await asyncio.gather(*map(self._seen, unread)), strict=True):
+        for group, seen in (await self._describe(unread)).items():
             if isinstance(seen, str):
                 del committed.offsets[group]
                 committed.faults[group] = seen
@@ -271,11 +269,17 @@ class Scaler:
                 members[group] = len(seen.members)
         return members
 
-    async def _seen(self, group: str) -> GroupDescription | str:
-        try:
-            return await self.groups.describe(group)
-        except ExternalError as exc:
-            return str(exc)
+    async def _describe(self, groups: Collection[str]) -> Mapping[str, GroupDescription | str]:
+        """Return the members of each group, or why they are not known."""
+
+        async def seen(group: str) -> GroupDescription | str:
+            try:
+                return await self.groups.describe(group)
+            except ExternalError as exc:
+                return str(exc)
+
+        names = sorted(groups)
+        return dict(zip(names, await asyncio.gather(*map(seen, names)), strict=True))
 
     async def _decide(self, targets: Collection[ScaledTarget], faults: Mapping[str, str]) -> None:
         topics = {t for target in targets for t in self._topics(target)}
@@ -285,7 +289,8 @@ class Scaler:
             for topic in self._topics(target) if window_s < inf else ():
                 windows[topic] = min(window_s, windows.get(topic, inf))
         ends = await self.ends.look_up(topics, windows)
-        seen = await self._describe(targets)
+        assigned = {t.config.group for t in targets if self.assigner and t.config.assigns}
+        seen = await self._describe(assigned)
         for target in targets:
             if target.order is not None and not target.order.done():
                 continue  # an order is under way: what is seen now is about to change
@@ -296,14 +301,6 @@ class Scaler:
                 self._decide_one(target, ends, fault, seen.get(target.config.group))
             except Exception as exc:  # noqa: BLE001 - an unexpected error in one group must not end others
                 target.fail(exc)
-
-    async def _describe(
-        self, targets: Collection[ScaledTarget]
-    ) -> Mapping[str, GroupDescription | str]:
-        if self.assigner is None:
-            return {}
-        groups = {target.config.group for target in targets if target.config.assigns}
-        return await self.assigner.describe(groups)
 
     def _topics(self, target: ScaledTarget) -> frozenset[str]:
         committed = self._committed.get(target.config.group, {})

@@ -268,19 +268,20 @@ def _topic_response(*, compact: bool) -> list[Field]:
 
 
 _NAMED_TOPIC = ("topic_id", Uuid()), ("topic", CompactString("utf-8")), _TAGS
+_REQUEST_10 = [
+    ("topics", CompactArray(*_NAMED_TOPIC)),
+    ("create", Boolean),
+    ("cluster_operations", Boolean),
+    ("topic_operations", Boolean),
+    _TAGS,
+]
 _VERSION_4 = version(
     METADATA, 4, [("topics", Array(_TEXT)), ("create", Boolean)], _topic_response(compact=False)
 )
 _VERSION_10 = version(
     METADATA,
     10,
-    [
-        ("topics", CompactArray(*_NAMED_TOPIC)),
-        ("create", Boolean),
-        ("cluster_operations", Boolean),
-        ("topic_operations", Boolean),
-        _TAGS,
-    ],
+    _REQUEST_10,
     _topic_response(compact=True),
     is_flexible=True,
 )
@@ -328,13 +329,7 @@ class MetadataWithIds(VersionedRequest):
         version(
             METADATA,
             10,
-            [
-                ("topics", CompactArray(*_NAMED_TOPIC)),
-                ("create", Boolean),
-                ("cluster_operations", Boolean),
-                ("topic_operations", Boolean),
-                _TAGS,
-            ],
+            _REQUEST_10,
             [
                 ("throttle_time_ms", Int32),
                 (

@@ -51,7 +51,7 @@ async def test_the_pod_that_was_emptied_is_the_one_that_ends(place: Place) -> No
     place.kafka.descriptions["orders"] = read_by({old: [3], new: [0, 1, 2]})
     after = read_by({old: [], new: [0, 1, 2, 3]})
     plans = FakePlans(place.kafka, after=after)
-    place.assigner = Assigner(plans, place.kafka)
+    place.assigner = Assigner(plans)
     await place.apply(scaled_group(assigns=True))
     async with place.scaler():
         await place.until_replicas(1)
