@@ -252,8 +252,8 @@ class TableSettings(DecodingSettings):
     query of some values reads few files. Four at most.
     """
     statistics: tuple[ColumnPath, ...] = ()
-    """Further columns, or fields, than those of `cluster_by` and the place in Kafka, by whose values
-    queries skip files.
+    """Further columns, or fields, than those of `cluster_by` and the place in Kafka, by whose
+    values queries skip files.
     """
     keep_days: KeepDays | None = None
     """As `lake.keep_days`, for these tables and their bad records; unset: the same."""
