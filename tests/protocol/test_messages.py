@@ -180,6 +180,12 @@ def test_an_order_about_a_table_has_a_key_that_no_order_to_the_group_has() -> No
     assert wire.key(FreezeOrder(frozen=True, by="ann")) == b"freeze"
 
 
+def test_a_table_is_as_fresh_as_the_newest_record_that_landed() -> None:
+    table = TableReport(state="landing", committed={}, newest_ms=2_000)
+    assert [table.freshness_s(now_ms) for now_ms in (3_500, 1_000)] == [1.5, 0.0]
+    assert replace(table, newest_ms=None).freshness_s(1) is None
+
+
 def test_a_report_has_the_topics_whose_tables_it_lists() -> None:
     landing = TableReport(state="landing", committed={})
     of_orders = replace(landing, topic="orders")

@@ -7,6 +7,7 @@ import orjson
 import pytest
 from tests.consumer.decide.land.scene import TABLE, part, stamp
 
+from binwright.protocol.metadata import TableOperation
 from binwright.protocol.orders import OperationOrder
 from binwright.tables.operations import Cursor, Operation, added, ordered, read_operation
 from binwright.tables.stamp import read_stamp
@@ -38,6 +39,12 @@ def test_a_stamp_holds_the_work_that_was_ordered_last(operation: Operation) -> N
     assert read_stamp(found.encode(), TABLE) == found
     several = replace(found, several=True)
     assert read_stamp(several.encode(), TABLE) == several
+
+
+def test_a_report_has_of_a_work_what_is_not_its_writers_alone() -> None:
+    told = WHOLE.reported()
+    assert type(told) is TableOperation
+    assert (told.id, told.state, told.moved, told.masked) == ("1", "failed", {"malformed": 5}, 8)
 
 
 def test_without_work_a_stamp_is_as_in_versions_that_had_none() -> None:
