@@ -80,8 +80,8 @@ def _value(parameter: Any) -> str:
         return ", ".join(code(str(choice)) for choice in get_args(kind))
     least, most = parameter.min, parameter.max
     words = [NAMES.get(kind, "text")]
-    words += [f"from {least:g}"] if least is not None else []
-    words += [f"up to {most:g}"] if most is not None else []
+    words += [f"from {least:.10g}"] if least is not None else []
+    words += [f"up to {most:.10g}"] if most is not None else []
     return " ".join(words)
 
 

@@ -11,10 +11,11 @@ from rich import box
 from rich.table import Table
 
 from binwright.cli.console import to_stderr
-from binwright.cli.options import Json
+from binwright.cli.options import Json, Seed
 from binwright.cli.terminal import Console, print_json
 from binwright.lab.commands.options import (
     CORES,
+    Delta,
     Jobs,
     Partitions,
     Rows,
@@ -45,8 +46,6 @@ from binwright.lab.report.comparisons import published_table, published_tables
 
 FIGURE_5 = "kd_27,mwf"
 
-Delta = Annotated[int, typer.Option(min=0, help="Largest step, per cent of capacity.")]
-
 
 def latency(  # noqa: PLR0913 - one parameter for each option
     *,
@@ -61,7 +60,7 @@ def latency(  # noqa: PLR0913 - one parameter for each option
     partitions: Partitions = published.PARTITIONS,
     rows: Rows = published.ROWS,
     delta: Delta = published.DELTA,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same stream.")] = 0,
+    seed: Seed = 0,
     limit: Annotated[
         float, typer.Option(help="C': what a consumer reads, per cent of capacity.")
     ] = published.MODEL.limit,

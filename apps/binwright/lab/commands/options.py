@@ -38,7 +38,7 @@ Jobs = Annotated[
 Partitions = Annotated[int, typer.Option(min=1, help="Partitions of a generated stream.")]
 Rows = Annotated[int, typer.Option(min=1, help="Measurements of a generated stream.")]
 LoadRows = Annotated[int, typer.Option(min=1, help="Rows of a generated load.")]
-LoadDelta = Annotated[int, typer.Option(min=0, help="Largest step of a rate, per cent.")]
+Delta = Annotated[int, typer.Option(min=0, help="Largest step, per cent of capacity.")]
 FullRate = Annotated[
     float | None,
     typer.Option(help="100 per cent of a stream, bytes/s; else the settings' capacity."),

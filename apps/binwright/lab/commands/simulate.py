@@ -11,7 +11,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from binwright.cli.options import Json
+from binwright.cli.options import Json, Seed
 from binwright.cli.terminal import Console, print_json
 from binwright.lab.commands import options
 from binwright.lab.commands.conditions import (
@@ -71,10 +71,10 @@ def simulate(  # noqa: PLR0913 - one parameter for each option
             min=0, help="The same for changes of other policies, seconds; else by policy."
         ),
     ] = None,
-    partitions: Annotated[int, typer.Option(min=1, help="Partitions of a generated load.")] = 32,
+    partitions: options.Partitions = 32,
     rows: options.LoadRows = 240,
-    delta: options.LoadDelta = 5,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same load.")] = 0,
+    delta: options.Delta = 5,
+    seed: Seed = 0,
     jobs: options.Jobs = options.CORES,
     output: Annotated[
         Path | None, typer.Option(help="Write tables, time series and charts here.")

@@ -118,7 +118,7 @@ def sweep(  # noqa: PLR0913 - one parameter for each option
         int, typer.Option(min=1, help="Partitions of each topic of a generated load.")
     ] = 16,
     rows: options.LoadRows = 240,
-    delta: options.LoadDelta = 5,
+    delta: options.Delta = 5,
     seeds: Annotated[int, typer.Option(min=1, help="Number of generated loads.")] = 4,
     jobs: options.Jobs = options.CORES,
     spark: Annotated[

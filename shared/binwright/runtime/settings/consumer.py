@@ -46,9 +46,8 @@ class ConsumerSettings(Section):
     batch_inflated_bytes: Bytes = 128_000_000
     """Inflated size up to which a record batch is decoded; a larger one is kept in a file."""
     value_memory_bytes: Annotated[Bytes, Field(ge=1_000_000)] | None = None
-    """Memory that a value may take while it is decoded, and all that are decoded at a time; a value
-    that would take more is a bad record. Unset: 5/16 of what the process has beyond 250 MB, and
-    256 MB at most."""
+    """Memory that a value may take while it is decoded: one that would take more is a bad record.
+    Unset: 5/16 of what the process has beyond 250 MB, and 256 MB at most."""
     start: Literal["earliest", "latest"] = "earliest"
     """Where reading begins in partitions that the group has never landed."""
     isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
@@ -59,8 +58,8 @@ class ConsumerSettings(Section):
     report_s: Seconds = 1.0
     """Interval between reports to the controller."""
     write_timeout_s: Seconds = 60.0
-    """A commit without an outcome by then is given up: its writer claims the table anew, finds out
-    whether it landed, and waits twice as long for the next one."""
+    """A commit without an outcome by then is given up: its writer finds out whether it landed, and
+    waits twice as long for the next one."""
     drain_timeout_s: Seconds = 60.0
     """Time for a graceful exit; half of it for other consumers to take the partitions over."""
 
@@ -116,9 +115,8 @@ class LakeSettings(Section):
     unset: the public ones. Read for every session.
     """
     commit: Literal["auto", "append"] = "auto"
-    """How staged files get into tables. `auto`: Spark commits them as they are, where its server
-    has binwright's extension and the table takes them so; else, and with `append`, Spark reads
-    them and writes their rows again.
+    """How staged files get into tables. `auto`: as they are, where Spark's server has binwright's
+    extension and the table takes them so; else, and with `append`, Spark writes their rows again.
     """
     freshness_s: Seconds = 5.0
     """Age of rows when they land: a shorter one costs more commits and smaller files."""
@@ -126,7 +124,7 @@ class LakeSettings(Section):
     """Size of the staged files in one commit."""
     compact_files: Annotated[int, Field(ge=0)] = 200
     """Files that a reader opens, at most, beyond those that the same bytes need: then small ones
-    are merged, and at half of that already where they fill a large one. 0: never."""
+    are merged. 0: never."""
     compact_below_bytes: Bytes = 32_000_000
     """A file below this size counts as small."""
     target_file_bytes: Bytes = 128_000_000
