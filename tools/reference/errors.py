@@ -12,11 +12,10 @@ from binwright.runtime.run import exit_code
 HEAD = """\
 # Errors
 
-Every error that binwright raises on purpose, by who is at fault. A command or a service that ends
-with an error ends with the exit code of its class: 2 if a person has to change something first,
-else 1. Ended without an error, also by SIGTERM or Ctrl-C, the code is 0. Services end with few of
-them: what fails outside is tried again, and logged under the events of
-[log-events.md](log-events.md). What to do stands in italics.
+Every error that binwright raises on purpose, by who is at fault, and in italics what to do. A
+command or a service that ends with one has the exit code of its class; without an error, also by
+SIGTERM or Ctrl-C, it is 0. Services end with few of them: what fails outside is tried again, and
+[logged](log-events.md).
 """
 
 FAULTS: Mapping[type[BinwrightError], str] = {

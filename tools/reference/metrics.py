@@ -13,9 +13,8 @@ HEAD = """\
 # Metrics
 
 Every service answers `/metrics` in Prometheus' text format on the port `health.port`; `binwright
-page` answers it for a whole group on its own port. The same metric of a consumer or a table comes
-from the consumer itself and from the page: scrape one of the two. An audit writes its metrics to
-a file.
+page` answers it for a whole group on its own port. What comes from the consumer and from the page
+is the same metric: scrape one of the two.
 [operations.md](../operations.md) says what to do when a value is wrong, and `deploy/alerts/` has
 alert rules. Names end with the unit: `_seconds`, `_bytes`, `_bytes_per_second`, `_ratio` (0 to 1);
 all others count. `_total` at the end is a counter, what is no histogram is else a gauge.

@@ -26,9 +26,8 @@ variable `BINWRIGHT_SETTINGS`. An environment variable overrides one value: `BIN
 program refuses unknown keys of the tables that it reads, and reports everything that is wrong at
 once, before it starts anything.
 
-Two environment variables concern the embedded broker and Spark: `BINWRIGHT_CACHE` is the directory
-where their jars are kept, and `BINWRIGHT_IVY_SETTINGS` an Ivy settings file that names your
-mirror.
+`BINWRIGHT_CACHE` is the directory where the jars of the embedded broker and Spark are kept, and
+`BINWRIGHT_IVY_SETTINGS` an Ivy settings file that names your mirror.
 
 In parentheses stand defaults. `binwright settings` prints a file to start from, with all of them.
 """
