@@ -195,6 +195,12 @@ class TableOperation:
     skipped: Number = 0  # that are in no table now, as the settings want
     masked: Number = 0  # bad records whose values are masked: they are not decoded again
 
+    @property
+    def outcomes(self) -> Mapping[str, int]:
+        """Return what became of records -> of how many."""
+        moved, left = sum(self.moved.values()), sum(self.left.values())
+        return {"moved": moved, "left": left, "skipped": self.skipped, "masked": self.masked}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableReport:

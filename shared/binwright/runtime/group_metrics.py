@@ -194,10 +194,5 @@ def table_samples(
         own = {**labels, "work": operation.work}
         yield Sample(TABLE_OPERATION_RUNNING, operation.state == "running", own)
         yield Sample(TABLE_OPERATION_FAILED, bool(operation.fault), own)
-        for outcome, count in (
-            ("moved", sum(operation.moved.values())),
-            ("left", sum(operation.left.values())),
-            ("skipped", operation.skipped),
-            ("masked", operation.masked),
-        ):
+        for outcome, count in operation.outcomes.items():
             yield Sample(TABLE_OPERATION_RECORDS, count, {**own, "outcome": outcome})

@@ -57,6 +57,11 @@ class Operation(TableOperation):
     after: Cursor | None = None  # up to where all is done; None: nothing is
     unsettled: Annotated[Places, PlainValidator(_read_places)] = field(default_factory=dict)
 
+    @property
+    def note(self) -> str:
+        """Return what commits for it say of themselves, for people."""
+        return f"binwright {self.work} {self.id}"
+
     def reported(self) -> TableOperation:
         """Return what the writer's consumer reports of it."""
         return TableOperation(

@@ -9,15 +9,10 @@ from typing import Literal
 import pytest
 from tests.look.page.group import Group
 
-from binwright.look.commands.replay import (
-    carry_out,
-    check,
-    classes_named,
-    operation_of,
-    since_ms,
-)
+from binwright.look.commands.replay import classes_named, since_ms
 from binwright.look.follower import Connect
 from binwright.look.group_view import GroupView
+from binwright.look.operations import carry_out, check, operation_of
 from binwright.look.table_status import operation_text, records_text
 from binwright.look.table_view import TableView
 from binwright.protocol.errors import ExternalError, SettingsError, UserError

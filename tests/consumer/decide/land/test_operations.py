@@ -5,7 +5,7 @@ from math import inf
 
 import pytest
 
-from binwright.consumer.decide.land import machine, operations
+from binwright.consumer.decide.land import machine, operations, replays
 from binwright.consumer.decide.land.states import (
     Append,
     ChangeBad,
@@ -158,7 +158,7 @@ def test_a_table_of_raw_records_has_no_bad_ones() -> None:
     scene = landing()
     assert [each.event for each in effects_of(give(scene), Log)] == ["operation.failed"]
     found = stamped(scene.next_request())
-    assert (found.state, found.fault) == ("failed", operations.NO_BAD_RECORDS)
+    assert (found.state, found.fault) == ("failed", replays.NO_BAD_RECORDS)
     scene.complete(Committed())
     assert not isinstance(scene.next_request(), StagePortion)
 
@@ -209,7 +209,7 @@ def test_the_end_is_stamped() -> None:
     scene.complete(Done())
     scene.next_request()
     (log,) = effects_of(scene.complete(LAST), Log)
-    assert (log.event, log.facts["moved"]) == ("operation.ended", {"malformed": 2})
+    assert (log.event, log.facts["moved"]) == ("operation.ended", 2)
     found = stamped(scene.next_request())
     assert (found.state, found.after, found.unsettled) == ("done", None, {})
     scene.complete(Committed())
@@ -331,7 +331,7 @@ def test_nothing_is_done_that_was_not_asked() -> None:
     with pytest.raises(ValueError, match="no step"):
         operations.apply_outcome(state, TYPED, Done(), 0.0)
     with pytest.raises(ValueError, match="in flight"):
-        operations.apply_verdict(state, TYPED, Committed(), 0.0)
+        replays.apply_verdict(state, TYPED, Committed(), 0.0)
 
 
 # --- beside landing -------------------------------------------------------------------------------

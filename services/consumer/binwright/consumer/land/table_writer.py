@@ -19,8 +19,8 @@ from binwright.consumer.decide.land.machine import (
     with_topics,
 )
 from binwright.consumer.decide.land.states import (
+    CHANGES,
     Append,
-    ChangeBad,
     ClaimTable,
     CommitOffsets,
     Committed,
@@ -37,7 +37,6 @@ from binwright.consumer.decide.land.states import (
     Refused,
     Request,
     Resolving,
-    SettleBad,
     Unclear,
     Writer,
 )
@@ -304,7 +303,7 @@ class TableWriter:
     async def _run_request(self, runner: RequestRunner, request: Request) -> Outcome:
         phase = self._writer.phase
         state = phase.kafka if isinstance(phase, Resolving) else None
-        self.committing = isinstance(request, Append | ClaimTable | ChangeBad | SettleBad)
+        self.committing = isinstance(request, (Append, ClaimTable, *CHANGES))
         began_at = loop_s()
         try:
             chain = self._writer.chain

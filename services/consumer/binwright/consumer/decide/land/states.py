@@ -249,6 +249,8 @@ class SettleBad:
 
 OperationRequest = StagePortion | ChangeBad | SettleBad
 """The steps of an operation, beside the append of what is staged."""
+CHANGES = (ChangeBad, SettleBad)
+"""Those of them that may change a table."""
 
 AppendRequest = (
     CheckLease
