@@ -30,6 +30,11 @@ WHOLE = Operation(
     left={"incompatible": 6},
     skipped=7,
     masked=8,
+    erased=9,
+    bad_erased=10,
+    bad_left=11,
+    ended_ms=12,
+    files_until_ms=13,
 )
 
 

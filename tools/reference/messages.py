@@ -90,6 +90,7 @@ SHARED_MEANING = {"Epoch", "Revision", "SlotNumber", "Term"}
 TYPES = {
     "Amount": "amount",
     "BadKind": " or ".join(map(code, get_args(BadKind))),
+    "ConditionText": "text, 10 000 characters at most",
     "Consumers": "integer ≥ 1",
     "Epoch": "integer",
     "KnownOffsets": "partition → offset or null",

@@ -20,6 +20,8 @@ A table may keep rows for some days only, and has a property that says so. Older
 row are `expired`. Records that one of its filters leaves out, by today's settings of their format,
 are `skipped`, and so are those without a value, where it skips them.
 
+Records that a person had erased are `erased`: their places were noted before their rows went.
+
 A topic that was deleted and created again, or a log that was truncated, uses offsets twice. The
 stamps of the table's commits name the log of each version (`log_generations`): rows of an `earlier`
 topic, and rows that were `rewritten` after a truncation, are counted apart. Where such a version
@@ -106,6 +108,7 @@ class PartitionAudit:
     bad: int = 0  # rows that could not be decoded, in the table of bad records
     expired: int = 0  # records in the topic whose rows are older than the table keeps
     skipped: int = 0  # records in the topic without a value, or left out, that the table skips
+    erased: int = 0  # records whose rows a person had erased
 
     @property
     def clean(self) -> bool:
@@ -182,6 +185,7 @@ class TableAudit:
             ),
             (sum(p.expired for p in parts), "records are older than the table keeps rows"),
             (sum(p.skipped for p in parts), "records are skipped, as the settings want"),
+            (sum(p.erased for p in parts), "records were erased, as a person has ordered"),
             (
                 sum(p.not_landed for p in parts),
                 "offsets are gone from the topic and have not landed: staged, or lost",
@@ -395,6 +399,7 @@ def _partition(
         bad=seen.bad.get(number, 0),
         expired=scan.expired,
         skipped=scan.skipped,
+        erased=seen.erased.get(number, 0),
     )
 
 

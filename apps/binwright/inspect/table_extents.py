@@ -22,7 +22,7 @@ from binwright.lake.lake_reader import (
 from binwright.lake.log_generations import LogHistory, log_history, newest_commits, origins
 from binwright.protocol.errors import UserError
 from binwright.protocol.keeping import SKIPPED, filters, kept_since_ms
-from binwright.protocol.names import BAD_SUFFIX
+from binwright.protocol.names import BAD_SUFFIX, ERASED_SUFFIX
 from binwright.runtime.clock import wall_ms
 from binwright.tables.columns import path_text
 from binwright.tables.stamp import FIRST_TOPIC
@@ -65,6 +65,12 @@ WITH seen AS (
     FROM stepped WHERE offset > coalesce(before + 1, start)
 )
 SELECT partition, first, last FROM numbered WHERE number <= {limit} ORDER BY partition, first
+"""
+# What is noted may have a row still: it is deleted next, or somebody has brought it back.
+_ERASED = """
+SELECT partition, offset, 1 AS copies
+FROM {noted} ANTI JOIN {counted} USING (partition, offset) JOIN {windows} USING (partition)
+WHERE offset < end
 """
 _PLACED = "coalesce(topic IS NOT NULL AND partition >= 0 AND offset >= 0, false)"
 _DOUBLES = """
@@ -115,6 +121,8 @@ class TableExtents:
     kept_since_ms: int | None = None  # older rows may have been deleted; None: none were
     skips_tombstones: bool = False  # it has no rows of records without a value, or had none
     filters: tuple[tuple[str, ...], ...] = ()  # that it has, or had: the comparisons of each
+    erased: Mapping[int, int] = field(default_factory=dict)
+    """Partition -> offsets without a row that was erased, by the places that were noted of it."""
     unplaced: int = 0  # rows of no topic, partition or offset, in a table that others wrote
 
 
@@ -135,7 +143,10 @@ def read_table_extents(
     # land before its rows, so their newest version, looked up after the table's, has all of them.
     bad_path = path + BAD_SUFFIX
     bad = read_bad_records(spark, bad_path, topic, topic_id) if is_of_columns(table) else None
-    query = _TableQuery(spark, path, topic, commits[0].version, bad, bounds, logs)
+    # Places are noted before rows are deleted, so the newest version of them, which is looked up
+    # after the table's, has all of them.
+    noted = _noted(spark, path + ERASED_SUFFIX, topic, topic_id)
+    query = _TableQuery(spark, path, topic, commits[0].version, bad, bounds, logs, noted=noted)
     since_ms = kept_since_ms(known, wall_ms())
     extents = _read(query)
     return replace(
@@ -144,6 +155,18 @@ def read_table_extents(
         skips_tombstones=SKIPPED in known,
         filters=filters(known),
     )
+
+
+def _noted(spark: Any, path: str, topic: str, topic_id: str | None) -> Any | None:
+    """Return the places of a topic's erased records, each once; None: nothing was erased.
+
+    Those of an earlier topic of the name are left out, as far as ids tell.
+    """
+    if (noted := delta_table(spark, path)) is None:
+        return None
+    same = "true" if topic_id is None else f"coalesce(topic_id = '{topic_id}', true)"
+    own = noted.where(f"topic = '{topic}' AND {same}")  # a name has no quotes
+    return own.select("partition", "offset").distinct()
 
 
 def read_other_extents(
@@ -191,6 +214,7 @@ class _TableQuery:
     bounds: Bounds
     log_history: LogHistory
     columns: RecordColumns | None = None  # of a table that others wrote
+    noted: Any | None = None  # the places of records that were erased
 
     def read(self) -> TableExtents:
         if self.log_history.splits:
@@ -202,7 +226,17 @@ class _TableQuery:
         if self.bad is not None:
             counted = self.spark.sql(_TOGETHER, rows=counted, bad=self._count(self.bad.present))
             earlier = Counter(earlier) + Counter(self.bad.earlier)
-        counts = self._counts(counted)
+        erased: Mapping[int, int] = {}
+        if self.noted is not None:
+            limits = self._frame(self.bounds)
+            gone = self.spark.sql(_ERASED, noted=self.noted, counted=counted, windows=limits)
+            per_partition = gone.groupBy("partition").count().collect()
+            erased = {row["partition"]: row["count"] for row in per_partition}
+            counted = self.spark.sql(_TOGETHER, rows=counted, bad=gone)
+        counts = {
+            p: replace(count, rows=count.rows - erased.get(p, 0))
+            for p, count in self._counts(counted).items()
+        }
         landed = self._landed(counts)
         starts = {p: start for p, (start, _) in self.bounds.items()}
         windows = {
@@ -219,6 +253,7 @@ class _TableQuery:
             earlier=earlier,
             rewritten=rewritten,
             bad={} if self.bad is None else self.bad.rows,
+            erased=erased,
             unplaced=0 if self.columns is None else self._unplaced(self.columns),
         )
 

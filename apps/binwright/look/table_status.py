@@ -176,11 +176,23 @@ def operation_text(operation: TableOperation) -> str:
 
 
 def records_text(operation: TableOperation) -> str:
-    """Return what became of bad records, by their classes."""
+    """Return what became of records; of bad ones, by their classes."""
+    if operation.work == "erase":
+        return _erased_text(operation)
     would = "would move" if operation.dry_run else "moved"
     counts = [_by_class(would, operation.moved), _by_class("left", operation.left)]
     counts += [f"{operation.skipped} skipped"] if operation.skipped else []
     counts += [f"{operation.masked} without their values, masked"] if operation.masked else []
+    return ", ".join(counts)
+
+
+def _erased_text(operation: TableOperation) -> str:
+    would = "to erase" if operation.dry_run or operation.state == "running" else "erased"
+    counts = [f"{operation.erased} rows {would}, {operation.bad_erased} bad records"]
+    counts += [f"{operation.bad_left} bad records not looked at"] if operation.bad_left else []
+    if operation.files_until_ms:
+        until = datetime.fromtimestamp(operation.files_until_ms / 1000, UTC)
+        counts.append(f"in older versions until {until:%Y-%m-%d %H:%M:%S} UTC")
     return ", ".join(counts)
 
 

@@ -183,7 +183,7 @@ class TableOperation:
     """The work on a table that a person ordered last, and how far its writer is with it."""
 
     id: str  # of the order
-    work: str  # replay: bad records are decoded again
+    work: str  # replay: bad records are decoded again; erase: rows are deleted
     by: str = ""  # who ordered it, for people
     reason: str = ""  # why, for people
     at_ms: Number = 0  # when, wall clock, ms since 1970
@@ -194,12 +194,19 @@ class TableOperation:
     left: Mapping[str, Number] = field(default_factory=dict)  # class -> that are bad still
     skipped: Number = 0  # that are in no table now, as the settings want
     masked: Number = 0  # bad records whose values are masked: they are not decoded again
+    erased: Number = 0  # rows that were deleted
+    bad_erased: Number = 0  # bad records that were deleted
+    bad_left: Number = 0  # bad records that the condition cannot be applied to
+    ended_ms: Number = 0  # when rows were deleted, wall clock, ms since 1970; 0: none were
+    files_until_ms: Number = 0  # until when older versions have rows that were deleted; 0: none
 
     @property
     def outcomes(self) -> Mapping[str, int]:
         """Return what became of records -> of how many."""
         moved, left = sum(self.moved.values()), sum(self.left.values())
-        return {"moved": moved, "left": left, "skipped": self.skipped, "masked": self.masked}
+        counts = {"moved": moved, "left": left, "skipped": self.skipped, "masked": self.masked}
+        erased = {"erased": self.erased, "bad_erased": self.bad_erased, "bad_left": self.bad_left}
+        return erased if self.work == "erase" else counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

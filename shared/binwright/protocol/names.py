@@ -14,6 +14,8 @@ RESERVED = frozenset({"_delta_log", "_staging", "_up"})
 
 BAD_SUFFIX = "__bad"
 """Behind the name of a table of columns: the table of its bad records."""
+ERASED_SUFFIX = "__erased"
+"""Behind a table's name: the table of the places of records that were erased from it."""
 TABLE_LENGTH = TOPIC_LENGTH - len(BAD_SUFFIX)
 
 ADDED_COLUMNS = "~columns"
@@ -41,6 +43,8 @@ def table_name(text: str) -> str:
         raise ValueError(f"a directory in a lake has the name {name}, so no table has it")
     if name.endswith(BAD_SUFFIX):
         raise ValueError(f"{name} has the name of a table of bad records")
+    if name.endswith(ERASED_SUFFIX):
+        raise ValueError(f"{name} has the name of a table of erased records' places")
     return name
 
 

@@ -20,12 +20,13 @@ from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import TopicName
 from binwright.protocol.wire import Decode, decoder, key
 
-NAME_LENGTH, REASON_LENGTH = 200, 500
+NAME_LENGTH, REASON_LENGTH, CONDITION_LENGTH = 200, 500, 10_000
 PersonName = Annotated[str, Field(max_length=NAME_LENGTH)]
 Reason = Annotated[str, Field(max_length=REASON_LENGTH)]
 Moment = Annotated[int, Field(ge=0, le=LATEST_MS)]
 PartitionNumber = Annotated[int, Field(ge=0, le=2**31 - 1)]
 SettingValue = Annotated[str, Field(max_length=100)]
+ConditionText = Annotated[str, Field(max_length=CONDITION_LENGTH)]
 MOST_CONSUMERS = 10_000
 Consumers = Annotated[int, Field(ge=1, le=MOST_CONSUMERS)]
 OperationId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
@@ -172,9 +173,11 @@ class OperationOrder:
 
     table: TopicName  # its name
     id: OperationId  # unique; the same order read again begins nothing
-    work: Literal["replay"]  # its bad records are decoded again
+    work: Literal["replay", "erase"]  # bad records are decoded again; rows are deleted
     classes: tuple[BadKind, ...] = ()  # of bad records; empty: all of them
     since_ms: Moment = 0  # only those that landed then or later, ms since 1970
+    where: ConditionText = ""  # on the table's columns: which rows are erased; empty: none
+    bad_where: ConditionText = ""  # on those of bad records: which of them; empty: by `where`
     dry_run: bool = False  # nothing changes: what would is counted
     by: PersonName  # a name for people; it proves nothing
     reason: Reason = ""  # for people

@@ -17,6 +17,8 @@ from binwright.protocol.orders import OperationOrder
 
 REPLAY = "replay"
 """Bad records are decoded again; what decodes moves to the table."""
+ERASE = "erase"
+"""Rows that meet a condition are deleted, and what older versions have of them once it may be."""
 MOST_NAME, MOST_WORDS = 100, 300  # characters of an order in stamps, and of a fault
 
 Counts = Mapping[str, int]

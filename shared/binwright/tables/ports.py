@@ -8,6 +8,7 @@ from binwright.protocol.landing import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record, Records
 from binwright.tables.columns import Columns
+from binwright.tables.conditions import Condition
 from binwright.tables.operations import Cursor, Places
 
 Ranges = Mapping[int, tuple[int, int]]
@@ -262,6 +263,26 @@ class BadPortion:
     masked: int = 0  # how many it leaves out without values; counted by a query from the beginning
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasedQuery:
+    """Which rows are erased."""
+
+    operation: str  # its id
+    where: Condition | None  # of rows; None: none are
+    bad_where: Condition | None  # of bad records; None: none are
+    topic_ids: Mapping[str, str | None]  # of the topics that the table takes
+    below: PartitionOffsets
+    """Bad records of these topics only before what is committed: those behind may land again."""
+
+
+class ErasedCounts(NamedTuple):
+    """How many rows are erased."""
+
+    rows: int
+    bad: int  # bad records
+    left: int = 0  # bad records that no condition is of
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table of a topic, or of several, and its owner."""
@@ -454,6 +475,31 @@ class Lake(Protocol):
             LakeUnavailable: Spark does not reply.
         """
 
+    async def note_erased(
+        self, table: str, query: ErasedQuery, note: str, *, dry_run: bool
+    ) -> ErasedCounts:
+        """Note the places of what is to be erased, in a table of its own; return all noted for it.
+
+        It may be repeated: what is gone already, and noted, counts as before.
+
+        Args:
+            table: Its name.
+            query: What is erased.
+            note: What the commit says of itself, for people.
+            dry_run: Count only.
+
+        Raises:
+            TableRefused: A condition does not fit the columns; says which.
+            LakeUnavailable, WriteConflict, WriteUnclear: As of `claim`.
+        """
+
+    async def erase_noted(self, table: str, operation: str, note: str) -> None:
+        """Delete the rows, and the bad records, of the places that an operation has noted.
+
+        Their files are written again without them: no mark in a file's stead hides them. It may be
+        repeated. Raises like `change_bad`.
+        """
+
     async def columns(self, table: str, comment: str) -> ColumnsThere:
         """Return the table's columns, and which of them have this comment.
 
@@ -505,7 +551,10 @@ class Lake(Protocol):
         """Return the newest `limit` commits; raise `LakeUnavailable`, `TableRefused`."""
 
     async def highest_offsets(self, table: str) -> PartitionOffsets:
-        """Return the highest offset of each partition that has rows; slow: scans the table."""
+        """Return the highest offset of each partition that has rows, or had some that were erased.
+
+        It is slow: it scans the table.
+        """
 
     async def small_files(self, table: str) -> tuple[SmallFiles, ...] | None:
         """Return the table's small files, and those of its bad records.

@@ -1,8 +1,9 @@
 """A `Lake` in memory, with Delta's rules for conflicting commits."""
 
 import asyncio
-from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -26,6 +27,8 @@ from binwright.tables.ports import (
     Batch,
     ColumnsThere,
     Compaction,
+    ErasedCounts,
+    ErasedQuery,
     History,
     NotInPlace,
     PartitionOffsets,
@@ -37,6 +40,7 @@ from binwright.testing.lake_storage import (
     BadRecord,
     FakeStorage,
     FakeTable,
+    Noted,
     Place,
     Rows,
     StagedRows,
@@ -219,14 +223,7 @@ class FakeLake:
         note: str,  # noqa: ARG002 - of the port
     ) -> None:
         """Fit `Lake.change_bad`."""
-        self._enter("change_bad", table)
-        try:
-            failure = self._failure(_OF_WRITES)
-            await asyncio.sleep(self.latency_s)
-            if failure is Failure.CONFLICT:
-                raise WriteConflict("DELTA_CONCURRENT_DELETE_READ")
-            if failure is Failure.UNCLEAR:
-                raise WriteUnclear("injected failure: the result is lost")
+        async with self._changing("change_bad", table):
             bad = self._storage.table(table + BAD_SUFFIX)
             for id_, p, offset, at_ms in removed:
                 if (id_, p, offset, at_ms) in bad.bad_records:
@@ -235,10 +232,6 @@ class FakeLake:
                     bad.rows[p] = [*kept]
             bad.reasons |= {(*row.place,): (row.kind, row.reason) for row in changed}
             bad.add_commit()
-            if failure is Failure.UNCLEAR_LANDED:
-                raise WriteUnclear("injected failure: the result is lost")
-        finally:
-            self._busy.discard(table)
 
     async def landed_bad(self, table: str, places: Places) -> Sequence[BadPlace]:
         """Fit `Lake.landed_bad`."""
@@ -250,6 +243,53 @@ class FakeLake:
             if p in places and places[p][0] <= offset < places[p][1]
             if any((r.offset, r.timestamp_ms) == (offset, at_ms) for r in rows.get(p, ()))
         ]
+
+    async def note_erased(
+        self,
+        table: str,
+        query: ErasedQuery,
+        note: str,  # noqa: ARG002 - of the port
+        *,
+        dry_run: bool,
+    ) -> ErasedCounts:
+        """Fit `Lake.note_erased`: every row meets `where`, every bad record `bad_where`."""
+        async with self._changing("note_erased", table):
+            stored = self._storage.table(table)
+            bad = self._bad_records(table)
+            places: set[Noted] = {
+                (False, None, p, r.offset, r.timestamp_ms)
+                for p, rows in stored.rows.items()
+                for r in rows
+                if query.where is not None
+            }
+            places |= {
+                (True, *each)
+                for each in bad
+                if query.bad_where is not None
+                if each[2] < query.below.get(each[1], 0)
+            }
+            noted = stored.noted.get(query.operation, set()) | places
+            if not dry_run:
+                stored.noted[query.operation] = noted
+            counts = Counter(place[0] for place in noted)
+            left = 0 if query.bad_where is not None else len(bad)
+            return ErasedCounts(counts[False], counts[True], left)
+
+    async def erase_noted(
+        self,
+        table: str,
+        operation: str,
+        note: str,  # noqa: ARG002 - of the port
+    ) -> None:
+        """Fit `Lake.erase_noted`."""
+        async with self._changing("erase_noted", table):
+            stored = self._storage.table(table)
+            for bad, id_, p, offset, at_ms in stored.noted.get(operation, ()):
+                of = self._storage.table(table + BAD_SUFFIX) if bad else stored
+                rows = of.rows.get(p, [])
+                of.rows[p] = [r for r in rows if (r.offset, r.timestamp_ms) != (offset, at_ms)]
+                of.bad_records.discard((id_, p, offset, at_ms))
+            stored.add_commit()
 
     async def check(self, table: str, columns: Columns) -> None:
         """Fit `Lake.check`."""
@@ -279,12 +319,14 @@ class FakeLake:
     async def highest_offsets(self, table: str) -> PartitionOffsets:
         """Fit `Lake.highest_offsets`."""
         await self._read("newest", table)
-        rows = self._storage.table(table).rows
-        return {
-            p: max(r.offset for r in partition_rows)
-            for p, partition_rows in rows.items()
-            if partition_rows
-        }
+        stored = self._storage.table(table)
+        offsets = [(p, r.offset) for p, rows in stored.rows.items() for r in rows]
+        noted = (place for places in stored.noted.values() for place in places)
+        offsets += [(p, offset) for bad, _, p, offset, _ in noted if not bad]
+        highest: dict[TopicPartition, int] = {}
+        for p, offset in offsets:
+            highest[p] = max(offset, highest.get(p, 0))
+        return highest
 
     async def small_files(self, table: str) -> tuple[SmallFiles, ...] | None:
         """Fit `Lake.small_files`."""
@@ -332,6 +374,23 @@ class FakeLake:
         """Fit `Lake.release`."""
 
     # --- inside ----------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _changing(self, call: str, table: str) -> AsyncIterator[None]:
+        """Enter a call that changes a table at its end, and that may fail before or behind it."""
+        self._enter(call, table)
+        try:
+            failure = self._failure(_OF_WRITES)
+            await asyncio.sleep(self.latency_s)
+            if failure is Failure.CONFLICT:
+                raise WriteConflict("DELTA_CONCURRENT_DELETE_READ")
+            if failure is Failure.UNCLEAR:
+                raise WriteUnclear("injected failure: the result is lost")
+            yield
+            if failure is Failure.UNCLEAR_LANDED:
+                raise WriteUnclear("injected failure: the result is lost")
+        finally:
+            self._busy.discard(table)
 
     def _failure(self, kinds: Collection[Failure]) -> Failure | None:
         if self._failures and self._failures[0] in kinds:

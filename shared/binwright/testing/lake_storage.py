@@ -17,6 +17,9 @@ Place = tuple[TopicPartition, int]
 BadRecord = tuple[str | None, TopicPartition, int, int]
 """Topic id, partition, offset and timestamp (ms) of a record that could not be decoded."""
 
+Noted = tuple[bool, str | None, TopicPartition, int, int]
+"""Whether it is a bad record, and its place as of a `BadRecord`; rows have no topic id."""
+
 
 class StagedRows(Protocol):
     """Reads staged files and leases, as Spark does: a `FakeStaging`."""
@@ -41,6 +44,8 @@ class FakeTable:
     bad_records: set[BadRecord] = field(default_factory=set)  # of a table of them: all its rows
     reasons: dict[BadRecord, tuple[str, str]] = field(default_factory=dict)
     """Class and reason of bad records that were decoded again."""
+    noted: dict[str, set[Noted]] = field(default_factory=dict)
+    """Operation -> the places that it has noted to erase them."""
     files: int = 0
     oldest: int = 0  # versions before it are cleaned up
     vacuums: int = 0

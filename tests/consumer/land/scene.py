@@ -53,6 +53,7 @@ class Scene:
         self.columns = columns  # of all tables; None: their rows are raw records
         self.cluster_by: tuple[str, ...] = ()  # of all tables
         self.keep_s = 0.0  # of all tables
+        self.retention_s = 0.0  # after which a vacuum deletes files of older versions
         self.register_as = ""  # of the one table
         self.decoding = ""  # the settings by which values are decoded
         self.masking = ""  # those by which staged records are masked
@@ -153,6 +154,22 @@ class Scene:
         )
         await self.give(order)
         return order
+
+    async def erase(
+        self, number: int = 1, *, where: str = "_kafka.offset >= 0", dry_run: bool = False
+    ) -> None:
+        """Have all rows of `orders` erased, and all bad records."""
+        await self.give(
+            OperationOrder(
+                table="orders",
+                id=f"{number:032x}",
+                work="erase",
+                where=where,
+                dry_run=dry_run,
+                by="ann@host",
+                reason="asked to",
+            )
+        )
 
     async def give(self, order: TableOrder | OperationOrder) -> None:
         await self.bus.publish(ORDERS, 0, wire.key(order), wire.encode(order))
@@ -264,6 +281,7 @@ class Process:
             "masking": masking,
             "decoding": scene.decoding,
             "fixed": scene.fixed,
+            "retention_s": scene.retention_s,
             "in_place": in_place,
         }
 

@@ -86,6 +86,7 @@ class _Names:
             _sorted(world.reread_from),
             _sorted(world.group),
             world.ordered,
+            _rows(world.meant),
         )
 
     def table(self, table: DeltaTable) -> Plain:
@@ -93,6 +94,7 @@ class _Names:
         begins = _sorted({t * 100 + p: o for (t, p), o in table.begin_offset.items()})
         columns = columns_text(table.columns), tuple(sorted(table.added))
         moved = _rows(table.moved)
+        moved = moved, _rows(table.noted), _rows(table.erased)
         rows = _rows(table.landed), _rows(table.bad), moved, columns, columns_text(table.published)
         return (commits, table.commits[0].version == 0), rows, begins
 
@@ -220,6 +222,11 @@ class _Names:
             (now - phase.checked_at >= TICK_S, now >= phase.retry_at),
             (_operation(phase.operation), phase.portion is not None, now >= phase.step_at),
             type(phase.asked).__name__,
+            phase.erasure
+            and (
+                None if phase.erasure.begun is None else _sorted(phase.erasure.begun),
+                phase.erasure.noted is not None,
+            ),
         )
 
     def flight(self, flight: InFlightCommit) -> Plain:

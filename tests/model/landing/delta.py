@@ -13,12 +13,15 @@ from binwright.consumer.decide.land.states import (
     Committed,
     Conflict,
     Done,
+    ErasedNoted,
     LeaseGone,
     Outcome,
+    RowsErased,
     Unreadable,
 )
 from binwright.tables.columns import Columns
-from binwright.tables.ports import Batch, Commit, Ranges
+from binwright.tables.operations import ERASE
+from binwright.tables.ports import Batch, Commit, ErasedCounts, Ranges
 from binwright.tables.stamp import Stamp, read_stamp
 
 from .world import TABLES, Call, DeltaTable, File, Part, Row, World, missing
@@ -86,15 +89,16 @@ def end(world: World, call: Call) -> tuple[World, Outcome | Call]:
     table = world.tables[call.target]
     if call.snapshot != metadata_commits(world, call):
         return world, Conflict("metadata were committed")
-    if call.part == "change":
-        return world.table(call.target, without_bad(table, frozenset(call.rows or ()))), Done()
+    if call.part in {"change", "note", "erase"}:
+        table, outcome = _of_operation(table, call)
+        return world.table(call.target, table), outcome
     if call.batch is None and call.part == "bad records":
         return claim_bad(world, call), replace(call, snapshot=None, part="all")
     if call.batch is None:
         return world.table(call.target, with_metadata(table, call.stamp)), Committed()
     rows = frozenset(call.rows or ())
     replayed = call.batch.replayed
-    _check_once(table, call, rows)
+    _check_once(world, table, call, rows)
     if call.part == "bad records":
         return _land_bad(world, call, rows), Committed()
     if call.part == "rows" and not rows:
@@ -123,16 +127,42 @@ def end(world: World, call: Call) -> tuple[World, Outcome | Call]:
     return world, Committed()
 
 
-def _check_once(table: DeltaTable, call: Call, rows: frozenset[Row]) -> None:
-    """Raise if rows land twice, or are bad records still when a replay has ended."""
+def _of_operation(table: DeltaTable, call: Call) -> tuple[DeltaTable, Outcome]:
+    """Return the table after a step of what a person ordered, and its outcome."""
+    rows = frozenset(call.rows or ())
+    match call.part:
+        case "change":
+            return without_bad(table, rows), Done()
+        case "note":
+            noted = table.noted | rows
+            return replace(table, noted=noted), ErasedNoted(ErasedCounts(len(noted), 0))
+        case _:
+            return without_noted(table), RowsErased(0)
+
+
+def _check_once(world: World, table: DeltaTable, call: Call, rows: frozenset[Row]) -> None:
+    """Raise if rows land twice, or are there still when what a person ordered has ended."""
+    if back := rows & table.erased:
+        raise InvariantViolation(f"rows come back that were erased: {sorted(back)}")
     replayed = call.batch is not None and call.batch.replayed
     before = (table.landed - table.bad) | table.moved if replayed else table.landed
     if (twice := rows & before) or len(rows) < len(call.rows or ()):
         raise InvariantViolation(f"rows land twice: {sorted(twice or rows)}")
     operation = parse_stamp(call.stamp).operation
+    if operation is not None and operation.work == ERASE and operation.state == "done":
+        left = {r for r in world.meant - table.erased if _is_kept(world, r)}
+        if left:
+            raise InvariantViolation(f"an erasure ends, and left {sorted(left)}")
     both = table.moved & table.bad
     if both and operation is not None and operation.state != "running":
         raise InvariantViolation(f"both tables have {sorted(both)} when the replay ends")
+
+
+def _is_kept(world: World, row: Row) -> bool:
+    """Whether a record is in its log still: what was cut off, or retention took, need not land."""
+    log = world.logs[row.partition]
+    there = row.topic == world.topic and log.start <= row.offset < log.end
+    return there and log.entries[row.offset] == row.cut and row.offset >= log.uncertain_below
 
 
 def _land_bad(world: World, call: Call, rows: frozenset[Row]) -> World:
@@ -146,6 +176,18 @@ def _land_bad(world: World, call: Call, rows: frozenset[Row]) -> World:
 def without_bad(table: DeltaTable, rows: frozenset[Row]) -> DeltaTable:
     """Return the table once these have left its bad records."""
     return replace(table, bad=table.bad - rows, landed=table.landed - (rows - table.moved))
+
+
+def without_noted(table: DeltaTable) -> DeltaTable:
+    """Return the table once it, and its bad records, have nothing of what is noted."""
+    gone = table.noted & table.landed
+    return replace(
+        table,
+        landed=table.landed - gone,
+        bad=table.bad - gone,
+        moved=table.moved - gone,
+        erased=table.erased | gone,
+    )
 
 
 def claim_bad(world: World, call: Call) -> World:

@@ -10,7 +10,14 @@ from typing import Any
 
 from binwright.consumer.decide.bad_share import BadShare
 from binwright.consumer.decide.buffer import Buffer
-from binwright.consumer.decide.land import append, landed_offsets, landing, machine, operations
+from binwright.consumer.decide.land import (
+    append,
+    erasures,
+    landed_offsets,
+    landing,
+    machine,
+    operations,
+)
 from binwright.consumer.decide.land import chain as chains
 from binwright.consumer.decide.land import commits as table_commits
 from binwright.consumer.decide.land.append import BadEnds, BatchCommit, Steps, TableKnowledge
@@ -29,8 +36,10 @@ from binwright.consumer.decide.land.states import (
     Committed,
     Conflict,
     Done,
+    EraseNoted,
     KafkaState,
     Landing,
+    NoteErased,
     Outcome,
     ReadAnnouncements,
     Request,
@@ -47,9 +56,9 @@ from binwright.protocol.ports.kafka import GroupOffset
 from binwright.tables.ports import Batch, Commit, Footer, PartitionOffsets, Ranges
 from binwright.tables.stamp import Stamp, read_stamp
 
-from . import delta
+from . import delta, replays
 from . import reading_mutations as reading
-from .world import TOPIC, Call, World
+from .world import TOPIC, Call, DeltaTable, World
 
 Patch = tuple[object, str, Any]
 """Module or class, name of the function, and its replacement."""
@@ -440,6 +449,26 @@ def _replays_what_may_land_again(*args: Any) -> Any:
     return state, step
 
 
+# --- an erasure ----------------------------------------------------------------------------------
+
+
+def _erases_unnoted(world: World, index: int, wanted: NoteErased | EraseNoted) -> Call:
+    call = _erasing(world, index, wanted)
+    return replace(call, part="erase") if call.part == "note" else call
+
+
+_erasing, _without_noted = replays.erasing, delta.without_noted
+
+
+def _removes_all(table: DeltaTable) -> DeltaTable:
+    noted = table.noted
+    return replace(_without_noted(replace(table, noted=table.landed)), noted=noted)
+
+
+def _waits_for_its_order_alone(state: Landing) -> bool:
+    return state.erasure is None
+
+
 MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     # a replay
     "bad records leave before their rows land": (
@@ -448,6 +477,14 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     "a stamp's unsettled records are decoded again": ((machine, "resolve", _ignores_unsettled),),
     "bad records are replayed that may land again": (
         (operations, "next_step", _replays_what_may_land_again),
+    ),
+    # an erasure
+    "rows are erased before their places are noted": (
+        (replays, "erasing", _erases_unnoted),
+        (delta, "without_noted", _removes_all),
+    ),
+    "an erasure does not wait for what has not landed": (
+        (erasures, "waits", _waits_for_its_order_alone),
     ),
     # several tables
     "one table's offsets are committed": ((landed_offsets, "least_landed", _highest_landed),),

@@ -1,11 +1,13 @@
-"""A replay of bad records: what a writer stages of them, and what leaves them."""
+"""What a person orders: a replay of bad records, or that all rows are erased."""
 
 from dataclasses import replace
 
 from binwright.consumer.decide.land import machine
 from binwright.consumer.decide.land.states import (
     ChangeBad,
+    EraseNoted,
     Landing,
+    NoteErased,
     OperationRequest,
     Outcome,
     Portion,
@@ -20,17 +22,24 @@ from binwright.tables.ports import BadQuery, Footer
 
 from . import readers, writers
 from .delta import topic_number
-from .world import TABLES, Call, File, Row, World, kind_of
+from .world import TABLES, Call, File, Row, World, kind_of, rows_between
 
-ORDER = OperationOrder(table=TABLES[0].name, id="0" * 32, work="replay", by="ann")
+REPLAY = OperationOrder(table=TABLES[0].name, id="0" * 32, work="replay", by="ann")
+ERASE = replace(REPLAY, work="erase", where="_kafka.offset >= 0")
+
+
+def order_of(world: World) -> OperationOrder:
+    """Return what is ordered."""
+    return ERASE if world.bounds.erase else REPLAY
 
 
 def order(world: World) -> World:
     """Let a person order it: the writers that land begin it, others once they do."""
-    world = replace(world, ordered=True)
+    meant = (rows_between(world, p, 0, log.end) for p, log in enumerate(world.logs))
+    world = replace(world, ordered=True, meant=frozenset().union(*meant))
     for index, process in enumerate(world.writers):
         if process is not None and isinstance(process.writer.phase, Landing):
-            writer, _ = machine.apply_operation(process.writer, ORDER, process.now)
+            writer, _ = machine.apply_operation(process.writer, order_of(world), process.now)
             world = world.writer(index, replace(process, writer=writer))
     return world
 
@@ -39,7 +48,19 @@ def take_step(world: World, index: int, wanted: OperationRequest) -> World:
     """Decode bad records again and deliver the portion, or send what leaves them."""
     if isinstance(wanted, StagePortion):
         return _stage_portion(world, index, wanted)
+    if isinstance(wanted, NoteErased | EraseNoted):
+        return writers.send_call(world, index, erasing(world, index, wanted))
     return writers.send_call(world, index, _change(world, index, wanted))
+
+
+def erasing(world: World, index: int, wanted: NoteErased | EraseNoted) -> Call:
+    """Return the call by which rows are noted, or deleted."""
+    target = world.target_of(index)
+    if isinstance(wanted, EraseNoted):
+        return Call(index, 0, "", part="erase", target=target, rows=())
+    table, below = world.tables[target], wanted.query.below
+    again = {r for r in table.bad if r.offset >= below.get(world.partition(r.partition), 0)}
+    return Call(index, 0, "", part="note", target=target, rows=tuple(sorted(table.landed - again)))
 
 
 def _stage_portion(world: World, index: int, wanted: StagePortion) -> World:

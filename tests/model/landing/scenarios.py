@@ -443,6 +443,35 @@ CORRECT_SCENARIOS: Mapping[str, Scenario] = {
         replay=True,
         settings=TWO_DECODINGS,
     ),
+    "an erasure": scenario(
+        "crash,twice,unclear,refused,altered,lease lost,history cut,compact,file lost,move",
+        20_000,
+        after=(*ONE_FILE, *LANDED, "an erasure is ordered"),
+        faults=3,
+        grants=3,
+        logs=("rr",),
+        produce=1,
+        erase=True,
+    ),
+    "an erasure beside landing": scenario(
+        "crash,unclear,reader crash,move,announcement lost,log cut,recreated",
+        15_000,
+        faults=2,
+        logs=("rr",),
+        after=STAMPED,
+        fetch_singly=True,
+        erase=True,
+    ),
+    "an erasure of bad records": scenario(
+        "crash,unclear,file lost,settings,twice",
+        15_000,
+        after=BAD_RECORDS_LANDED,
+        faults=3,
+        logs=("rxy",),
+        typed=True,
+        erase=True,
+        settings=TWO_DECODINGS,
+    ),
     "a replay beside landing": scenario(
         "crash,unclear,file lost,settings,twice,move",
         15_000,
@@ -722,6 +751,12 @@ DETECTED_MUTATIONS: Mapping[str, Scenario] = {
         typed=True,
         replay=True,
         settings=TWO_DECODINGS,
+    ),
+    "rows are erased before their places are noted": broken(
+        "", (*ONE_FILE, *LANDED, "an erasure is ordered"), 0, faults=0, erase=True
+    ),
+    "an erasure does not wait for what has not landed": broken(
+        "", (*STAMPED, "an erasure is ordered"), 0, faults=0, erase=True
     ),
     "too many bad records land": broken(
         "", TYPED_FILE, 0, faults=0, logs=("rx",), typed=True, bad_share=0.0

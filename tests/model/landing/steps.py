@@ -52,8 +52,9 @@ def steps(world: World) -> Iterator[Step[World]]:
     yield from _controller(world)
     for index in range(len(world.readers)):
         yield from readers.steps(world, index)
-    if world.bounds.replay and not world.ordered:
-        yield Step(("a replay is ordered",), partial(replays.order, world))
+    if (world.bounds.replay or world.bounds.erase) and not world.ordered:
+        what = "an erasure" if world.bounds.erase else "a replay"
+        yield Step((what, "is ordered"), partial(replays.order, world))
     if world.produce:
         for number in range(len(world.logs)):
             yield Step(("a record is written to", number), partial(_produce, world, number))

@@ -60,6 +60,7 @@ class Bounds:
     """Columns that files propose for new fields, by each of the settings; none: tables get none."""
     bad_share: float = 1.0
     replay: bool = False  # a person orders that bad records are decoded again
+    erase: bool = False  # a person orders that all rows and bad records are erased
     rereads: int = 2  # how often partitions are read again for gaps; unbounded for liveness
 
 
@@ -89,9 +90,10 @@ class File:
     readable: bool = True
 
 
-Part = Literal["all", "bad records", "files", "rows", "stamp", "change"]
+Part = Literal["all", "bad records", "files", "rows", "stamp", "change", "note", "erase"]
 """What of its batch a call commits; of a table of raw records all. A claim of a table of decoded
-values is of its bad records first, then of all. A change removes `rows` from the bad records."""
+values is of its bad records first, then of all. A change removes `rows` from the bad records; a
+note has the places of `rows`, and an erasure removes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,8 @@ class DeltaTable:
     landed: frozenset[Row] = frozenset()  # in it, and in the table of its bad records
     bad: frozenset[Row] = frozenset()  # those that are in the table of bad records
     moved: frozenset[Row] = frozenset()  # those that a replay has brought into the table itself
+    noted: frozenset[Row] = frozenset()  # those whose places are noted, to be erased
+    erased: frozenset[Row] = frozenset()  # those that were removed for that
     columns: Columns = ()
     added: frozenset[str] = frozenset()  # names of those for new fields
     published: Columns = ()  # the latter, as consumers know them
@@ -194,7 +198,8 @@ class World:
     produce: int = 0
     rereads: int = 0
     settings: int = 0  # the number of those by which values are decoded
-    ordered: bool = False  # the replay
+    ordered: bool = False  # the replay, or the erasure
+    meant: frozenset[Row] = frozenset()  # the records that Kafka had when it was ordered
 
     def partition(self, number: int) -> TopicPartition:
         """Return the partition of a log."""
@@ -281,4 +286,4 @@ def missing(world: World, target: int, partition: int, committed: int) -> frozen
             if (row.topic, row.partition) == (world.topic, partition)
             and first <= row.offset < committed
         }
-    return rows - table.landed
+    return rows - table.landed - table.noted

@@ -324,7 +324,7 @@ def _read(world: World, index: int, wanted: Request) -> Outcome:
             return _facts(world, index)
         case ReadLandedOffsets():
             newest: dict[TopicPartition, int] = {}
-            for row in table.landed:
+            for row in table.landed | table.noted:
                 partition = world.partition(row.partition)
                 newest[partition] = max(row.offset, newest.get(partition, 0))
             return LandedOffsets(newest, _group(world))
@@ -363,7 +363,7 @@ def deliver_outcome(world: World, index: int, outcome: Outcome) -> World:
         return _go_on(world.writer(index, replace(process, call=None)), index, outcome)
     writer, effects = machine.apply_outcome(process.writer, outcome, process.now)
     if world.ordered:
-        writer, _ = machine.apply_operation(writer, replays.ORDER, process.now)
+        writer, _ = machine.apply_operation(writer, replays.order_of(world), process.now)
     world = world.writer(index, replace(process, writer=writer, call=None))
     world = _carry_out(world, index, effects)
     ended = isinstance(writer.phase, Lost | Contradicted)
@@ -438,7 +438,8 @@ def _delete(world: World, index: int, names: Collection[str]) -> World:
         if file is None or not file.readable:
             continue
         landed = world.tables[file.target].landed
-        unlanded = {r for r in file.rows - landed if _is_wanted(world, index, r)}
+        gone = world.tables[file.target].erased
+        unlanded = {r for r in file.rows - landed - gone if _is_wanted(world, index, r)}
         if unlanded:
             raise InvariantViolation(
                 f"{name} is to be deleted with {sorted(unlanded)}, which are not in the table"

@@ -9,6 +9,7 @@ app = lazy_app(
         "pause": "binwright.look.commands.pause:pause",
         "resume": "binwright.look.commands.pause:resume",
         "replay": "binwright.look.commands.replay:replay",
+        "erase": "binwright.look.commands.erase:erase",
     },
     "Look at tables, have one land nothing for a while, or mend one.",
 )

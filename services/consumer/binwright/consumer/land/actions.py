@@ -29,12 +29,15 @@ from binwright.consumer.decide.land.states import (
     Conflict,
     DeleteOtherLeases,
     Done,
+    ErasedNoted,
+    EraseNoted,
     FilesFound,
     FindBadOffsets,
     FindReadable,
     FootersRead,
     HistoryRead,
     LeaseGone,
+    NoteErased,
     OperationRequest,
     Outcome,
     Portion,
@@ -47,6 +50,7 @@ from binwright.consumer.decide.land.states import (
     ReadLandedOffsets,
     Refused,
     Request,
+    RowsErased,
     SettleBad,
     StagePortion,
     Unclear,
@@ -160,7 +164,7 @@ class RequestRunner:
             case ReadLandedOffsets():
                 highest = await lake.highest_offsets(table)
                 return await self._kafka.landed_offsets(highest, topic_ids)
-            case StagePortion() | ChangeBad() | SettleBad():
+            case StagePortion() | ChangeBad() | SettleBad() | NoteErased() | EraseNoted():
                 return await self._take_step(request)
             case Append():
                 return await self._append(BatchCommit(request, self.known, self.config, committed))
@@ -177,6 +181,11 @@ class RequestRunner:
             case SettleBad(places=places, note=note):
                 landed = await lake.landed_bad(table, places)
                 await lake.change_bad(table, landed, (), note)
+            case NoteErased(query=query, note=note, dry_run=dry_run):
+                return ErasedNoted(await lake.note_erased(table, query, note, dry_run=dry_run))
+            case EraseNoted(operation=operation, note=note):
+                await lake.erase_noted(table, operation, note)
+                return RowsErased(wall_ms())
         return Done()
 
     async def _stage_portion(self, request: StagePortion) -> Outcome:

@@ -62,6 +62,9 @@ REGISTRATION_FAILED = LogEvent.warning(
     "A table could not be registered in the catalog; it lands, and it is tried again later.",
 )
 
+ERASE_MARGIN_S = 60.0
+"""Behind the time at which rows that were erased may go: clocks differ, and Delta asks another."""
+ERASE_RETRY_S = 600.0
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.01, 86_400.0
 
 JobsOf = Literal["files", "names"]
@@ -94,6 +97,8 @@ class _Table:
     keep_s: float  # as of `Table`
     unsorted_bytes: int  # landed since its files were sorted
     register_as: str  # as of `Table`
+    erased_until_s: float = 0.0  # wall clock, when rows that were erased may leave older versions
+    erase_at: float = 0.0  # when that is done, monotonic; 0: nothing was erased, or it is done
     registered: bool = False
     register_at: float = 0.0  # after a failure
     refusals: int = 0  # of registering it, in a row
@@ -149,6 +154,17 @@ class TableMaintenance:
             sizes = [part.bytes for part in batch.slices] if in_place else [batch.bytes]
             table.small = table.small.after([*sizes, *[0] * bad], self._config.compaction)
             table.unsorted_bytes += batch.bytes
+            self._changed.set()
+
+    def erased(self, name: str, until_s: float) -> None:
+        """Record that rows were erased, and until when older versions have them, wall clock, s.
+
+        Then the table is vacuumed, also if it was vacuumed under an earlier claim.
+        """
+        if (table := self._tables.get(name)) is not None and until_s != table.erased_until_s:
+            wait_s = max(until_s + ERASE_MARGIN_S - self._wall_s(), 0.0)
+            table.erased_until_s = until_s
+            table.erase_at = asyncio.get_running_loop().time() + wait_s
             self._changed.set()
 
     def compaction(self, name: str) -> TableCompaction | None:
@@ -236,6 +252,8 @@ class TableMaintenance:
                 return self._cluster(table)
             if self._config.vacuum_interval_s and now >= table.vacuum_at:
                 return self._vacuum(table)
+            if table.erase_at and now >= table.erase_at:
+                return self._vacuum(table)
         return None
 
     @staticmethod
@@ -256,6 +274,8 @@ class TableMaintenance:
             if (table.server, "files") not in self._busy:
                 if self._config.vacuum_interval_s:
                     at.append(table.vacuum_at - now)
+                if table.erase_at:
+                    at.append(table.erase_at - now)
                 if self._to_be_compacted(table):
                     at.append(table.compact_at - now)
         await until_set(self._changed, max(min(at), SHORTEST_WAIT_S))
@@ -346,11 +366,16 @@ class TableMaintenance:
         began = self._start_job(table)
         half_s = self._config.vacuum_interval_s / 2
         table.vacuum_at = began + half_s + self._until_vacuum_s(table.name, half_s)
+        erases = 0 < table.erase_at <= began
         try:
             await table.lake.vacuum(table.name)
         except ExternalError as exc:
             log(VACUUM_FAILED, table=table.name, reason=str(exc))
+            if erases:
+                table.erase_at = asyncio.get_running_loop().time() + ERASE_RETRY_S
             return
+        if erases:
+            table.erase_at = 0.0
         took_s = round(asyncio.get_running_loop().time() - began, 1)
         log(TABLE_VACUUMED, table=table.name, took_s=took_s)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from binwright.consumer.decide.land import chain as chains
-from binwright.consumer.decide.land import operations
+from binwright.consumer.decide.land import erasures, operations
 from binwright.consumer.decide.land.begins import (
     at_first_record,
     begin_at_end,
@@ -471,6 +471,8 @@ def apply_kafka_state(state: Landing, config: WriterConfig, facts: KafkaState, n
     # Of a topic that is gone, or of which nothing is known now, no log can be exceeded: what was
     # staged of it is true, and lands.
     state = replace(state, ends={p: end for p, (_, end) in bounds.items()})
+    if current == facts.topic_ids:
+        state = erasures.with_ends(state, facts)
     facts = replace(facts, topic_ids=current, bounds=bounds)
     state, refusals = _refuse_ranges_beyond_ends(state)
     state = _open_partitions(state, config, facts)

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from binwright.consumer.decide.land import replays
+from binwright.consumer.decide.land import erasures, replays
 from binwright.consumer.decide.land.progress import Asked, Step, facts
 from binwright.consumer.decide.land.states import Landing, OperationRequest, Outcome, WriterConfig
 from binwright.protocol.log_events import Log, LogEvent
 from binwright.protocol.orders import OperationOrder
-from binwright.tables.operations import REPLAY, Operation, ordered
+from binwright.tables.operations import ERASE, REPLAY, Operation, ordered
 from binwright.tables.ports import Batch
 
 OPERATION_STARTED = LogEvent.info(
@@ -25,8 +25,14 @@ PATIENCE_S = 10.0  # after which a step is taken though rows may land later for 
 class Work(Protocol):
     """What a kind of work decides."""
 
-    def begin(self, state: Landing, operation: Operation, config: WriterConfig, /) -> Step:
+    def begin(self, state: Landing, config: WriterConfig, order: OperationOrder, /) -> Step:
         """Begin what the state has as ordered, or fail; without effects it has begun."""
+
+    def go_on(self, state: Landing, order: OperationOrder, /) -> Step:
+        """Apply the newest order about the table while the work is not ended; again and again."""
+
+    def waits(self, state: Landing, /) -> bool:
+        """Whether nothing can be done before something has landed, or is known."""
 
     def next_step(
         self, state: Landing, operation: Operation, config: WriterConfig, /
@@ -39,7 +45,7 @@ class Work(Protocol):
         """Apply the outcome of a step's request."""
 
 
-WORKS: Mapping[str, Work] = {REPLAY: replays}
+WORKS: Mapping[str, Work] = {REPLAY: replays, ERASE: erasures}
 
 
 def follow(state: Landing, config: WriterConfig, order: OperationOrder, read_at: float) -> Step:
@@ -53,17 +59,28 @@ def follow(state: Landing, config: WriterConfig, order: OperationOrder, read_at:
             may be older than what the stamp has.
     """
     known = state.operation
-    if read_at < state.resolved_at or (known and (known.id == order.id or is_running(known))):
+    if read_at < state.resolved_at:
+        return state, ()
+    if known is not None and is_running(known):
+        return WORKS[known.work].go_on(state, order)
+    if known is not None and known.id == order.id:
         return state, ()
     new = ordered(order)
+    if known is not None:  # what was erased before is in older versions still
+        new = replace(new, files_until_ms=known.files_until_ms)
     begun = replace(state, operation=new, stamp_due=True)
-    begun, effects = WORKS[new.work].begin(begun, new, config)
+    begun, effects = WORKS[new.work].begin(begun, config, order)
     return begun, effects or (Log(OPERATION_STARTED, facts(new)),)
 
 
 def is_running(operation: Operation | None) -> bool:
     """Whether there is something to do; a later version's work is not known here."""
     return operation is not None and operation.state == "running" and operation.work in WORKS
+
+
+def _has_step(state: Landing) -> bool:
+    known = state.operation
+    return known is not None and is_running(known) and not WORKS[known.work].waits(state)
 
 
 def may_begin(state: Landing, commit_at: float | None, now: float) -> bool:
@@ -74,7 +91,7 @@ def may_begin(state: Landing, commit_at: float | None, now: float) -> bool:
         commit_at: When the next one is due; None: no rows wait.
         now: Seconds, monotonic.
     """
-    if not is_running(state.operation) or now < state.step_at:
+    if not _has_step(state) or now < state.step_at:
         return False
     in_time = commit_at is None or now + state.step_s <= commit_at
     return in_time or now >= state.step_at + PATIENCE_S
@@ -82,7 +99,7 @@ def may_begin(state: Landing, commit_at: float | None, now: float) -> bool:
 
 def due_at(state: Landing, commit_at: float | None, now: float) -> float | None:
     """Return when the next step may begin; None: there is none to take."""
-    if not is_running(state.operation):
+    if not _has_step(state):
         return None
     if now < state.step_at or may_begin(state, commit_at, now):
         return max(state.step_at, now)

@@ -26,17 +26,28 @@ from binwright.consumer.decide.land.states import (
     Unreadable,
     WriterConfig,
 )
-from binwright.tables.operations import Operation, added
+from binwright.protocol.orders import OperationOrder
+from binwright.tables.operations import Operation, added, ordered
 from binwright.tables.ports import BadQuery, Batch, FileSlice
 
 NO_BAD_RECORDS = "the table has raw records, so it has no bad ones: nothing is decoded for it"
 
 
-def begin(state: Landing, operation: Operation, config: WriterConfig) -> Step:
+def begin(state: Landing, config: WriterConfig, order: OperationOrder) -> Step:
     """Begin a replay, if there may be something to decode."""
     if config.table.columns is None:
-        return failed(state, operation, NO_BAD_RECORDS)
+        return failed(state, ordered(order), NO_BAD_RECORDS)
     return state, ()
+
+
+def go_on(state: Landing, _order: OperationOrder) -> Step:
+    """Go on: the stamp has all of the order."""
+    return state, ()
+
+
+def waits(_state: Landing) -> bool:
+    """Wait for nothing."""
+    return False
 
 
 def next_step(

@@ -11,12 +11,15 @@ from binwright.protocol.log_events import Log
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
 from binwright.tables.columns import Columns
+from binwright.tables.conditions import Condition
 from binwright.tables.operations import Counts, Cursor, Operation, Places
 from binwright.tables.ports import (
     BadQuery,
     Batch,
     ColumnsThere,
     Commit,
+    ErasedCounts,
+    ErasedQuery,
     Footer,
     NotInPlace,
     PartitionOffsets,
@@ -52,6 +55,7 @@ class WriterConfig:
     full_stamp_every: int = 32  # commits
     idle_stamp_s: float = 43_200.0  # an idle table gets a new stamp, before its log is cleaned up
     max_history: int = 1 << 16  # commits that are read at most
+    retention_s: float = 0.0  # for which a vacuum leaves the files of older versions
 
 
 # --- requests ----------------------------------------------------------------------------------
@@ -247,9 +251,32 @@ class SettleBad:
     note: str  # as of `ChangeBad`
 
 
-OperationRequest = StagePortion | ChangeBad | SettleBad
+@dataclass(frozen=True, slots=True)
+class NoteErased:
+    """Note the places of what is to be erased, or count them.
+
+    Outcomes: `ErasedNoted`, `Refused`, `Conflict`, `Unclear`.
+    """
+
+    query: ErasedQuery
+    note: str  # as of `ChangeBad`
+    dry_run: bool  # nothing is noted
+
+
+@dataclass(frozen=True, slots=True)
+class EraseNoted:
+    """Delete the rows, and the bad records, whose places an operation has noted.
+
+    Outcomes: `RowsErased`, `Conflict`, `Refused`, `Unclear`: it may be repeated.
+    """
+
+    operation: str  # its id
+    note: str  # as of `ChangeBad`
+
+
+OperationRequest = StagePortion | ChangeBad | SettleBad | NoteErased | EraseNoted
 """The steps of an operation, beside the append of what is staged."""
-CHANGES = (ChangeBad, SettleBad)
+CHANGES = (ChangeBad, SettleBad, NoteErased, EraseNoted)
 """Those of them that may change a table."""
 
 AppendRequest = (
@@ -414,6 +441,20 @@ class PortionStaged:
     portion: Portion
 
 
+@dataclass(frozen=True, slots=True)
+class ErasedNoted:
+    """The places are noted: of so many rows and bad records."""
+
+    counts: ErasedCounts
+
+
+@dataclass(frozen=True, slots=True)
+class RowsErased:
+    """The newest version has none of the rows; the time is the wall clock's, ms since 1970."""
+
+    at_ms: int
+
+
 Outcome = (
     Done
     | HistoryRead
@@ -431,6 +472,8 @@ Outcome = (
     | FilesFound
     | NotInPlace
     | PortionStaged
+    | ErasedNoted
+    | RowsErased
 )
 
 
@@ -515,6 +558,17 @@ class InFlightCommit:
 
 
 @dataclass(frozen=True, slots=True)
+class Erasure:
+    """What is to be erased, by the order: no stamp has it, since it may name a person."""
+
+    where: Condition | None  # rows; None: none
+    bad_where: Condition | None  # bad records; None: none
+    begun: PartitionOffsets | None = None
+    """Where the logs ended since it was ordered; None: not known yet."""
+    noted: ErasedCounts | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Landing:
     """A writer's state while it lands batches; times in seconds, monotonic."""
 
@@ -555,6 +609,7 @@ class Landing:
     paused: str = ""  # who paused the table, when and why; empty: it lands
     operation: Operation | None = None  # the last that a person ordered, and how far it is
     portion: Portion | None = None  # that is staged, and not in the table or among bad records yet
+    erasure: Erasure | None = None  # of the operation; None: its order is not read yet
     asked: OperationRequest | None = None  # the step of the operation under way
     asked_at: float = 0.0
     step_s: float = FIRST_GUESS_S  # mean duration of a step

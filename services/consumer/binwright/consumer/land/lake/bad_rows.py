@@ -141,7 +141,7 @@ def change(
             with settings(spark, {METADATA: note}):
                 spark.sql(
                     f"MERGE INTO {quoted(path)} AS known USING {view} AS given "
-                    f"ON {_SAME} AND ({_within(offsets, 'known.')}) "
+                    f"ON {_SAME} AND ({within(offsets, f'known.{KAFKA}.')}) "
                     "WHEN MATCHED AND given.kind IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET "
                     "kind = given.kind, reason = given.reason, value = given.value"
                 ).collect()
@@ -161,7 +161,7 @@ def _given(place: BadPlace) -> dict[str, Any]:
 def landed(spark: SparkSession, path: str, bad_path: str, places: Places) -> Sequence[BadPlace]:
     """Return the bad records at these offsets of which a table has the rows."""
     names = (*_PLACE, "timestamp")
-    here = _within(places)
+    here = within(places)
     rows = spark.table(quoted(path)).where(here)
     rows = rows.selectExpr(*(f"{KAFKA}.{name} AS row_{name}" for name in names))
     bad = spark.table(quoted(bad_path)).where(here)
@@ -171,11 +171,11 @@ def landed(spark: SparkSession, path: str, bad_path: str, places: Places) -> Seq
     return [_place(row) for row in both.to_pylist()]
 
 
-def _within(places: Places, prefix: str = "") -> str:
-    """Return the condition of records at these offsets."""
+def within(places: Places, at: str = f"{KAFKA}.") -> str:
+    """Return the condition of records at these offsets; `at` is where they have their place."""
     parts = (
-        f"({prefix}{KAFKA}.topic = {literal_text(p.topic)} AND {prefix}{KAFKA}.partition = "
-        f"{p.partition} AND {prefix}{KAFKA}.offset >= {first} AND {prefix}{KAFKA}.offset < {next_})"
+        f"({at}topic = {literal_text(p.topic)} AND {at}partition = {p.partition} AND "
+        f"{at}offset >= {first} AND {at}offset < {next_})"
         for p, (first, next_) in sorted(places.items())
     )
     return " OR ".join(parts) or "false"

@@ -14,14 +14,21 @@ from typing import Self, TypeVar
 
 from pyspark.sql.connect.session import SparkSession
 
-from binwright.consumer.land.lake import bad_rows, catalog, clustering, delta, staged_rows
+from binwright.consumer.land.lake import (
+    bad_rows,
+    catalog,
+    clustering,
+    delta,
+    erased_rows,
+    staged_rows,
+)
 from binwright.consumer.land.lake.faults import LakeErrors
 from binwright.consumer.land.lake.log_trim import local_path, trim_log
 from binwright.consumer.land.lake.table_columns import KAFKA_COLUMN, RAW, check_still_there
 from binwright.lake.session import ReconnectingSession, Work
 from binwright.protocol.errors import BinwrightError, StagedUnreadable, WriteUnclear
 from binwright.protocol.log_events import LogEvent
-from binwright.protocol.names import BAD_SUFFIX
+from binwright.protocol.names import BAD_SUFFIX, ERASED_SUFFIX
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.logs import log
 from binwright.runtime.settings.consumer import LONGEST_WORK_S, LONGEST_WRITE, LakeSettings
@@ -36,6 +43,8 @@ from binwright.tables.ports import (
     Batch,
     ColumnsThere,
     Compaction,
+    ErasedCounts,
+    ErasedQuery,
     History,
     NotInPlace,
     PartitionOffsets,
@@ -205,6 +214,37 @@ class SparkLake:
         work = partial(bad_rows.landed, path=access.path, bad_path=bad.path, places=places)
         return await self._read(table, work, access, SCAN_TIMEOUT_S)
 
+    async def note_erased(
+        self, table: str, query: ErasedQuery, note: str, *, dry_run: bool
+    ) -> ErasedCounts:
+        """Note the places of what is to be erased; see `Lake.note_erased`."""
+        access = self._access(table)
+        return await self._erasing(
+            table,
+            access,
+            partial(
+                erased_rows.note,
+                path=access.path,
+                of_both=(self._bad_access(table).path, access.path + ERASED_SUFFIX),
+                query=query,
+                text=None if dry_run else note,
+            ),
+        )
+
+    async def erase_noted(self, table: str, operation: str, note: str) -> None:
+        """Delete what an operation has noted; see `Lake.erase_noted`."""
+        erased = self._access(table, ERASED_SUFFIX).path
+        for bad, access in enumerate(self._accesses(table)):
+            work = partial(
+                erased_rows.erase,
+                path=access.path,
+                erased_path=erased,
+                operation=operation,
+                text=note,
+                bad=bool(bad),
+            )
+            await self._erasing(table, access, work)
+
     async def columns(self, table: str, comment: str) -> ColumnsThere:
         """Return the table's columns; see `Lake.columns`."""
         path = self._access(table).path
@@ -239,11 +279,19 @@ class SparkLake:
         return await self._read(table, lambda spark: delta.history(spark, access.path, limit))
 
     async def highest_offsets(self, table: str) -> PartitionOffsets:
-        """Return the highest landed offset of each partition: a scan, on a session of its own."""
+        """Return the highest landed offset of each partition: a scan, on a session of its own.
+
+        What was erased has landed, too, and does not land again (†).
+        """
         access, raw = self._access(table), table not in self._of_columns
-        return await self._scan(
-            table, access, lambda spark: delta.highest_offsets(spark, access.path, raw=raw)
-        )
+        erased = access.path + ERASED_SUFFIX
+
+        def highest(spark: SparkSession) -> PartitionOffsets:
+            landed = delta.highest_offsets(spark, access.path, raw=raw)
+            gone = erased_rows.highest_offsets(spark, erased)
+            return {p: max(landed.get(p, 0), gone.get(p, 0)) for p in {*landed, *gone}}
+
+        return await self._scan(table, access, highest)
 
     async def highest_bad_offsets(
         self, table: str, since: PartitionOffsets
@@ -378,6 +426,12 @@ class SparkLake:
     ) -> T:
         async with self._changing[table]:
             return await self._write_alone(table, access, work, files)
+
+    async def _erasing(self, table: str, access: "_TableAccess", work: Work[T]) -> T:
+        """Do what may read or write a whole table, while nothing else is written to it."""
+        async with self._changing[table]:
+            session = self._session(table)
+            return await access.run(session, work, SCAN_TIMEOUT_S, access.errors.write_error)
 
     async def _write_alone(
         self, table: str, access: "_TableAccess", work: Work[T], files: Collection[str]

@@ -1,0 +1,138 @@
+"""An erasure: rows that meet a condition are deleted, and bad records.
+
+It begins once all has landed that Kafka had when it was ordered. Then the places of the rows are
+noted, in a table of their own (†): an audit would call them lost. Then they are deleted, by these
+places. Both can be repeated, so whoever claims the table meanwhile does both again; how many they
+were follows from the notes. No stamp has the condition, which may name a person: a writer takes it
+from the order. Without the rules marked † rows are lost, or come back (docs/design/protocol.md).
+"""
+
+from dataclasses import replace
+
+from binwright.consumer.decide.land.progress import Asked, Step, delayed, ended, failed, timed
+from binwright.consumer.decide.land.states import (
+    ErasedNoted,
+    EraseNoted,
+    Erasure,
+    KafkaState,
+    Landing,
+    NoteErased,
+    OperationRequest,
+    Outcome,
+    Refused,
+    RowsErased,
+    WriterConfig,
+)
+from binwright.protocol.orders import OperationOrder
+from binwright.tables.conditions import parse_condition
+from binwright.tables.operations import Operation, ordered
+from binwright.tables.ports import ErasedQuery
+
+NOTHING_NAMED = "no condition says what is to be erased"
+REPLACED = (
+    "another order about the table came before it was done, and this one is not known any more: "
+    "order it again"
+)
+
+
+def begin(state: Landing, _config: WriterConfig, order: OperationOrder) -> Step:
+    """Begin what is ordered; Kafka is asked at once where its logs end."""
+    try:
+        erasure = _erasure(order)
+    except ValueError as exc:
+        return failed(state, ordered(order), str(exc))
+    return replace(state, erasure=erasure, checked_at=float("-inf")), ()
+
+
+def go_on(state: Landing, order: OperationOrder) -> Step:
+    """Take what is to be erased from the order, under a claim that did not begin it."""
+    operation = state.operation
+    if state.erasure is not None or operation is None:
+        return state, ()
+    if operation.id != order.id:
+        return failed(state, operation, REPLACED)
+    return replace(state, erasure=_erasure(order), checked_at=float("-inf")), ()
+
+
+def _erasure(order: OperationOrder) -> Erasure:
+    if not (order.where or order.bad_where):
+        raise ValueError(NOTHING_NAMED)
+    where = parse_condition(order.where) if order.where else None
+    # Other columns of bad records may be called as some of the table, and mean something else.
+    of_both = where if where is not None and where.is_of_records else None
+    return Erasure(where, parse_condition(order.bad_where) if order.bad_where else of_both)
+
+
+def with_ends(state: Landing, facts: KafkaState) -> Landing:
+    """Apply where the logs ended, when that is first known since the order, of all topics.
+
+    Later, a log that was cut has no more of what it had, and a topic that is gone has nothing.
+    """
+    erasure = state.erasure
+    if erasure is None or (erasure.begun is None and (facts.leaderless or facts.unknown)):
+        return state
+    if erasure.begun is None:
+        begun = {
+            p: facts.readable.get(p, end) for p, (first, end) in facts.bounds.items() if first < end
+        }
+    else:
+        begun = {
+            p: min(end, facts.bounds[p][1]) if p in facts.bounds else end
+            for p, end in erasure.begun.items()
+            if p in facts.bounds or p in facts.leaderless or p.topic in facts.unknown
+        }
+    return replace(state, erasure=replace(erasure, begun=begun))
+
+
+def waits(state: Landing) -> bool:
+    """Whether something has not landed that Kafka had (†), or that is not known."""
+    erasure = state.erasure
+    if erasure is None or erasure.begun is None:
+        return True
+    return any(state.chain.committed.get(p, 0) < end for p, end in erasure.begun.items())
+
+
+def next_step(state: Landing, operation: Operation, config: WriterConfig) -> OperationRequest:
+    """Return what is done next; see `operations.next_step`."""
+    erasure = state.erasure
+    if erasure is None:
+        raise ValueError("what is to be erased is not known")
+    if erasure.noted is not None:
+        return EraseNoted(operation.id, operation.note)
+    query = ErasedQuery(
+        operation=operation.id,
+        where=erasure.where,
+        bad_where=None if config.table.columns is None else erasure.bad_where,
+        topic_ids=state.chain.topic_ids,
+        below=state.chain.committed,
+    )
+    return NoteErased(query, operation.note, operation.dry_run)
+
+
+def apply_outcome(
+    state: Landing, config: WriterConfig, asked: Asked, outcome: Outcome, now: float
+) -> Step:
+    """Apply the outcome of a step's request."""
+    operation, _ = asked
+    state = timed(state, state.asked_at, now)
+    match outcome:
+        case ErasedNoted(counts=counts) if state.erasure is not None:
+            known = replace(
+                operation,
+                erased=counts.rows,
+                bad_erased=counts.bad,
+                bad_left=counts.left,
+                fault="",
+            )
+            if operation.dry_run or not (counts.rows or counts.bad):
+                return ended(replace(state, erasure=None), known)
+            noted = replace(state.erasure, noted=counts)
+            return replace(state, operation=known, erasure=noted), ()
+        case RowsErased(at_ms=at_ms):
+            until_ms = at_ms + round(config.retention_s * 1000)
+            done = replace(operation, ended_ms=at_ms, files_until_ms=until_ms)
+            return ended(replace(state, erasure=None), done)
+        case Refused(reason=reason):
+            return failed(replace(state, erasure=None), operation, reason)
+        case _:
+            return delayed(state, operation, config, getattr(outcome, "reason", ""), now)

@@ -1,0 +1,181 @@
+"""Rows that are erased: their places are noted in a table of their own, then they are deleted.
+
+Only the places are in the statements that delete: a commit of Delta keeps its condition, and that
+may name a person.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql.connect import functions as sf
+from pyspark.sql.connect.dataframe import DataFrame
+from pyspark.sql.connect.session import SparkSession
+
+from binwright.consumer.land.lake.bad_rows import within
+from binwright.consumer.land.lake.creation import create, created
+from binwright.consumer.land.lake.delta import METADATA, settings
+from binwright.consumer.land.lake.faults import mentions
+from binwright.consumer.land.lake.staged_rows import literal_text
+from binwright.consumer.land.lake.table_columns import Layout
+from binwright.lake.lake_reader import delta_table, is_of_columns, quoted, reason
+from binwright.protocol.errors import TableRefused
+from binwright.protocol.model import TopicPartition
+from binwright.tables.columns import KAFKA, parse_columns
+from binwright.tables.conditions import Condition
+from binwright.tables.ports import ErasedCounts, ErasedQuery, PartitionOffsets
+
+LAYOUT = Layout(
+    required=parse_columns(
+        "operation string, bad boolean, topic string, topic_id string, partition int, "
+        "offset bigint, timestamp timestamp, noted_at timestamp"
+    ),
+    statistics=("operation", "topic", "partition"),
+)
+COMMENT = "Places of records that were erased: an audit does not call them lost"
+PLACE = ("topic", "topic_id", "partition", "offset", "timestamp")
+REWRITTEN: Mapping[str, str] = {
+    # A deletion vector would leave the rows in their file, which versions to come read, too.
+    "spark.databricks.delta.merge.deletionVectors.persistent": "false",
+}
+UNFIT = ("CAST_INVALID_INPUT", "CAST_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE", "INVALID_REGEXP")
+"""A condition does not fit the values of some row: seen only when they are read."""
+
+
+def note(
+    spark: SparkSession, path: str, of_both: tuple[str, str], query: ErasedQuery, text: str | None
+) -> ErasedCounts:
+    """Note the places of what is to be erased; see `Lake.note_erased`.
+
+    Args:
+        spark: The session.
+        path: Of the table.
+        of_both: The paths of its bad records, and of the places.
+        query: What is erased.
+        text: The commit's note; None: count only.
+    """
+    bad_path, erased_path = of_both
+    rows = spark.table(quoted(path))
+    bad = spark.table(quoted(bad_path)) if is_of_columns(rows) else None
+    meant = list[DataFrame]()
+    if query.where is not None:
+        meant.append(_places(rows, query, query.where, bad=False))
+    if query.bad_where is not None and bad is not None:
+        erasable = bad.where(f"NOT ({' OR '.join(_may_land_again(query)) or 'false'})")
+        meant.append(_places(erasable, query, query.bad_where, bad=True))
+    left = bad.count() if bad is not None and query.bad_where is None else 0
+    if not meant:
+        return ErasedCounts(0, 0, left)
+    places = reduce(lambda both, more: both.unionAll(more), meant)
+    try:
+        if text is None:
+            return _counts(places, left)
+        if not places.isEmpty():
+            create(spark, erased_path, LAYOUT, COMMENT, {})
+            created(spark, erased_path, LAYOUT)
+            noted = places.withColumn("noted_at", sf.current_timestamp())
+            noted.writeTo(quoted(erased_path)).option("userMetadata", text).append()
+    except PySparkException as exc:
+        if not mentions(exc, *UNFIT):
+            raise
+        raise TableRefused(f"a condition does not fit all values: {reason(exc)}") from exc
+    noted = noted_by(spark, erased_path, query.operation)
+    return ErasedCounts(0, 0, left) if noted is None else _counts(noted, left)
+
+
+def _places(table: DataFrame, query: ErasedQuery, condition: Condition, *, bad: bool) -> DataFrame:
+    """Return the places of the records that meet a condition; raise `TableRefused` if it is unfit.
+
+    Rows have no id of their topic: it is that of the topic at present.
+    """
+    name = "the table of bad records" if bad else "the table"
+    place = f"{KAFKA}." if is_of_columns(table) else ""
+    ids = " ".join(
+        f"WHEN {place}topic = {literal_text(topic)} THEN {literal_text(id_)}"
+        for topic, id_ in sorted(query.topic_ids.items())
+        if id_ is not None
+    )
+    topic_id = "topic_id" if bad else f"CASE {ids} END" if ids else "CAST(NULL AS STRING)"
+    try:
+        condition.check(name, table.columns)
+        meant = table.where(sf.expr(condition.text)).selectExpr(
+            f"{literal_text(query.operation)} AS operation",
+            f"{str(bad).lower()} AS bad",
+            f"{place}topic AS topic",
+            f"{topic_id} AS topic_id",
+            *(f"{place}{each} AS {each}" for each in ("partition", "offset", "timestamp")),
+        )
+        _ = meant.schema  # until something is asked of a frame, Spark does not look
+    except ValueError as exc:
+        raise TableRefused(str(exc)) from exc
+    except PySparkException as exc:
+        raise TableRefused(f"{condition.text!r} does not fit {name}: {reason(exc)}") from exc
+    return meant
+
+
+def _may_land_again(query: ErasedQuery) -> Iterator[str]:
+    """Yield conditions of the bad records whose batch may come again, one for each topic."""
+    for topic, topic_id in sorted(query.topic_ids.items()):
+        ends = ", ".join(
+            f"{p.partition}, {end}L" for p, end in sorted(query.below.items()) if p.topic == topic
+        )
+        end = f"coalesce(try_element_at(map({ends}), {KAFKA}.partition), 0L)" if ends else "0L"
+        place = f"{KAFKA}.topic = {literal_text(topic)} AND {KAFKA}.offset >= {end}"
+        if topic_id is not None:
+            place += f" AND coalesce(topic_id = {literal_text(topic_id)}, true)"
+        yield f"({place})"
+
+
+def noted_by(spark: Any, erased_path: str, operation: str) -> DataFrame | None:
+    """Return the places that an operation has noted, each once; None: there is no table of them."""
+    if (noted := delta_table(spark, erased_path)) is None:
+        return None
+    own = noted.where(f"operation = {literal_text(operation)}")
+    frame: DataFrame = own.select("bad", *PLACE).distinct()
+    return frame
+
+
+def highest_offsets(spark: SparkSession, erased_path: str) -> PartitionOffsets:
+    """Return the highest noted offset of each partition that has some."""
+    if (noted := delta_table(spark, erased_path)) is None:
+        return {}
+    rows = noted.where("NOT bad").groupBy("topic", "partition").agg(sf.max("offset")).collect()
+    return {TopicPartition(topic, p): offset for topic, p, offset in rows}
+
+
+def _counts(places: DataFrame, left: int) -> ErasedCounts:
+    counts = {row["bad"]: row["count"] for row in places.groupBy("bad").count().collect()}
+    return ErasedCounts(counts.get(False, 0), counts.get(True, 0), left)
+
+
+def erase(
+    spark: SparkSession, path: str, erased_path: str, operation: str, text: str, *, bad: bool
+) -> None:
+    """Delete the rows, or the bad records, of the places that an operation has noted."""
+    noted = noted_by(spark, erased_path, operation)
+    if noted is None:
+        return
+    own = noted.where(f"bad = {str(bad).lower()}")
+    ends = own.groupBy("topic", "partition").agg(sf.min("offset"), sf.max("offset"))
+    places = {
+        TopicPartition(topic, partition): (first, last + 1)
+        for topic, partition, first, last in ends.collect()
+    }
+    if not places:
+        return
+    at = f"known.{KAFKA}." if is_of_columns(spark.table(quoted(path))) else "known."
+    same = [f"{at}{each} = noted.{each}" for each in ("topic", "partition", "offset")]
+    same.append(f"{at}timestamp <=> noted.timestamp")
+    if bad:
+        same.append("known.topic_id <=> noted.topic_id")
+    view = f"noted_{operation}"
+    own.createOrReplaceTempView(view)
+    try:
+        with settings(spark, {**REWRITTEN, METADATA: text}):
+            spark.sql(
+                f"MERGE INTO {quoted(path)} AS known USING {view} AS noted "
+                f"ON {' AND '.join(same)} AND ({within(places, at)}) WHEN MATCHED THEN DELETE"
+            ).collect()
+    finally:
+        spark.catalog.dropTempView(view)

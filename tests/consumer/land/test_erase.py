@@ -1,0 +1,144 @@
+"""A person has rows erased: they leave the table, for good, wherever its writer dies."""
+
+import asyncio
+
+import pytest
+
+from binwright.consumer.land.maintenance import (
+    ERASE_MARGIN_S,
+    ERASE_RETRY_S,
+    MaintenanceConfig,
+)
+from binwright.testing.lake import Failure
+
+from .scene import COLUMNS, P, Q, Scene, process, seconds
+from .test_replay import newest_stamp, operation, rows, until_called, with_bad_records
+
+pytestmark = pytest.mark.looptime
+
+WEEK_S, HOUR_S = 604_800.0, 3_600.0
+
+
+async def a_scene() -> Scene:
+    return await Scene(columns=COLUMNS).prepare()
+
+
+async def test_all_that_kafka_had_is_erased_and_what_comes_later_lands() -> None:
+    scene = await a_scene()
+    async with process(scene, "orders") as writer:
+        await scene.land({P: (0, 4)})
+        await seconds(10)
+        end = scene.produce(Q, 3)  # it is not staged yet
+        await scene.erase()
+        await seconds(10)
+        assert rows(scene) == {P: [*range(4)]}, "it waits"
+        assert operation(writer).state == "running"
+        await scene.stage({Q: (0, end)})
+        await seconds(20)
+        assert rows(scene) == {}
+        done = operation(writer)
+        assert (done.state, done.erased, done.bad_erased) == ("done", 7, 0)
+        assert done.files_until_ms >= done.ended_ms > 0
+        await scene.land({P: (4, 6)})
+        await seconds(10)
+        assert rows(scene) == {P: [4, 5]}
+        await scene.erase()
+        await seconds(10)
+        assert rows(scene) == {P: [4, 5]}, "an order counts once"
+
+
+async def test_bad_records_are_erased_too() -> None:
+    async with with_bad_records() as (scene, writer):
+        await scene.erase()
+        await seconds(20)
+        assert scene.bad() == {}
+        assert (operation(writer).erased, operation(writer).bad_erased) == (0, 8)
+        await scene.replay(2)
+        await seconds(10)
+        assert operation(writer).work == "replay"
+        assert operation(writer).files_until_ms > 0, "older versions have them still"
+
+
+async def test_a_dry_run_and_a_condition_on_rows_alone_leave_them() -> None:
+    async with with_bad_records() as (scene, writer):
+        await scene.erase(dry_run=True)
+        await seconds(20)
+        assert (operation(writer).state, operation(writer).bad_erased) == ("done", 8)
+        await scene.erase(2, where="id = 5")
+        await seconds(20)
+        assert (operation(writer).state, operation(writer).bad_left) == ("done", 8)
+        await scene.erase(3, where="id = now()")
+        await seconds(20)
+        assert (operation(writer).state, "no now" in operation(writer).fault) == ("failed", True)
+        assert scene.bad() == {P: [*range(6)], Q: [0, 1]}
+
+
+@pytest.mark.parametrize("call", ["note_erased", "erase_noted"])
+async def test_it_goes_on_wherever_its_writer_dies(call: str) -> None:
+    """No stamp has the condition: the next writer takes it from the order."""
+    scene = await a_scene()
+    async with process(scene, "orders") as writer:
+        await scene.land({P: (0, 6)})
+        await seconds(10)
+        writer.lake.latency_s = 2.0
+        await scene.erase()
+        await until_called(writer, call)
+        writer.kill()
+    commits = scene.storage.table("orders").commits
+    assert not any("_kafka.offset" in (commit.metadata or "") for commit in commits)
+    async with process(scene, "orders", name="w2") as second:
+        await seconds(60)
+        assert rows(scene) == {}
+        assert (operation(second).state, operation(second).erased) == ("done", 6)
+        stamp = newest_stamp(scene)
+        assert stamp.operation is not None
+        assert stamp.operation.files_until_ms == operation(second).files_until_ms
+
+
+@pytest.mark.parametrize("failure", [Failure.CONFLICT, Failure.UNCLEAR, Failure.UNCLEAR_LANDED])
+async def test_a_step_that_fails_is_tried_again(failure: Failure) -> None:
+    scene = await a_scene()
+    async with process(scene, "orders") as writer:
+        await scene.land({P: (0, 6)})
+        await seconds(10)
+        await scene.erase()
+        while ("note_erased", "orders") not in writer.lake.calls:
+            await seconds(0.01)
+            writer.lake.fail_next(*[failure] * (writer.lake.calls[-1][0] == "stamp"))
+        await seconds(60)
+        assert rows(scene) == {}
+        assert (operation(writer).state, operation(writer).erased) == ("done", 6)
+
+
+async def test_the_receipt_has_the_time_until_which_older_versions_have_rows() -> None:
+    scene = await a_scene()
+    scene.retention_s = WEEK_S
+    async with process(scene, "orders") as writer:
+        await scene.land({P: (0, 6)})
+        await scene.erase()
+        await seconds(30)
+        done = operation(writer)
+        assert done.files_until_ms - done.ended_ms == WEEK_S * 1000
+
+
+async def test_their_files_go_when_the_retention_is_over() -> None:
+    """Also where there is no vacuum but for that; and later, if it fails."""
+    scene = await a_scene()
+    never = MaintenanceConfig(vacuum_interval_s=0.0)
+    async with process(scene, "orders", maintenance=never) as writer:
+        await scene.land({P: (0, 6)})
+        await seconds(10)
+        maintenance, table = writer.context.maintenance, scene.storage.table("orders")
+        until_s = asyncio.get_running_loop().time() + HOUR_S  # by its wall clock, here
+        for name in ("orders", "others"):
+            maintenance.erased(name, until_s)
+        await seconds(HOUR_S)
+        assert table.vacuums == 0
+        writer.lake.fail_next(Failure.UNAVAILABLE)
+        await seconds(ERASE_MARGIN_S + 1)
+        assert (table.vacuums, ("vacuum", "orders") in writer.lake.calls) == (0, True)
+        await seconds(ERASE_RETRY_S)
+        assert table.vacuums == 1
+        maintenance.erased("orders", until_s)
+        await seconds(HOUR_S)
+        assert table.vacuums == 1

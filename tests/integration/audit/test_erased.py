@@ -1,0 +1,56 @@
+"""Rows that a person had erased, and what an audit makes of them and of those that are lost."""
+
+from dataclasses import replace
+
+import pytest
+from tests.integration.audit.place import RECORDS, Place
+
+from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.tables.conditions import parse_condition
+from binwright.tables.ports import ErasedQuery
+
+pytestmark = pytest.mark.integration
+
+
+async def test_erased_rows_are_counted_and_lost_ones_are_found(fresh: Place) -> None:
+    await fresh.create(2)
+    await fresh.produce(0, 1)
+    fresh.land({0: range(RECORDS), 1: range(RECORDS)})
+    topic_id = await fresh.topic_id()
+    wanted = ErasedQuery(
+        operation="1" * 32,
+        where=parse_condition("partition = 0 AND offset IN (1, 2, 5)"),
+        bad_where=None,
+        topic_ids={fresh.topic: topic_id},
+        below={},
+    )
+    async with SparkLake(fresh.lake, f"{fresh.lake.path}/_staging", 60.0) as lake:
+        noted = await lake.note_erased(fresh.topic, wanted, "note", dry_run=False)
+        assert noted == (3, 0, 0)
+        before = await fresh.audit()
+        assert before.clean, before.faults()
+        assert sum(p.erased for p in before.tables[0].partitions) == 0, "they are there still"
+        await lake.erase_noted(fresh.topic, wanted.operation, "note")
+
+        result = await fresh.audit()
+        assert result.clean, result.faults()
+        (table,) = result.tables
+        assert [p.erased for p in table.partitions] == [3, 0]
+        assert any("3 records were erased" in remark for remark in table.remarks())
+        assert result.rows == before.rows - 3
+
+        await fresh.forget(0, 2)  # an erased one is not lost to retention, either
+        result = await fresh.audit()
+        assert result.clean, result.faults()
+
+        fresh.sql("DELETE FROM {} WHERE partition = 0 AND offset = 4")
+        result = await fresh.audit()
+        first = result.tables[0].partitions[0]
+        assert (first.clean, first.lost, first.erased) == (False, 1, 3)
+
+        of_another = replace(wanted, operation="2" * 32, topic_ids={fresh.topic: "earlier"})
+        where = replace(of_another, where=parse_condition("partition = 0 AND offset = 3"))
+        await lake.note_erased(fresh.topic, where, "note", dry_run=False)
+        fresh.sql("DELETE FROM {} WHERE partition = 0 AND offset = 3")
+        result = await fresh.audit()
+        assert result.tables[0].partitions[0].lost == 2, "it was erased from an earlier topic"
