@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.connect import functions as sf
 from pyspark.sql.connect.session import SparkSession
@@ -291,17 +293,30 @@ def add_files(
         files: The paths of staged files, all of whose rows land.
     """
     names = ", ".join(map(literal_text, files))
+    rows = called(
+        spark,
+        f"add_files(table => {literal_text(path)}, lease => {literal_text(lease)}, "
+        f"stamp => {literal_text(stamp)}, files => array({names}))",
+    )
+    if rows is None:
+        return Added("table_not_in_place", "the Spark server has no extension of binwright's")
+    return Added(rows[0]["verdict"], rows[0]["what"] or "")
+
+
+def called(spark: SparkSession, call: str) -> list[dict[str, Any]] | None:
+    """Call a procedure of the server's extension; return its rows, None if the server has none.
+
+    The rows are in the reply to the call, as the plan of the frame that pyspark makes of it. To
+    collect that frame is one more query, which takes a fifth of what a small commit costs Spark.
+    """
     try:
-        row = spark.sql(
-            f"CALL {CATALOG}.add_files(table => {literal_text(path)}, "
-            f"lease => {literal_text(lease)}, stamp => {literal_text(stamp)}, "
-            f"files => array({names}))"
-        ).collect()[0]
+        frame: Any = spark.sql(f"CALL {CATALOG}.{call}")
     except PySparkException as exc:
         if not mentions(exc, *NO_EXTENSION):
             raise
-        return Added("table_not_in_place", "the Spark server has no extension of binwright's")
-    return Added(row["verdict"], row["what"] or "")
+        return None
+    reply = frame._plan.plan(spark.client).local_relation.data  # noqa: SLF001 - has no other name
+    return pa.ipc.open_stream(reply).read_all().to_pylist()
 
 
 def history(spark: SparkSession, path: str, limit: int) -> History:
@@ -370,14 +385,10 @@ def small_files(
         below_bytes: Smaller files are small.
         bad: Whether it is a table of bad records.
     """
-    call = f"small_files(table => {literal_text(path)}, below => {int(below_bytes)}L)"
-    try:
-        rows = spark.sql(f"CALL {CATALOG}.{call}").collect()
-    except PySparkException as exc:
-        if not mentions(exc, *NO_EXTENSION):
-            raise
-        return None
-    if any(row["sizes"] is None for row in rows):
+    rows = called(
+        spark, f"small_files(table => {literal_text(path)}, below => {int(below_bytes)}L)"
+    )
+    if rows is None or any(row["sizes"] is None for row in rows):
         return None
     return tuple(SmallFiles(tuple(row["sizes"]), row["day"], bad=bad) for row in rows)
 
