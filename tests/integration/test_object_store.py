@@ -288,3 +288,10 @@ def test_staged_objects_are_copied_into_the_table_and_land_as_they_are(
     assert spark.read.format("delta").load(f"{place}/t").count() == 2_000
     data = {key for key in store.keys("as-they-are/t/") if "_delta_log" not in key}
     assert data == {"as-they-are/t/1.parquet", "as-they-are/t/2.parquet"}
+
+    (merged,) = spark.sql(
+        f"CALL binwright.merge_files(table => '{place}/t', below => 32000000L, "
+        "target => 128000000L, row_groups => 512L)"
+    ).collect()
+    assert (merged.removed, merged.added, merged.what) == (2, 1, None)
+    assert spark.read.format("delta").load(f"{place}/t").count() == 2_000

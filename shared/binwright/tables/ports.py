@@ -567,7 +567,9 @@ class Lake(Protocol):
 
         Args:
             table: Its name.
-            portion: What is merged; None: all small files, also of bad records.
+            portion: What is merged; None: all small files, also of bad records. Where row groups
+                can be copied, which is cheap, it is any small files of the table, or of its bad
+                records.
         """
 
     async def cluster(self, table: str) -> Compaction:

@@ -745,14 +745,14 @@ MB = 1_000_000
         ([MB // 8] * 4, None, True),
         ([MB // 30] * 10, None, True),
         ([MB // 30] * 20, None, False),
-        ([MB // 100] * 40, COLUMNS, False),
-        ([14 * MB] * 8, None, False),
+        ([MB // 200] * 60, COLUMNS, False),
+        ([14 * MB] * 8, None, True),
         ([6 * MB] * 8, COLUMNS, True),
         ([40 * MB] * 3, None, True),
         ([], None, True),
     ],
     ids=[
-        *("one", "of four consumers", "of ten", "of twenty", "of forty, decoded"),
+        *("one", "of four consumers", "of ten", "of twenty", "of sixty, decoded"),
         *("a backlog", "a decoded backlog", "large files", "none"),
     ],
 )

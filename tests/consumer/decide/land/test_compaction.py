@@ -5,15 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.consumer.decide.land.compaction import (
+    COPY_CPU_S,
     LONGEST_RETRY_S,
     MB,
-    MERGE_CPU_S,
     PORTION_CPU_S,
     RETRY_S,
+    REWRITE_CPU_S,
+    REWRITE_MB_CPU_S,
     CompactionConfig,
     Mergeable,
     is_due,
-    left_by,
     merge_cpu_s,
     mergeable,
     next_portion,
@@ -24,6 +25,10 @@ from binwright.tables.ports import Compaction, Portion, SmallFiles
 CONFIG = CompactionConfig(200)
 TINY = MB // 30
 sizes = st.lists(st.integers(1, CONFIG.small_bytes - 1), max_size=300)
+
+
+def rewrite_cpu_s(files: list[int], *, decoded: bool) -> float:
+    return REWRITE_CPU_S * len(files) + REWRITE_MB_CPU_S[decoded] * sum(files) / MB
 
 
 def of(*parts: SmallFiles) -> Mergeable:
@@ -112,7 +117,20 @@ def test_the_smallest_of_many_files_are_merged_first() -> None:
     assert portion
     merged = [size for size in part.sizes if size < portion.below_bytes]
     assert len(merged) > 50
-    assert merge_cpu_s(merged) <= PORTION_CPU_S
+    assert rewrite_cpu_s(merged, decoded=False) <= PORTION_CPU_S
+
+
+def test_portions_of_decoded_rows_are_smaller_and_those_of_bad_records_are_not() -> None:
+    sizes = [*(MB + n for n in range(100))]
+    rows, bad = (
+        next_portion([SmallFiles(sizes, bad=b)], CONFIG, decoded=True) for b in (False, True)
+    )
+
+    assert rows
+    merged = [size for size in sizes if size < rows.below_bytes]
+    assert 20 < len(merged) < 100
+    assert rewrite_cpu_s(merged, decoded=True) <= PORTION_CPU_S
+    assert bad == Portion(CONFIG.small_bytes, bad=True)
 
 
 def test_files_of_the_same_size_are_in_one_portion() -> None:
@@ -129,13 +147,14 @@ def test_a_portion_that_would_merge_nothing_takes_more() -> None:
     assert portion == Portion(502 * MB)
 
 
-def test_what_a_portion_leaves_can_be_merged_next() -> None:
-    days = [SmallFiles((MB, 2 * MB, 3 * MB, 4 * MB), day=day) for day in ("2026-11-28", None)]
-    bad = SmallFiles((MB, MB), bad=True)
+def test_a_merge_leaves_what_it_has_not_merged() -> None:
+    small = Mergeable(200, 100 * MB, excess=199)
 
-    left = left_by(Portion(3 * MB), [*days, bad], CONFIG)
-    assert left == mergeable([days[0], SmallFiles((3 * MB, 4 * MB)), bad], CONFIG)
-    assert left_by(Portion(CONFIG.small_bytes, bad=True), [bad], CONFIG) == Mergeable()
+    assert small.merged(Compaction(150, 1, 10 * MB, 9 * MB), CONFIG) == Mergeable(51, 99 * MB, 50)
+    assert small.merged(Compaction(100, 1, 60 * MB, 60 * MB), CONFIG) == Mergeable(
+        101, 40 * MB, 100
+    )
+    assert small.merged(Compaction(200, 1, 100 * MB, 90 * MB), CONFIG) == Mergeable()
 
 
 @given(sizes)
@@ -158,9 +177,18 @@ def test_portions_come_to_an_end_and_leave_nothing_to_merge(files: list[int]) ->
     assert mergeable([SmallFiles(files)], CONFIG).excess == 0
 
 
-def test_merging_costs_by_files_and_bytes() -> None:
-    assert merge_cpu_s([1] * 100) == pytest.approx(100 * MERGE_CPU_S, rel=0.01)
-    assert merge_cpu_s([10 * MB]) > merge_cpu_s([MB])
+def test_merging_costs_by_files_and_bytes_and_large_files_nothing() -> None:
+    small = CONFIG.small_bytes
+    assert merge_cpu_s([1] * 100, small) == pytest.approx(100 * COPY_CPU_S, rel=0.01)
+    assert merge_cpu_s([10 * MB], small) > merge_cpu_s([MB], small)
+    assert merge_cpu_s([small], small) == 0
+
+
+def test_rows_of_tiny_row_groups_are_written_again_once_they_are_merged() -> None:
+    """As many row groups as a file has at most make a small one of them."""
+    small = CONFIG.small_bytes
+    tiny, larger = (merge_cpu_s([size] * 20, small, decoded=True) for size in (MB // 17, MB // 16))
+    assert tiny > larger + REWRITE_MB_CPU_S[True]
 
 
 def test_what_fails_again_and_again_is_tried_less_often() -> None:

@@ -57,7 +57,7 @@ final class FileRules {
     }
 
     /** Throws why a file's columns are not the table's; columns, and fields of structs, that it lacks are NULL. */
-    void check(StagedFile file) throws Refusal {
+    void check(DataFile file) throws Refusal {
         Path other = names.putIfAbsent(file.name(), file.path());
         if (other != null) {
             throw Refusal.file(file.name(), "two files have this name, " + other + " and " + file.path());
@@ -77,7 +77,7 @@ final class FileRules {
     }
 
     /** Returns the file, or where it has rows of several partitions, the parts that it has of each. */
-    List<StagedFile> byPartition(StagedFile file) throws Refusal {
+    List<DataFile> byPartition(DataFile file) throws Refusal {
         if (!byDay) {
             return List.of(file);
         }
@@ -92,12 +92,12 @@ final class FileRules {
     }
 
     /** Returns the values of partition columns that all rows of a file, or of a part of one, have. */
-    Map<String, String> partition(StagedFile file) throws Refusal {
+    Map<String, String> partition(DataFile file) throws Refusal {
         return byDay ? Map.of(DAY, day(file)) : Map.of();
     }
 
     /** Returns where in a table's directory a file belongs: some readers take a partition's value from there. */
-    String path(StagedFile file) throws Refusal {
+    String path(DataFile file) throws Refusal {
         return byDay ? DAY + "=" + day(file) + "/" + file.name() : file.name();
     }
 
@@ -167,7 +167,7 @@ final class FileRules {
         return type;
     }
 
-    private static String day(StagedFile file) throws Refusal {
+    private static String day(DataFile file) throws Refusal {
         Leaf time = Leaf.of(file.footer(), TIME);
         if (time == null || !Long.valueOf(0).equals(time.nulls()) || time.bounds() == null) {
             throw Refusal.file(file.name(), "its footer does not say that each row has a timestamp, and which");

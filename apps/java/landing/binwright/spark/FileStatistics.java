@@ -64,7 +64,7 @@ final class FileStatistics {
         JsonNode of(Leaf leaf, DataType type);
     }
 
-    String json(StagedFile file) {
+    String json(DataFile file) {
         ParquetMetadata footer = file.footer();
         ObjectNode all = JSON.createObjectNode();
         for (StructField kind : wanted.fields()) {
@@ -108,7 +108,7 @@ final class FileStatistics {
         return found;
     }
 
-    private static ObjectNode nulls(StructType of, StagedFile file, List<String> above) {
+    private static ObjectNode nulls(StructType of, DataFile file, List<String> above) {
         ObjectNode found = JSON.createObjectNode();
         for (StructField field : of.fields()) {
             List<String> path = below(above, field.name());

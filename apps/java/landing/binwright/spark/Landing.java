@@ -2,16 +2,10 @@ package binwright.spark;
 
 import java.io.FileNotFoundException;
 import java.io.IOException;
-import java.io.InterruptedIOException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.Callable;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileStatus;
@@ -37,8 +31,6 @@ import scala.jdk.javaapi.CollectionConverters;
  * A snapshot from before that commit conflicts with it; whoever takes a later one finds no lease.
  */
 final class Landing {
-    private static final int THREADS = 8; // an object store takes 20 to 100 ms for each request
-
     private final SparkSession spark;
     private final OptimisticTransaction transaction;
     private final List<Action> added = new ArrayList<>();
@@ -67,13 +59,13 @@ final class Landing {
 
         Landing landing = new Landing(spark, transaction);
         // All are looked at before the first is put: a batch that is refused leaves nothing behind.
-        List<StagedFile> staged = inParallel(files, file -> StagedFile.read(new Path(file), conf));
+        List<DataFile> staged = Parallel.map(files, file -> DataFile.read(new Path(file), conf));
         FileRules rules = new FileRules(transaction.metadata());
-        for (StagedFile file : staged) {
+        for (DataFile file : staged) {
             rules.check(file);
         }
-        List<StagedFile> parts = new ArrayList<>();
-        for (StagedFile file : staged) {
+        List<DataFile> parts = new ArrayList<>();
+        for (DataFile file : staged) {
             if (file.rows() > 0) {
                 parts.addAll(rules.byPartition(file)); // all of a file in this commit, or nothing (†)
             }
@@ -84,7 +76,9 @@ final class Landing {
 
     /** Commits the files and returns the version. Delta's conflicts, and only they, say that it has not. */
     long commit(String stamp) {
-        transaction.registerSQLMetrics(spark, metrics());
+        Map<String, Long> metrics =
+                Map.of("numFiles", (long) added.size(), "numOutputRows", rows, "numOutputBytes", bytes);
+        transaction.registerSQLMetrics(spark, metrics(spark, metrics));
         DeltaOperations.Operation append =
                 new DeltaOperations.Write(
                         SaveMode.Append, Option.empty(), Option.empty(), Option.apply(stamp), Option.empty(),
@@ -106,16 +100,16 @@ final class Landing {
         }
     }
 
-    private void add(List<StagedFile> staged, FileRules rules, DeltaLog log, Configuration conf)
+    private void add(List<DataFile> staged, FileRules rules, DeltaLog log, Configuration conf)
             throws Refusal, IOException {
         TableDirectory directory = new TableDirectory(log, transaction.metadata(), conf);
         FileStatistics statistics =
                 new FileStatistics(
                         transaction.snapshot().statsSchema(),
                         StatsCollectionUtils.getDataSkippingStringPrefixLength(spark, transaction.metadata()));
-        List<FileStatus> put = inParallel(staged, file -> directory.put(file, rules.path(file)));
+        List<FileStatus> put = Parallel.map(staged, file -> directory.put(file, rules.path(file)));
         for (int at = 0; at < staged.size(); at++) {
-            StagedFile file = staged.get(at);
+            DataFile file = staged.get(at);
             FileStatus status = put.get(at);
             added.add(
                     new AddFile(
@@ -127,10 +121,8 @@ final class Landing {
         }
     }
 
-    /** Returns what DESCRIBE HISTORY shows of an append. */
-    private scala.collection.immutable.Map<String, SQLMetric> metrics() {
-        Map<String, Long> values =
-                Map.of("numFiles", (long) added.size(), "numOutputRows", rows, "numOutputBytes", bytes);
+    /** Returns what DESCRIBE HISTORY shows of a commit. */
+    static scala.collection.immutable.Map<String, SQLMetric> metrics(SparkSession spark, Map<String, Long> values) {
         Map<String, SQLMetric> metrics = new HashMap<>();
         values.forEach(
                 (name, value) -> {
@@ -141,45 +133,7 @@ final class Landing {
         return asScala(metrics);
     }
 
-    private static <K, V> scala.collection.immutable.Map<K, V> asScala(Map<K, V> map) {
+    static <K, V> scala.collection.immutable.Map<K, V> asScala(Map<K, V> map) {
         return scala.collection.immutable.Map.from(CollectionConverters.asScala(map));
-    }
-
-    private interface Work<A, B> {
-        B of(A item) throws Refusal, IOException;
-    }
-
-    /** Returns the results in order; throws what the first item that failed has thrown. */
-    private static <A, B> List<B> inParallel(List<A> items, Work<A, B> work) throws Refusal, IOException {
-        ExecutorService threads = Executors.newFixedThreadPool(Math.max(1, Math.min(THREADS, items.size())));
-        try {
-            List<Callable<B>> tasks = new ArrayList<>();
-            items.forEach(item -> tasks.add(() -> work.of(item)));
-            List<B> results = new ArrayList<>();
-            for (Future<B> result : threads.invokeAll(tasks)) {
-                results.add(result.get());
-            }
-            return results;
-        } catch (InterruptedException exc) {
-            Thread.currentThread().interrupt();
-            throw new InterruptedIOException("interrupted");
-        } catch (ExecutionException exc) {
-            return rethrown(exc.getCause());
-        } finally {
-            threads.shutdownNow();
-        }
-    }
-
-    private static <B> List<B> rethrown(Throwable thrown) throws Refusal, IOException {
-        if (thrown instanceof Refusal refusal) {
-            throw refusal;
-        }
-        if (thrown instanceof Error error) {
-            throw error;
-        }
-        if (thrown instanceof RuntimeException exc) {
-            throw exc;
-        }
-        throw thrown instanceof IOException exc ? exc : new IOException(thrown);
     }
 }

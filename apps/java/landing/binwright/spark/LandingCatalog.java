@@ -6,7 +6,7 @@ import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * A catalog without tables: it has the procedures {@code add_files} and {@code small_files}.
+ * A catalog without tables: it has the procedures {@code add_files}, {@code small_files} and {@code merge_files}.
  *
  * <p>{@code spark.sql.catalog.binwright} = this class makes it {@code CALL binwright.add_files(…)}.
  */
@@ -34,18 +34,23 @@ public final class LandingCatalog implements ProcedureCatalog {
                     return new AddFiles();
                 case SmallFiles.NAME:
                     return new SmallFiles();
+                case MergeFiles.NAME:
+                    return new MergeFiles();
                 default:
                     break;
             }
         }
         throw new IllegalArgumentException(
-                "the catalog " + name + " has no procedure " + procedure + ", only " + AddFiles.NAME + " and "
-                        + SmallFiles.NAME);
+                "the catalog " + name + " has no procedure " + procedure + ", only " + AddFiles.NAME + ", "
+                        + SmallFiles.NAME + " and " + MergeFiles.NAME);
     }
 
     @Override
     public Identifier[] listProcedures(String[] namespace) {
         String[] none = {};
-        return new Identifier[] {Identifier.of(none, AddFiles.NAME), Identifier.of(none, SmallFiles.NAME)};
+        return new Identifier[] {
+            Identifier.of(none, AddFiles.NAME), Identifier.of(none, SmallFiles.NAME),
+            Identifier.of(none, MergeFiles.NAME)
+        };
     }
 }

@@ -6,6 +6,7 @@ import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.util.Arrays;
+import java.util.List;
 import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
@@ -17,14 +18,6 @@ import org.apache.hadoop.fs.Options;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.StreamCapabilities;
 import org.apache.hadoop.io.IOUtils;
-import org.apache.parquet.column.ParquetProperties;
-import org.apache.parquet.hadoop.ParquetFileWriter;
-import org.apache.parquet.hadoop.ParquetWriter;
-import org.apache.parquet.hadoop.metadata.FileMetaData;
-import org.apache.parquet.hadoop.util.HadoopInputFile;
-import org.apache.parquet.hadoop.util.HadoopOutputFile;
-import org.apache.parquet.io.OutputFile;
-import org.apache.parquet.io.SeekableInputStream;
 import org.apache.spark.sql.delta.DeltaLog;
 import org.apache.spark.sql.delta.actions.Metadata;
 
@@ -54,7 +47,7 @@ final class TableDirectory {
     }
 
     /** Returns the file at a path in the table's directory with the rows of a staged one, young enough for a commit. */
-    FileStatus put(StagedFile file, String path) throws Refusal, IOException {
+    FileStatus put(DataFile file, String path) throws Refusal, IOException {
         if (isWithin(file.path())) {
             // The writer deletes what it has staged (†): there that would be what has landed.
             throw Refusal.table("files are staged in its own directory, or below it");
@@ -94,11 +87,11 @@ final class TableDirectory {
     }
 
     private boolean isSame(FileStatus there, FileStatus file, byte[] tail) throws IOException {
-        return there.getLen() == file.getLen() && Arrays.equals(StagedFile.tail(storage, there), tail);
+        return there.getLen() == file.getLen() && Arrays.equals(DataFile.tail(storage, there), tail);
     }
 
     /** Links a young file of the table's owner, and returns whether it did; others are copied. */
-    private boolean links(StagedFile file, Path target) throws Refusal, IOException {
+    private boolean links(DataFile file, Path target) throws Refusal, IOException {
         Path from = file.path();
         boolean areLocal = isLocal(storage) && isLocal(from.getFileSystem(conf));
         if (!areLocal || file.status().getModificationTime() < oldest) {
@@ -128,7 +121,7 @@ final class TableDirectory {
         return java.nio.file.Path.of(path.toUri().getPath());
     }
 
-    private void copy(StagedFile file, Path target) throws Refusal, IOException {
+    private void copy(DataFile file, Path target) throws Refusal, IOException {
         if (!log.store().isPartialWriteVisible(target, conf)) {
             write(file, target);
             return;
@@ -143,7 +136,7 @@ final class TableDirectory {
         }
     }
 
-    private void write(StagedFile file, Path path) throws Refusal, IOException {
+    private void write(DataFile file, Path path) throws Refusal, IOException {
         try (FSDataInputStream in = opened(file)) {
             FSDataOutputStream out = storage.create(path, true);
             try {
@@ -163,10 +156,10 @@ final class TableDirectory {
     }
 
     /** Puts a part as a file of its own. Its row groups are copied, which gives the same bytes at each try. */
-    private FileStatus cut(StagedFile part, Path target) throws Refusal, IOException {
+    private FileStatus cut(DataFile part, Path target) throws Refusal, IOException {
         Path made = target.suffix("." + UUID.randomUUID() + ".part");
         try {
-            writeRowGroups(part, made);
+            RowGroups.copy(List.of(part), part.footer().getFileMetaData().getKeyValueMetaData(), made, conf);
             FileStatus done = storage.getFileStatus(made);
             FileStatus there = there(target);
             if (there == null) {
@@ -175,7 +168,7 @@ final class TableDirectory {
                 }
                 return storage.getFileStatus(target);
             }
-            boolean isSame = isSame(there, done, StagedFile.tail(storage, done));
+            boolean isSame = isSame(there, done, DataFile.tail(storage, done));
             if (!isSame || there.getModificationTime() < oldest) {
                 throw Refusal.file(part.name(), OTHER);
             }
@@ -185,24 +178,7 @@ final class TableDirectory {
         }
     }
 
-    private void writeRowGroups(StagedFile part, Path path) throws Refusal, IOException {
-        FileMetaData all = part.footer().getFileMetaData();
-        OutputFile file = HadoopOutputFile.fromPath(path, conf);
-        ParquetProperties usual = ParquetProperties.builder().build();
-        try (SeekableInputStream in = HadoopInputFile.fromStatus(part.status(), conf).newStream();
-                ParquetFileWriter out =
-                        new ParquetFileWriter(
-                                file, all.getSchema(), ParquetFileWriter.Mode.CREATE, ParquetWriter.DEFAULT_BLOCK_SIZE,
-                                0, null, usual)) {
-            out.start();
-            out.appendRowGroups(in, part.footer().getBlocks(), false);
-            out.end(all.getKeyValueMetaData());
-        } catch (FileNotFoundException exc) {
-            throw Refusal.missing(part.name());
-        }
-    }
-
-    private FSDataInputStream opened(StagedFile file) throws Refusal, IOException {
+    private FSDataInputStream opened(DataFile file) throws Refusal, IOException {
         try {
             return file.path().getFileSystem(conf).open(file.path());
         } catch (FileNotFoundException exc) {

@@ -1,6 +1,7 @@
 package binwright.spark;
 
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Predicate;
@@ -33,19 +34,14 @@ final class TableRules {
                     "typeWidening-preview", "v2Checkpoint", "vacuumProtocolCheck", "variantType",
                     "variantType-preview");
 
+    /** Features by which rows have an order within files, or ids by their place there. */
+    private static final Set<String> ORDERED = Set.of("clustering", "rowTracking");
+
     private TableRules() {}
 
     /** Throws the first rule of a table that stands against files as they are. */
     static void check(SparkSession spark, OptimisticTransaction transaction) throws Refusal {
-        if (transaction.readVersion() < 0) {
-            throw Refusal.table("there is no Delta table at " + transaction.dataPath());
-        }
-        Set<String> unknown =
-                new TreeSet<>(CollectionConverters.asJava(transaction.protocol().readerAndWriterFeatureNames()));
-        unknown.removeAll(FEATURES);
-        if (!unknown.isEmpty()) {
-            throw Refusal.table("it has features of which only Spark's own writes know: " + unknown);
-        }
+        checkFeatures(transaction, FEATURES);
         Metadata metadata = transaction.metadata();
         if (metadata.columnMappingMode() != NoMapping$.MODULE$) {
             throw Refusal.table("its columns have other names in files (delta.columnMapping.mode)");
@@ -60,6 +56,25 @@ final class TableRules {
             throw Refusal.table("it has generated, identity or default columns, which Spark computes");
         }
         FileRules.checkPartitions(metadata);
+    }
+
+    /** Throws the first rule of a table that stands against copies of its row groups in other files. */
+    static void checkMerge(OptimisticTransaction transaction) throws Refusal {
+        Set<String> features = new HashSet<>(FEATURES);
+        features.removeAll(ORDERED);
+        checkFeatures(transaction, features);
+    }
+
+    private static void checkFeatures(OptimisticTransaction transaction, Set<String> known) throws Refusal {
+        if (transaction.readVersion() < 0) {
+            throw Refusal.table("there is no Delta table at " + transaction.dataPath());
+        }
+        Set<String> unknown =
+                new TreeSet<>(CollectionConverters.asJava(transaction.protocol().readerAndWriterFeatureNames()));
+        unknown.removeAll(known);
+        if (!unknown.isEmpty()) {
+            throw Refusal.table("it has features of which only Spark's own writes know: " + unknown);
+        }
     }
 
     private static void check(StructField column) throws Refusal {

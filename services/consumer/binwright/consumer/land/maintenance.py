@@ -16,7 +16,6 @@ from binwright.consumer.decide.land.compaction import (
     CompactionConfig,
     Mergeable,
     is_due,
-    left_by,
     mergeable,
     next_portion,
     retry_after_s,
@@ -93,6 +92,7 @@ class _Table:
     lake: Lake
     vacuum_at: float
     served_at: float  # start of its last job of files
+    decoded: bool  # its values are in columns
     clustered: bool  # by columns
     keep_s: float  # as of `Table`
     unsorted_bytes: int  # landed since its files were sorted
@@ -137,6 +137,7 @@ class TableMaintenance:
             lake=lake,
             vacuum_at=now + self._until_vacuum_s(table.name),
             served_at=now,
+            decoded=table.columns is not None,
             clustered=bool(table.cluster_by),
             keep_s=table.keep_s,
             # What earlier writers left unsorted is not known: the first vacuum sorts.
@@ -307,7 +308,8 @@ class TableMaintenance:
             parts = None if table.clustered else await table.lake.small_files(table.name)
             table.listed = True
             if parts is not None:
-                table.small, portion = mergeable(parts, config), next_portion(parts, config)
+                table.small = mergeable(parts, config)
+                portion = next_portion(parts, config, decoded=table.decoded)
             table.begun = is_due(table.small, table.name, config, begun=table.begun)
             if not table.begun:
                 return
@@ -320,7 +322,7 @@ class TableMaintenance:
         if parts is not None and not done.removed:
             self._not_compacted(table, "Spark merged none of the files that its log lists")
             return
-        table.small = left_by(portion, parts, config) if portion and parts else Mergeable()
+        table.small = table.small.merged(done, config) if portion else Mergeable()
         table.begun = is_due(table.small, table.name, config, begun=True)
         table.listed = not table.begun
         table.failures, table.fault, table.rewritten = 0, "", table.rewritten + done

@@ -628,8 +628,7 @@ def saves_in_place(batch: Batch, small_bytes: int) -> bool:
     sizes, decoded = [part.bytes for part in batch.slices], batch.columns is not None
     written = WRITE_CPU_S[decoded] * sum(sizes) / MB
     appended, in_place = (
-        merge_cpu_s((size for size in files if size < small_bytes), decoded=decoded)
-        for files in ([sum(sizes)], sizes)
+        merge_cpu_s(files, small_bytes, decoded=decoded) for files in ([sum(sizes)], sizes)
     )
     return in_place < COMMIT_CPU_S + written + appended
 

@@ -4,21 +4,28 @@ Pure. What a reader pays for small files is that it opens them: beyond the files
 need it opens an *excess*. A table is compacted when that is large; at half of that already if
 the bytes fill a file, for what is merged then is never merged again. It is done in portions,
 between which other tables have their turns.
+
+First row groups are copied, until files have `MOST_ROW_GROUPS`. Files that are small even then, of
+row groups that are smaller still, are a portion of those that Spark writes again.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from zlib import crc32
 
-from binwright.tables.ports import Portion, SmallFiles
+from binwright.tables.ports import Compaction, Portion, SmallFiles
 
-MERGE_CPU_S = 0.015
-"""What compaction takes Spark for each small file, where a hundred and more are listed and merged
-at a time; decision 33."""
-MERGE_MB_CPU_S = {True: 0.4, False: 0.08}
-"""And for each MB of it, of decoded and of raw rows."""
+MOST_ROW_GROUPS = 512
+"""Of a file that a merge copies row groups into; decision 33."""
+COPY_CPU_S, COPY_MB_CPU_S = 0.008, 0.002
+"""What it takes Spark to copy the row groups of a file, where a hundred and more are listed and
+copied at a time, and for each MB."""
+REWRITE_CPU_S = 0.015
+"""What an OPTIMIZE takes it for each small file, where they are as many."""
+REWRITE_MB_CPU_S = {True: 0.4, False: 0.08}
+"""And for each MB, of decoded and of raw rows."""
 PORTION_CPU_S = 10.0
-"""What a portion of raw rows takes at most, on one core of the server: 120 MB."""
+"""What an OPTIMIZE takes at most, on one core of the server: 120 MB of raw rows, 25 of decoded."""
 EARLIEST = 0.6
 """Share of `compact_files` at which the first tables are compacted."""
 FULL_SHARE = 0.5
@@ -45,6 +52,15 @@ class Mergeable:
     files: int = 0
     bytes: int = 0
     excess: int = 0  # files that a reader does not open once they are merged
+
+    def merged(self, done: Compaction, config: CompactionConfig) -> "Mergeable":
+        """Return them after a merge of some, about."""
+        fewer = done.removed - done.added
+        if self.excess <= fewer:
+            return Mergeable()
+        small = done.added_bytes < done.added * config.small_bytes
+        size = self.bytes - done.removed_bytes + small * done.added_bytes
+        return Mergeable(self.files - fewer, max(size, 0), self.excess - fewer)
 
     def after(self, sizes: Iterable[int], config: CompactionConfig) -> "Mergeable":
         """Return them after a commit of files of these sizes, about: what can be merged follows."""
@@ -76,11 +92,18 @@ def is_due(small: Mergeable, table: str, config: CompactionConfig, *, begun: boo
     return config.files > 0 and small.excess >= max(most, 1)
 
 
-def next_portion(parts: Collection[SmallFiles], config: CompactionConfig) -> Portion | None:
+def next_portion(
+    parts: Collection[SmallFiles], config: CompactionConfig, *, decoded: bool = False
+) -> Portion | None:
     """Return what is merged next; None: no two files can be merged.
 
     It is of the part with the largest excess, and there of the smallest files: these are the most
     files that a reader opens, for the fewest bytes that are written again.
+
+    Args:
+        parts: All parts of a table.
+        config: When it is compacted.
+        decoded: Whether its rows are decoded ones, but for bad records.
     """
     part = max(parts, key=lambda part: _excess(part.sizes, config), default=None)
     if part is None or not _excess(part.sizes, config):
@@ -88,25 +111,12 @@ def next_portion(parts: Collection[SmallFiles], config: CompactionConfig) -> Por
     sizes = sorted(part.sizes)
     cpu_s, below = 0.0, config.small_bytes
     for number, size in enumerate(sizes):
-        cpu_s += merge_cpu_s([size])
+        cpu_s += REWRITE_CPU_S + REWRITE_MB_CPU_S[decoded and not part.bad] * size / MB
         if cpu_s > PORTION_CPU_S and _excess(sizes[:number], config):
             # A portion is what is below a size, so files of the same size are in one.
             below = next((s for s in sizes[number:] if s > sizes[number - 1]), below)
             break
     return Portion(below, part.day, bad=part.bad)
-
-
-def left_by(portion: Portion, parts: Iterable[SmallFiles], config: CompactionConfig) -> Mergeable:
-    """Return what can be merged of these parts' other files."""
-    return mergeable(
-        (
-            replace(part, sizes=[size for size in part.sizes if size >= portion.below_bytes])
-            if (part.day, part.bad) == (portion.day, portion.bad)
-            else part
-            for part in parts
-        ),
-        config,
-    )
 
 
 def _excess(sizes: Sequence[int], config: CompactionConfig) -> int:
@@ -125,9 +135,16 @@ def _bins(sizes: Iterable[int], config: CompactionConfig) -> list[tuple[int, int
     return [*bins, (files, size)] if files else bins
 
 
-def merge_cpu_s(sizes: Iterable[int], *, decoded: bool = False) -> float:
-    """Return what it takes Spark to merge files of these sizes, CPU seconds."""
-    return sum(MERGE_CPU_S + MERGE_MB_CPU_S[decoded] * size / MB for size in sizes)
+def merge_cpu_s(sizes: Iterable[int], small_bytes: int, *, decoded: bool = False) -> float:
+    """Return what it takes Spark to merge those of these files that are small, CPU seconds.
+
+    Each is copied, as one row group, and its rows are written again if `MOST_ROW_GROUPS` of its
+    kind are small.
+    """
+    small = [size for size in sizes if size < small_bytes]
+    again = sum(size for size in small if size * MOST_ROW_GROUPS < small_bytes)
+    copied = COPY_CPU_S * len(small) + COPY_MB_CPU_S * sum(small) / MB
+    return copied + REWRITE_MB_CPU_S[decoded] * again / MB
 
 
 def retry_after_s(failures: int) -> float:

@@ -11,6 +11,7 @@ from pyspark.sql.connect import functions as sf
 from pyspark.sql.connect.session import SparkSession
 from pyspark.sql.types import StructType
 
+from binwright.consumer.decide.land.compaction import MOST_ROW_GROUPS
 from binwright.consumer.decide.widening import type_there
 from binwright.consumer.land.lake.creation import create, created, property_list, with_retries
 from binwright.consumer.land.lake.faults import NO_EXTENSION, mentions
@@ -34,6 +35,7 @@ from binwright.tables.columns import KAFKA, KAFKA_DATE, Column, Columns
 from binwright.tables.ports import (
     ColumnsThere,
     Commit,
+    Compaction,
     History,
     PartitionOffsets,
     SmallFiles,
@@ -43,6 +45,10 @@ from binwright.tables.stamp import FIRST_TOPIC
 
 TABLE_WIDENED = LogEvent.info(
     "table.widened", "Columns of a table became wider; some readers no longer read it."
+)
+
+MERGE_REFUSED = LogEvent.debug(
+    "merge.refused", "Row groups of a table's files cannot be copied; Spark writes the rows again."
 )
 
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
@@ -391,6 +397,34 @@ def small_files(
     if rows is None or any(row["sizes"] is None for row in rows):
         return None
     return tuple(SmallFiles(tuple(row["sizes"]), row["day"], bad=bad) for row in rows)
+
+
+def merge_files(spark: SparkSession, path: str, below_bytes: int, file_bytes: int) -> Compaction:
+    """Copy the row groups of small files into larger ones, by the server's extension.
+
+    Args:
+        spark: The session.
+        path: Of the table.
+        below_bytes: Smaller files are small.
+        file_bytes: The size of a file, at most.
+
+    Returns:
+        What was merged: nothing where the server has no extension, and where the table's files are
+            of such kinds, or have so many row groups, that only Spark can write their rows again.
+    """
+    call = (
+        f"merge_files(table => {literal_text(path)}, below => {int(below_bytes)}L, "
+        f"target => {int(file_bytes)}L, row_groups => {MOST_ROW_GROUPS}L)"
+    )
+    try:
+        row = spark.sql(f"CALL {CATALOG}.{call}").collect()[0]
+    except PySparkException as exc:
+        if not mentions(exc, *NO_EXTENSION):
+            raise
+        return Compaction(0, 0)
+    if row["what"] is not None:
+        log(MERGE_REFUSED, path=path, reason=row["what"])
+    return Compaction(*row[:4])
 
 
 def old_rows(spark: SparkSession, path: str, keep_s: float, now_ms: int) -> str | None:

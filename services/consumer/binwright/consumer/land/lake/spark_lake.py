@@ -323,15 +323,26 @@ class SparkLake:
         return small
 
     async def compact(self, table: str, portion: Portion | None = None) -> Compaction:
-        """Merge small files; see `Lake.compact`. On a local disk, trim the tables' logs, too."""
+        """Merge small files; see `Lake.compact`. On a local disk, trim the tables' logs, too.
+
+        Of a portion row groups are copied where that merges any files; else Spark writes its rows
+        again.
+        """
         done = Compaction(0, 0)
+        small, file_bytes = self._lake.compact_below_bytes, self._lake.target_file_bytes
         for bad, access in enumerate(self._accesses(table)):
             if portion is None or portion.bad is bool(bad):
-                merged = portion or Portion(self._lake.compact_below_bytes)
-                work = partial(
-                    clustering.compact, portion=merged, file_bytes=self._lake.target_file_bytes
-                )
-                done += await self._maintain(table, access, work)
+                copied = Compaction(0, 0)
+                if portion is not None:
+                    copy = partial(delta.merge_files, below_bytes=small, file_bytes=file_bytes)
+                    copied = await self._maintain(table, access, copy)
+                if copied.removed:
+                    done += copied
+                else:
+                    rewrite = partial(
+                        clustering.compact, portion=portion or Portion(small), file_bytes=file_bytes
+                    )
+                    done += await self._maintain(table, access, rewrite)
                 await self._trim_log(f"{table}{BAD_SUFFIX}" if bad else table)
         return done
 

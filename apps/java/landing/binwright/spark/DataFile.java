@@ -20,14 +20,15 @@ import org.apache.parquet.hadoop.metadata.BlockMetaData;
 import org.apache.parquet.hadoop.metadata.ParquetMetadata;
 
 /**
- * A staged file, as far as a commit needs it: where it is, and what its footer says. No rows are read.
+ * A Parquet file, staged or of a table, as far as a commit needs it: where it is, and what its footer says. No rows
+ * are read.
  *
  * @param status where it is, its length and time.
  * @param tail the bytes of its footer.
  * @param footer the same, parsed; of a part, with the row groups of this alone.
  * @param isWhole whether it is all of a file, not a part.
  */
-record StagedFile(FileStatus status, byte[] tail, ParquetMetadata footer, boolean isWhole) {
+record DataFile(FileStatus status, byte[] tail, ParquetMetadata footer, boolean isWhole) {
     private static final int TAIL = 64 << 10; // bytes; holds most footers, so that one read gets them
     private static final byte[] MAGIC = "PAR1".getBytes(StandardCharsets.US_ASCII);
     private static final int ENDING = Integer.BYTES + MAGIC.length; // a footer's length, and the magic
@@ -36,23 +37,27 @@ record StagedFile(FileStatus status, byte[] tail, ParquetMetadata footer, boolea
     // It becomes a path in the table's log, where any other character would have to be encoded.
     private static final Pattern NAME = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]*\\.parquet");
 
-    /** Reads a file's footer. */
-    static StagedFile read(Path path, Configuration conf) throws Refusal, IOException {
+    /** Reads the footer of a staged file. */
+    static DataFile read(Path path, Configuration conf) throws Refusal, IOException {
         String name = path.getName();
         if (!NAME.matcher(name).matches()) {
             throw Refusal.file(name, "its name is not that of a staged file");
         }
         try {
-            FileSystem storage = path.getFileSystem(conf);
-            FileStatus status = storage.getFileStatus(path);
-            byte[] tail = tail(storage, status);
-            if (tail == null) {
-                throw Refusal.damaged(name, "it does not end as a Parquet file does");
-            }
-            return new StagedFile(status, tail, parsed(name, tail), true);
+            return of(path.getFileSystem(conf).getFileStatus(path), conf);
         } catch (FileNotFoundException exc) {
             throw Refusal.missing(name);
         }
+    }
+
+    /** Reads the footer of a file of this status. */
+    static DataFile of(FileStatus status, Configuration conf) throws Refusal, IOException {
+        String name = status.getPath().getName();
+        byte[] tail = tail(status.getPath().getFileSystem(conf), status);
+        if (tail == null) {
+            throw Refusal.damaged(name, "it does not end as a Parquet file does");
+        }
+        return new DataFile(status, tail, parsed(name, tail), true);
     }
 
     /** Returns the bytes of a file's footer; null if the file does not end with one. */
@@ -92,8 +97,8 @@ record StagedFile(FileStatus status, byte[] tail, ParquetMetadata footer, boolea
     }
 
     /** Returns the part that has these row groups. */
-    StagedFile part(List<BlockMetaData> groups) {
-        return new StagedFile(status, tail, new ParquetMetadata(footer.getFileMetaData(), groups), false);
+    DataFile part(List<BlockMetaData> groups) {
+        return new DataFile(status, tail, new ParquetMetadata(footer.getFileMetaData(), groups), false);
     }
 
     Path path() {

@@ -1,0 +1,219 @@
+package binwright.spark;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.UUID;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.parquet.hadoop.metadata.BlockMetaData;
+import org.apache.parquet.schema.MessageType;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.delta.DeltaLog;
+import org.apache.spark.sql.delta.DeltaOperations;
+import org.apache.spark.sql.delta.OptimisticTransaction;
+import org.apache.spark.sql.delta.actions.Action;
+import org.apache.spark.sql.delta.actions.AddFile;
+import org.apache.spark.sql.delta.stats.StatsCollectionUtils;
+import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * One commit that replaces small files by larger ones with the same rows, by Delta's own transaction.
+ *
+ * <p>Row groups are copied, not decoded: of files in one partition whose schemas and key-values are the same. The
+ * transaction takes its snapshot before it is looked at which files there are, and reads these alone (†): if another
+ * commit removes one of them, or rows of it, that is a conflict and nothing is committed; what lands meanwhile is none.
+ */
+final class Merge {
+    /** How many row groups a merged file has: one that has many is not opened for a few more. */
+    private static final String ROW_GROUPS = "binwright.row_groups";
+
+    private static final String STAGED = "binwright.staged"; // prefix of what footers of staged files say of them
+    private static final int FILES = 400; // at a time, whose footers are in memory
+    private static final long BYTES = 256L << 20; // at a time, of which there are copies before the commit
+
+    /** What files have in common that become one. */
+    private record Kind(Map<String, String> partition, MessageType schema, Map<String, String> keyValues) {}
+
+    private record Source(AddFile action, DataFile file) {
+        long groups() {
+            return file.footer().getBlocks().size();
+        }
+    }
+
+    /** Files that become one. */
+    private static final class Bin {
+        private final List<Source> files = new ArrayList<>();
+        private long size;
+        private long groups;
+
+        boolean hasRoom(Source file, long target, long rowGroups) {
+            return size + file.action().size() <= target && groups + file.groups() <= rowGroups;
+        }
+
+        void add(Source file) {
+            files.add(file);
+            size += file.action().size();
+            groups += file.groups();
+        }
+    }
+
+    private final SparkSession spark;
+    private final OptimisticTransaction transaction;
+    private final DeltaLog log;
+    private final Configuration conf;
+    private final FileStatistics statistics;
+    private final List<AddFile> removed = new ArrayList<>();
+    private final List<AddFile> added = new ArrayList<>();
+
+    private Merge(SparkSession spark, DeltaLog log) {
+        this.spark = spark;
+        this.log = log;
+        this.conf = log.newDeltaHadoopConf();
+        this.transaction = log.startTransaction(Option.empty(), Option.empty()); // †: it takes its snapshot
+        this.statistics =
+                new FileStatistics(
+                        transaction.snapshot().statsSchema(),
+                        StatsCollectionUtils.getDataSkippingStringPrefixLength(spark, transaction.metadata()));
+    }
+
+    /**
+     * Does all but the commit: new files are in the table's directory afterwards, and part of no version.
+     *
+     * @param below bytes: smaller files are merged.
+     * @param target bytes of a new file, at most.
+     * @param rowGroups of a new file, at most.
+     * @throws Refusal the table's files cannot be merged so.
+     * @throws IOException a storage does not answer, or a file is gone.
+     */
+    static Merge prepare(String table, long below, long target, long rowGroups) throws Refusal, IOException {
+        SparkSession spark = SparkSession.active();
+        Merge merge = new Merge(spark, DeltaLog.forTable(spark, new Path(table)));
+        TableRules.checkMerge(merge.transaction);
+        for (List<Source> sources : bins(merge.small(below, rowGroups), target, rowGroups)) {
+            merge.write(sources);
+        }
+        return merge;
+    }
+
+    /** Commits, if there is anything to merge. */
+    void commit() {
+        if (added.isEmpty()) {
+            return;
+        }
+        transaction.trackFilesRead(CollectionConverters.asScala(removed).toSeq());
+        Map<String, Long> metrics =
+                Map.of(
+                        "numRemovedFiles", removed(), "numAddedFiles", added(), "numRemovedBytes", removedBytes(),
+                        "numAddedBytes", addedBytes());
+        transaction.registerSQLMetrics(spark, Landing.metrics(spark, metrics));
+        List<Action> actions = new ArrayList<>(added);
+        long now = System.currentTimeMillis();
+        removed.forEach(file -> actions.add(file.removeWithTimestamp(now, false)));
+        DeltaOperations.Operation optimize =
+                new DeltaOperations.Optimize(
+                        CollectionConverters.asScala(List.<Expression>of()).toSeq(),
+                        CollectionConverters.asScala(List.<String>of()).toSeq(), false, Option.empty(), false);
+        transaction.commit(CollectionConverters.asScala(actions).toSeq(), optimize);
+    }
+
+    long removed() {
+        return removed.size();
+    }
+
+    long added() {
+        return added.size();
+    }
+
+    long removedBytes() {
+        return bytes(removed);
+    }
+
+    long addedBytes() {
+        return bytes(added);
+    }
+
+    private static long bytes(List<AddFile> files) {
+        return files.stream().mapToLong(AddFile::size).sum();
+    }
+
+    /** Returns the smallest files, all of whose rows are the table's, and which have room for more row groups. */
+    private List<Source> small(long below, long rowGroups) throws Refusal, IOException {
+        String few = "coalesce(cast(tags['" + ROW_GROUPS + "'] AS BIGINT), 0) <= " + (rowGroups - rowGroups / 8);
+        Dataset<AddFile> files =
+                transaction.snapshot().allFiles().where("deletionVector IS NULL AND size < " + below + " AND " + few);
+        long sum = 0;
+        List<AddFile> smallest = new ArrayList<>();
+        for (AddFile file : files.sort("size", "path").limit(FILES).collectAsList()) {
+            sum += file.size();
+            if (sum > BYTES) {
+                break;
+            }
+            if (!file.toPath().isAbsolute()) { // of a clone: it is in another table's directory (†)
+                smallest.add(file);
+            }
+        }
+        return Parallel.map(smallest, this::opened);
+    }
+
+    private Source opened(AddFile file) throws Refusal, IOException {
+        // As the log has it: to ask for it would be one more request of an object store.
+        FileStatus status =
+                new FileStatus(file.size(), false, 1, 0, file.modificationTime(), file.absolutePath(log));
+        return new Source(file, DataFile.of(status, conf));
+    }
+
+    /** Returns the files that become one each: the largest come first, and each into the first that has room. */
+    private static List<List<Source>> bins(List<Source> smallest, long target, long rowGroups) {
+        Map<Kind, List<Bin>> kinds = new LinkedHashMap<>();
+        for (int at = smallest.size() - 1; at >= 0; at--) {
+            Source file = smallest.get(at);
+            List<Bin> bins = kinds.computeIfAbsent(kind(file), kind -> new ArrayList<>());
+            Optional<Bin> room = bins.stream().filter(bin -> bin.hasRoom(file, target, rowGroups)).findFirst();
+            if (room.isEmpty()) {
+                bins.add(new Bin());
+            }
+            room.orElseGet(() -> bins.get(bins.size() - 1)).add(file);
+        }
+        return kinds.values().stream()
+                .flatMap(List::stream)
+                .map(bin -> bin.files)
+                .filter(files -> files.size() > 1)
+                .toList();
+    }
+
+    private static Kind kind(Source file) {
+        var metadata = file.file().footer().getFileMetaData();
+        Map<String, String> keyValues = new HashMap<>(metadata.getKeyValueMetaData());
+        keyValues.keySet().removeIf(key -> key.startsWith(STAGED));
+        Map<String, String> partition = CollectionConverters.asJava(file.action().partitionValues());
+        return new Kind(new HashMap<>(partition), metadata.getSchema(), keyValues);
+    }
+
+    private void write(List<Source> sources) throws Refusal, IOException {
+        Source first = sources.get(0);
+        List<DataFile> files = sources.stream().map(Source::file).toList();
+        List<BlockMetaData> groups = files.stream().flatMap(file -> file.footer().getBlocks().stream()).toList();
+        String name = "merged-" + UUID.randomUUID() + ".parquet";
+        Path path = new Path(first.file().path().getParent(), name);
+        RowGroups.copy(files, kind(first).keyValues(), path, conf);
+        FileStatus status = path.getFileSystem(conf).getFileStatus(path);
+        String beside = first.action().path(); // of the same partition; encoded, as the log has it
+        added.add(
+                new AddFile(
+                        beside.substring(0, beside.lastIndexOf('/') + 1) + name, first.action().partitionValues(),
+                        status.getLen(), status.getModificationTime(), false,
+                        statistics.json(files.get(0).part(groups)),
+                        Landing.asScala(Map.of(ROW_GROUPS, String.valueOf(groups.size()))), null, Option.empty(),
+                        Option.empty(), Option.empty(), Option.empty(), Option.empty()));
+        sources.forEach(source -> removed.add(source.action()));
+    }
+}
