@@ -9,6 +9,7 @@ import base64
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from binwright.local.cache import cache_dir
@@ -70,6 +71,7 @@ async def run_broker(
     nice: int = 0,
     cluster: str | None = None,
     java_options: Sequence[str] = (),
+    classpath: Sequence[Path] = (),
     progress: ProgressCallback = no_progress,
 ) -> AsyncIterator[EmbeddedBroker]:
     """Run a broker whose data, settings and log are in `directory`, and stop it at the end.
@@ -82,6 +84,7 @@ async def run_broker(
         nice: How much lower its priority is, 0 to 19.
         cluster: The id of the cluster that it joins; None: of its own.
         java_options: Options of its JVM beside ours.
+        classpath: Jars of its plugins.
         progress: Told in words what goes on.
 
     Raises:
@@ -92,9 +95,11 @@ async def run_broker(
         with run_directory(directory) as home:
             properties = {**default_settings(home, listener, controller), **(settings or {})}
             archive = class_data_archive("broker", java, jars, home)
-            await prepare_storage(home, properties, archive, cluster or new_cluster_id())
+            # An archive serves every class path that begins with its own.
+            plugged = replace(archive, classpath=(*jars, *classpath))
+            await prepare_storage(home, properties, plugged, cluster or new_cluster_id())
             broker = EmbeddedBroker(
-                broker_command(home, archive, heap, nice, java_options),
+                broker_command(home, plugged, heap, nice, java_options),
                 port=listener,
                 progress=progress,
             )

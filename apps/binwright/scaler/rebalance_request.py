@@ -5,11 +5,15 @@ the application. But a group rebalances whenever a member joins and whenever one
 joins that subscribes to nothing, and leaves as soon as the group is stable. A cooperative group
 needs two rebalances for a move in any case (give up, take over), and the guest makes just these
 two; an eager one is stopped twice.
+
+In a group of the protocol "consumer" (KIP-848) the broker assigns anew whenever a member leaves:
+there a guest that joins and leaves is two requests, and nobody waits for it.
 """
 
 import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any
+from uuid import uuid4
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka.cluster import ClusterMetadata
@@ -18,10 +22,11 @@ from aiokafka.coordinator.protocol import (
     ConsumerProtocolMemberAssignment,
     ConsumerProtocolMemberMetadata,
 )
-from aiokafka.errors import InconsistentGroupProtocolError
+from aiokafka.errors import InconsistentGroupProtocolError, NoError, for_code
 
 from binwright.kafka.aiokafka_patches import keep_to_own_topics
-from binwright.kafka.client import stop_client, translate_errors
+from binwright.kafka.client import ClusterClient, stop_client, translate_errors
+from binwright.kafka.group_requests import ConsumerGroupHeartbeat, find_coordinator
 from binwright.protocol.errors import BrokerUnavailable
 
 DEADLINE_S = 60.0
@@ -106,3 +111,23 @@ async def request_rebalance(
                 task.cancel()
             await asyncio.gather(joining, leading, return_exceptions=True)
             await stop_client(guest)
+
+
+async def request_assignment(cluster: ClusterClient, group: str) -> None:
+    """Have the broker assign the partitions of a KIP-848 group anew; members learn of it later.
+
+    Raises:
+        BrokerUnavailable: Kafka does not answer, or refuses.
+    """
+    doing = f"ask for an assignment of group {group}"
+    coordinator = await find_coordinator(group, cluster.ask_any)
+    _check(coordinator.error_code, doing)
+    guest = str(uuid4())
+    for epoch in (ConsumerGroupHeartbeat.JOIN, ConsumerGroupHeartbeat.LEAVE):
+        request = ConsumerGroupHeartbeat(group, guest, epoch, int(SESSION_S * 1000))
+        _check((await cluster.send_request(coordinator.broker, request)).error_code, doing)
+
+
+def _check(code: int, doing: str) -> None:
+    if (error := for_code(code)) is not NoError:
+        raise BrokerUnavailable(f"{doing}: {error.__name__}")

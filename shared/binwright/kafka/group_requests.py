@@ -22,7 +22,7 @@ from aiokafka.protocol.types import (
     TaggedFields,
 )
 
-from binwright.kafka.frames import Field, VersionedRequest, version
+from binwright.kafka.frames import Field, Uuid, VersionedRequest, version
 
 _GROUP = 0  # the type of key that names a consumer group
 _TEXT, _SHORT = String("utf-8"), CompactString("utf-8")
@@ -207,6 +207,109 @@ class DescribeGroups(VersionedRequest):
     def build(self, request_struct_class: Any) -> Any:
         """Return the request."""
         return request_struct_class(list(self._groups), self._operations)
+
+
+_ASSIGNED = (
+    "assigned",
+    CompactArray(
+        ("topic_id", Uuid()),
+        ("topic", _SHORT),
+        ("partitions", CompactArray(Int32)),
+        _TAGS,
+    ),
+)
+_CONSUMER = (
+    ("member_id", _SHORT),
+    ("group_instance_id", _SHORT),
+    ("rack", _SHORT),
+    ("member_epoch", Int32),
+    ("client_id", _SHORT),
+    ("client_host", _SHORT),
+    ("topics", CompactArray(_SHORT)),
+    ("topic_pattern", _SHORT),
+    _ASSIGNED,  # what it may read now
+    ("assigned_tags", TaggedFields),
+    ("target", _ASSIGNED[1]),  # what it is to read once others have given it up
+    ("target_tags", TaggedFields),
+    _TAGS,
+)
+_CONSUMER_GROUP = (
+    ("error_code", Int16),
+    ("error_message", _SHORT),
+    ("group", _SHORT),
+    ("state", _SHORT),
+    ("group_epoch", Int32),
+    ("assignment_epoch", Int32),
+    ("assignor", _SHORT),
+    ("members", CompactArray(*_CONSUMER)),
+    ("operations", Int32),
+    _TAGS,
+)
+
+
+class DescribeConsumerGroups(VersionedRequest):
+    """Request groups of the protocol "consumer" (KIP-848) with their members."""
+
+    VERSIONS = (
+        version(
+            69,
+            0,
+            [("groups", CompactArray(_SHORT)), ("operations", Boolean), _TAGS],
+            [("throttle_time_ms", Int32), ("groups", CompactArray(*_CONSUMER_GROUP)), _TAGS],
+            is_flexible=True,
+        ),
+    )
+
+    def __init__(self, groups: Sequence[str]) -> None:
+        self._groups = groups
+
+    def build(self, request_struct_class: Any) -> Any:
+        """Return the request."""
+        return request_struct_class(list(self._groups), False, {})  # noqa: FBT003
+
+
+class ConsumerGroupHeartbeat(VersionedRequest):
+    """Join a group of the protocol "consumer" (KIP-848) without a topic, or leave it.
+
+    Of the response only what comes before the assignment is read.
+    """
+
+    JOIN, LEAVE = 0, -1
+
+    VERSIONS = (
+        version(
+            68,
+            1,
+            [
+                ("group", _SHORT),
+                ("member_id", _SHORT),
+                ("member_epoch", Int32),
+                ("group_instance_id", _SHORT),
+                ("rack", _SHORT),
+                ("rebalance_timeout_ms", Int32),
+                ("topics", CompactArray(_SHORT)),
+                ("topic_pattern", _SHORT),
+                ("assignor", _SHORT),
+                ("owned", CompactArray(Int32)),  # empty, whatever the type
+                _TAGS,
+            ],
+            [("throttle_time_ms", Int32), ("error_code", Int16), ("error_message", _SHORT)],
+            is_flexible=True,
+        ),
+    )
+
+    def __init__(self, group: str, member: str, epoch: int, rebalance_timeout_ms: int) -> None:
+        """Join or leave, by the `epoch`, as the member of this id."""
+        self._member = group, member, epoch
+        self._rebalance_timeout_ms = rebalance_timeout_ms
+
+    def build(self, request_struct_class: Any) -> Any:
+        """Return the request."""
+        nothing: list[Any] = []
+        timeout_ms = self._rebalance_timeout_ms
+        return request_struct_class(
+            *self._member, None, None, timeout_ms, nothing, None, None, nothing, {}
+        )
 
 
 class FetchGroupOffsets(VersionedRequest):

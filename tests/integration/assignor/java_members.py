@@ -33,10 +33,16 @@ class Programs:
         return [str(self.java.binary), *flags, "-cp", path, main, *arguments]
 
 
-async def build_programs(directory: Path, more: Sequence[Path] = ()) -> Programs:
-    """Compile the assignor and the consumer into `directory`; `more` comes before Kafka's jars."""
+async def build_assignor(directory: Path) -> tuple[Path, Java, Sequence[Path]]:
+    """Compile the assignor; return its jar, and the Java and the jars of Kafka that it is for."""
     java, jars = await ensure_kafka(print)
     jar = await asyncio.to_thread(build_jar, SOURCES, directory / NAME, jars, RELEASE)
+    return jar, java, jars
+
+
+async def build_programs(directory: Path, more: Sequence[Path] = ()) -> Programs:
+    """Compile the assignor and the consumer into `directory`; `more` comes before Kafka's jars."""
+    jar, java, jars = await build_assignor(directory)
     source = HERE / "java" / "ServingConsumer.java"
     await asyncio.to_thread(compile_java, [source], directory, jars, RELEASE)
     # Which plan the assignor follows is in its log, and the log goes where the rest is said.

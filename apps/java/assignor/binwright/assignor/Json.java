@@ -113,18 +113,23 @@ final class Json {
 
     private Object number() {
         int begin = at;
+        boolean isWhole = true;
         while (at < text.length() && "+-.eE0123456789".indexOf(text.charAt(at)) >= 0) {
+            isWhole &= ".eE".indexOf(text.charAt(at)) < 0;
             at++;
         }
         String found = text.substring(begin, at);
-        try {
-            return Long.valueOf(found);
-        } catch (NumberFormatException notWhole) {
+        if (isWhole) { // else the exception would cost more than all the rest
             try {
-                return Double.valueOf(found);
-            } catch (NumberFormatException none) {
-                throw fault("a value");
+                return Long.valueOf(found);
+            } catch (NumberFormatException notWhole) {
+                // more digits than a long has, or no number at all
             }
+        }
+        try {
+            return Double.valueOf(found);
+        } catch (NumberFormatException none) {
+            throw fault("a value");
         }
     }
 
