@@ -64,6 +64,9 @@ class FakePlans:
         if self.after is not None:
             self.kafka.descriptions[group] = self.after
 
+    async def request_assignment(self, group: str) -> None:
+        self.log.append(f"request {group}")
+
 
 class LoggedWorkload(FakeWorkload):
     """Says in the log of the plans when it is set to a number."""
@@ -226,3 +229,15 @@ async def test_a_group_of_others_that_cannot_be_described_has_a_fault() -> None:
     scaler.groups.undescribed = "no coordinator"  # type: ignore[attr-defined]
     await run_for(scaler, 1)
     assert (plans.log, target.problem) == ([], "no coordinator")
+
+
+async def test_the_broker_is_asked_to_assign_an_uneven_group_of_kip_848_and_gets_no_plan() -> None:
+    seen = replace(group([0, 1, 2], []), type="consumer")
+    scaler, plans, target = others([60.0, 20.0, 40.0], seen)
+    await run_for(scaler, 1)
+    assert (plans.log, plans.published) == ([f"request {GROUP}"], [])
+    assert measured(scaler)["rebalances_total"] == 1
+
+    scaler.groups.descriptions[GROUP] = replace(group([0], [1, 2]), type="consumer")  # type: ignore[attr-defined]
+    await run_for(scaler, 60)
+    assert (plans.log, target.problem) == ([f"request {GROUP}"], "")

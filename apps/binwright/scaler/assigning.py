@@ -23,6 +23,10 @@ PLAN_PUBLISHED = LogEvent.info(
     "plan.published",
     "A plan for an ordinary group was published, and the group is made to rebalance.",
 )
+ASSIGNMENT_REQUESTED = LogEvent.info(
+    "assignment.requested",
+    "The broker is made to assign a KIP-848 group anew, as its load would be more even.",
+)
 REPLICAS_EMPTYING = LogEvent.info(
     "replicas.emptying", "Replicas are to end, and their members give up what they read before."
 )
@@ -41,6 +45,9 @@ class Plans(Protocol):
 
     async def rebalance(self, group: str, protocol: str, topic: str) -> None:
         """Have a group of this assignor and topic rebalance; raise an `ExternalError`."""
+
+    async def request_assignment(self, group: str) -> None:
+        """Have the broker assign a group of type "consumer" anew; raise an `ExternalError`."""
 
 
 class WorkloadOrder(NamedTuple):
@@ -86,25 +93,30 @@ class Assigner:
             leaving = choose_leaving(members, snapshot.work.loads, replicas, step.members)
             if len(leaving) < len(members) - step.members:
                 log(MEMBERS_UNKNOWN, group=config.group, leaving=leaving)
-        if state.plan is None:  # of an earlier scaler, or of an earlier time that this one led
+        in_broker = seen.type == "consumer"
+        if state.plan is None and not in_broker:
+            # Of an earlier scaler, or of an earlier time that this one led.
             state = replace(state, plan=await self.plans.last(config.group))
         rate = verdict.capacity or max(1.0, verdict.work.rate / max(1, verdict.current))
         planner = Planner(config=config, records_per_s=rate, valid_s=self.plans.valid_s)
         state, done = planner.plan(state, snapshot, seen, step, leaving)
-        if done.plan is not None:
+        if done.plan is not None and not in_broker:
             await self.plans.publish(done.plan)
         # Members that join for a plan make the group rebalance themselves.
         grows = verdict.order is not None and verdict.order > verdict.current
         if done.plan is not None and done.rebalances and not grows:
             log(
-                PLAN_PUBLISHED,
+                ASSIGNMENT_REQUESTED if in_broker else PLAN_PUBLISHED,
                 group=config.group,
                 generation=done.plan.generation,
                 moved=done.moved,
                 reason=done.reason,
             )
-            topic = min(snapshot.work.loads).topic
             began_s = loop_s()
+            if in_broker:
+                await self.plans.request_assignment(config.group)
+                return replace(state, rebalances=state.rebalances + 1), WorkloadOrder(verdict.order)
+            topic = min(snapshot.work.loads).topic
             await self.plans.rebalance(config.group, seen.protocol, topic)
             state = replace(
                 state,

@@ -14,6 +14,7 @@ from aiokafka.coordinator.protocol import (
 )
 from aiokafka.errors import (
     CoordinatorNotAvailableError,
+    GroupIdNotFound,
     GroupLoadInProgressError,
     NoError,
     NotCoordinatorForGroupError,
@@ -22,6 +23,7 @@ from aiokafka.errors import (
 
 from binwright.kafka.client import ClusterClient, UnsupportedVersion
 from binwright.kafka.group_requests import (
+    DescribeConsumerGroups,
     DescribeGroups,
     FetchGroupOffsets,
     FindCoordinators,
@@ -36,6 +38,8 @@ from binwright.scaler.decide.members import GroupDescription, GroupMember
 from binwright.scaler.ports import CommittedOffsets
 
 GROUPS_PER_REQUEST = 100
+DEAD = "Dead"
+"""What brokers call the state of a group that does not exist, or is not of the classic type."""
 MOVED = (NotCoordinatorForGroupError, CoordinatorNotAvailableError, GroupLoadInProgressError)
 
 
@@ -95,11 +99,40 @@ class ConsumerGroups:
         response = await self._cluster.send_request(coordinator.broker, DescribeMembers([group]))
         ((code, _, state, _, protocol, members, _),) = response.groups
         _check(code, f"describe group {group}")
+        if state == DEAD:  # or of the other type
+            return await self._describe_consumers(group, coordinator.broker)
         described = {
             name: _member(instance, client, host, metadata, assignment)
             for name, instance, client, host, metadata, assignment in members
         }
         return GroupDescription(state, protocol, described)
+
+    async def _describe_consumers(self, group: str, broker: int) -> GroupDescription:
+        """Return the members of a group of type "consumer"; brokers before Kafka 4.0 have none."""
+        try:
+            response = await self._cluster.send_request(broker, DescribeConsumerGroups([group]))
+        except UnsupportedVersion:
+            return GroupDescription(DEAD, "")
+        ((code, _, _, state, _, _, assignor, members, *_),) = response.groups
+        if for_code(code) is GroupIdNotFound:
+            return GroupDescription(DEAD, "")
+        _check(code, f"describe group {group}")
+        described = {
+            name: GroupMember(
+                topics=frozenset(topics or ()),
+                owned=frozenset(
+                    TopicPartition(topic, number)
+                    for _, topic, numbers, _ in assigned or ()
+                    for number in numbers
+                ),
+                generation=0,
+                instance=instance,
+                client=client,
+                host=host.lstrip("/"),
+            )
+            for name, instance, _, _, client, host, topics, _, assigned, *_ in members or ()
+        }
+        return GroupDescription(state, assignor, described, "consumer")
 
     async def _find_coordinators(
         self, groups: Collection[str], committed: CommittedOffsets

@@ -4,13 +4,13 @@ import asyncio
 from contextlib import AsyncExitStack
 from typing import Self
 
-from binwright.kafka.client import client_options
+from binwright.kafka.client import ClusterClient, client_options
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.kafka.own_topics import ensure_own
 from binwright.protocol.group_plans import GroupPlan
 from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.scaler.plans_topic import PLANS_CONFIG, PLANS_PARTITIONS, last_plans, publish_plan
-from binwright.scaler.rebalance_request import request_rebalance
+from binwright.scaler.rebalance_request import request_assignment, request_rebalance
 from binwright.scaler.settings import ScalerSettings
 
 
@@ -67,3 +67,8 @@ class KafkaPlans:
     async def rebalance(self, group: str, protocol: str, topic: str) -> None:
         """Fit `Plans.rebalance`; raise `BrokerUnavailable`."""
         await request_rebalance(client_options(self._kafka), group, protocol, topic)
+
+    async def request_assignment(self, group: str) -> None:
+        """Fit `Plans.request_assignment`; raise `BrokerUnavailable`."""
+        async with ClusterClient(self._kafka) as cluster:
+            await request_assignment(cluster, group)

@@ -44,13 +44,13 @@ EVEN = 1.15
 """The largest load of a member, in units of the mean, of a group whose loads are even."""
 
 
-async def produce(servers: str) -> None:
+async def produce(servers: str, topic: str = TOPIC, value: bytes = b"order") -> None:
     """Write the skewed load, for ever."""
     async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
         while True:
             for partition, count in PER_TICK.items():
                 for _ in range(count):
-                    await producer.send(TOPIC, b"order", partition=partition)
+                    await producer.send(topic, value, partition=partition)
             await asyncio.sleep(TICK_S)
 
 
@@ -80,8 +80,10 @@ async def member(servers: str) -> AsyncIterator[AIOKafkaConsumer]:
 
 
 @contextlib.asynccontextmanager
-async def scaler(servers: str, port: int) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Run `binwright scaler`, which is killed at the end at the latest."""
+async def scaler(
+    servers: str, port: int, group: str = TOPIC
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Run `binwright scaler` for a group, which is killed at the end at the latest."""
     settings = {
         "KAFKA__BOOTSTRAP_SERVERS": servers,
         "HEALTH__PORT": str(port),
@@ -89,7 +91,7 @@ async def scaler(servers: str, port: int) -> AsyncIterator[asyncio.subprocess.Pr
         "SCALER__ZERO_POLL_S": "1",
         "SCALER__RATE_WINDOW_S": "10",
         "SCALER__PLANS_VALID_S": str(VALID_S),
-        "SCALER__GROUPS": json.dumps([ASSIGNED]),
+        "SCALER__GROUPS": json.dumps([{**ASSIGNED, "group": group}]),
     }
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "binwright.cli", "scaler"),

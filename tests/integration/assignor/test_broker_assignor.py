@@ -1,6 +1,9 @@
 """Groups of KIP-848 whose partitions a broker assigns by load; members have no code of ours."""
 
 import asyncio
+import contextlib
+import os
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -33,7 +36,7 @@ from binwright.kafka.control_records import METRICS_PARTITION
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.local.kafka import EmbeddedBroker, run_broker
 from binwright.local.server import reserve_port
-from binwright.protocol.errors import EmbeddedError
+from binwright.protocol.errors import BrokerUnavailable, EmbeddedError
 from binwright.runtime.run import background_tasks, must_not_end
 from binwright.runtime.settings.kafka import KafkaSettings
 from binwright.scaler.groups import ConsumerGroups
@@ -56,17 +59,17 @@ def assigning_broker(
 ) -> Iterator[str]:
     """Bootstrap servers of a broker with the assignor."""
     directory = tmp_path_factory.mktemp("assigning")
-    with background_loop.entered(run_assigning(directory)) as running:
+    with background_loop.entered(run_assigning(directory, MAX_AGE_S)) as running:
         yield running.bootstrap_servers
 
 
 @asynccontextmanager
-async def run_assigning(directory: Path) -> AsyncIterator[EmbeddedBroker]:
+async def run_assigning(directory: Path, max_age_s: int = 60) -> AsyncIterator[EmbeddedBroker]:
     (directory / "jars").mkdir(exist_ok=True)
     jar = await assignor_jar(directory / "jars")
     with reserve_port() as port:
         pass
-    settings = broker_settings(port, binwright_metrics_max_age_ms=str(1000 * MAX_AGE_S))
+    settings = broker_settings(port, binwright_metrics_max_age_ms=str(1000 * max_age_s))
     async with run_broker(directory / "b", port=port, settings=settings, classpath=[jar]) as broker:
         yield broker
 
@@ -86,8 +89,9 @@ async def assigned(
     for attempt in range(ATTEMPTS):
         if rates is not None:
             await publish_rates(kafka, {topic: rates})
-        async with ClusterClient(kafka) as cluster:
-            await request_assignment(cluster, topic)
+        with contextlib.suppress(BrokerUnavailable):  # a broker that starts coordinates nothing yet
+            async with ClusterClient(kafka) as cluster:
+                await request_assignment(cluster, topic)
         try:
             await until(holds, lambda: [member.owned for member in members], TRY_S)
         except AssertionError:
@@ -95,6 +99,27 @@ async def assigned(
                 raise
         else:
             return
+
+
+@asynccontextmanager
+async def monitor(servers: str, topic: str) -> AsyncIterator[None]:
+    """Run `binwright monitor` for a topic."""
+    with reserve_port() as port:
+        settings = {
+            "KAFKA__BOOTSTRAP_SERVERS": servers,
+            "HEALTH__PORT": str(port),
+            "MONITOR__PATTERN": topic,
+            "MONITOR__WINDOW_S": "5",
+        }
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "binwright.cli", "monitor"),
+            env={**os.environ, **{f"BINWRIGHT_{name}": text for name, text in settings.items()}},
+        )
+    try:
+        yield
+    finally:
+        process.terminate()
+        await process.wait()
 
 
 def counts(members: Sequence[Member]) -> list[int]:
@@ -188,26 +213,20 @@ async def test_members_read_only_what_they_subscribe_to(assigning_broker: str) -
 async def test_the_scaler_has_the_broker_assign_when_the_load_has_become_uneven(
     assigning_broker: str,
 ) -> None:
-    """Two members read three partitions each, until it is known that one has half of the load."""
+    """Two members read three partitions each, until a monitor knows that one has half the load."""
     kafka, topic = KafkaSettings(bootstrap_servers=assigning_broker), "scaled-group"
     await create_topic(kafka, topic, len(PER_TICK))
     every = set(map(str, partitions(topic, *PER_TICK)))
     commits = {"enable_auto_commit": "true", "auto_commit_interval_ms": "200"}
-
-    async def measure() -> None:
-        while True:
-            await publish_rates(kafka, {topic: [1000.0 * n for n in PER_TICK.values()]})
-            await asyncio.sleep(1)
-
+    value = b"x" * 1000  # so that bytes are as uneven as records
     with (
         reserve_port() as port,
         librdkafka_members(assigning_broker, topic, [topic], 2, **commits) as members,
     ):
         await until(lambda: counts(members) == [3, 3], lambda: counts(members))
         async with (
-            background_tasks(
-                must_not_end(measure()), must_not_end(produce(assigning_broker, topic))
-            ),
+            background_tasks(must_not_end(produce(assigning_broker, topic, value))),
+            monitor(assigning_broker, topic),
             scaler(assigning_broker, port, topic),
         ):
             await until(reads_alone(members, f"{topic}-0"), lambda: [m.owned for m in members], 90)
@@ -254,9 +273,9 @@ async def test_a_group_goes_on_after_its_broker_starts_again(tmp_path: Path) -> 
             before = [set(member.owned) for member in members]
             await broker.stop()
             await broker.start()
-            # Rates from before are read again: the first assignment has them already.
-            await assigned(kafka, topic, None, members, reads_alone(members, f"{topic}-0"))
             assert [member.owned for member in members] == before
+            # Rates from before are read again.
+            await assigned(kafka, topic, None, members, reads_alone(members, f"{topic}-0"))
             await assigned(kafka, topic, hot(8), members, reads_alone(members, f"{topic}-8"))
 
 

@@ -1,6 +1,7 @@
 """Plans come before members, and replicas go empty."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -119,6 +120,13 @@ def test_a_group_that_goes_to_zero_has_nothing_to_give_away() -> None:
     state = ScalingState(idle_since_s=0.0)
     _, verdict = step([0.0] * 4, 2, TWO, state=state, min_replicas=0, max_replicas=10)
     assert (verdict.order, verdict.step) == (0, None)
+
+
+def test_in_a_group_of_kip_848_replicas_come_and_end_without_a_plan() -> None:
+    for rates, replicas, order in ((BUSY, 1, 2), (CALM, 2, 1)):
+        seen = replace(group(*([[0, 1, 2, 3], []][:replicas])), type="consumer")
+        _, verdict = step(rates, replicas, seen)
+        assert (verdict.order, verdict.step) == (order, None)
 
 
 def test_without_members_replicas_end_at_once() -> None:

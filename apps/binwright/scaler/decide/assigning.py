@@ -102,8 +102,8 @@ def with_assignment(
             return state, verdict
         step = AssignmentStep(members=max(1, verdict.current), is_required=False)
         return state, replace(verdict, step=step)
-    if verdict.order == 0:
-        return state, verdict
+    if verdict.order == 0 or seen.type == "consumer":
+        return state, verdict  # the broker assigns by load whenever a member joins or leaves
     shrinks = verdict.order < verdict.current and bool(seen.members)
     step = AssignmentStep(members=verdict.order, is_required=True, empties=shrinks)
     return state, replace(verdict, step=step)

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from binwright.protocol.model import TopicPartition
 
 COOPERATIVE, EAGER = "binwright", "binwright-eager"
 """Names of the assignors for Java, as in `PlannedAssignor.java`, and for aiokafka: not the same, as
-an eager and a cooperative member cannot share a group.
+an eager and a cooperative member cannot share a group. The one in the broker, `LoadAssignor.java`,
+is named as that for Java.
 """
 STABLE = "Stable"
 """The state of a group that is not within a rebalance."""
@@ -35,11 +37,12 @@ Owners = Mapping[TopicPartition, str]
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
-    """A consumer group of the classic protocol."""
+    """A consumer group."""
 
     state: str  # by Kafka's names: "Stable", "PreparingRebalance", "Empty", ...
     protocol: str  # the assignor's name; empty while there is none
     members: Members = field(default_factory=dict)
+    type: Literal["classic", "consumer"] = "classic"  # consumer: the broker assigns (KIP-848)
 
 
 def in_order(members: Members) -> list[str]:

@@ -2,6 +2,8 @@ package binwright.assignor;
 
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -41,7 +43,8 @@ final class RatesReader implements Runnable {
     private static final long RETRY_MS = 5_000; // after a failure
     private static final long NAMES_MS = 60_000; // topics may be deleted, and made anew
     private static final long NEW_NAMES_MS = 5_000; // a topic was measured whose id is not known
-    private static final int MOST_BYTES = 1 << 20;
+    private static final int MOST_BYTES = 8 << 20;
+    private static final int BATCH_MS = 3_000; // a monitor measures each second, and the last pass counts
 
     private final Map<String, Object> client;
     private final String topic;
@@ -125,8 +128,9 @@ final class RatesReader implements Runnable {
         settings.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false);
         settings.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
         settings.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "latest");
-        settings.put(ConsumerConfig.FETCH_MIN_BYTES_CONFIG, MOST_BYTES); // one request a second, if it can be
-        settings.put(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG, (int) POLL.toMillis());
+        settings.put(ConsumerConfig.FETCH_MIN_BYTES_CONFIG, MOST_BYTES);
+        settings.put(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG, BATCH_MS);
+        settings.put(ConsumerConfig.MAX_POLL_RECORDS_CONFIG, Integer.MAX_VALUE); // the bytes are bounded
         settings.put(ConsumerConfig.FETCH_MAX_BYTES_CONFIG, MOST_BYTES);
         settings.put(ConsumerConfig.MAX_PARTITION_FETCH_BYTES_CONFIG, MOST_BYTES);
         try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(settings);
@@ -151,9 +155,7 @@ final class RatesReader implements Runnable {
             long namesNs = System.nanoTime() - TimeUnit.MILLISECONDS.toNanos(NAMES_MS);
             while (true) {
                 Set<String> measured = new HashSet<>();
-                for (ConsumerRecord<byte[], byte[]> record : consumer.poll(POLL)) {
-                    take(record, measured);
-                }
+                lastPasses(consumer.poll(POLL)).forEach(text -> take(text, measured));
                 long passedMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - namesNs);
                 if (passedMs >= (known.containsAll(measured) ? NAMES_MS : NEW_NAMES_MS)) {
                     known = learnNames(admin);
@@ -163,13 +165,32 @@ final class RatesReader implements Runnable {
         }
     }
 
-    private void take(ConsumerRecord<byte[], byte[]> record, Set<String> measured) {
-        try {
-            if (record.value() != null) {
-                measured.add(rates.take(new String(record.value(), StandardCharsets.UTF_8)));
+    /** Returns the values of each key that are of its last pass: the others would be read for nothing. */
+    private static List<String> lastPasses(Iterable<ConsumerRecord<byte[], byte[]>> records) {
+        Deque<ConsumerRecord<byte[], byte[]>> newestFirst = new ArrayDeque<>();
+        records.forEach(newestFirst::addFirst);
+        Map<String, String> passes = new HashMap<>();
+        Deque<String> texts = new ArrayDeque<>();
+        for (ConsumerRecord<byte[], byte[]> record : newestFirst) {
+            if (record.value() == null) {
+                continue;
             }
+            String key = record.key() == null ? "" : new String(record.key(), StandardCharsets.UTF_8);
+            String text = new String(record.value(), StandardCharsets.UTF_8);
+            int begin = text.indexOf("\"number\":"); // of the pass: a large topic takes several records
+            String pass = begin < 0 ? "" : text.substring(begin, Math.max(begin, text.indexOf(',', begin)));
+            if (passes.computeIfAbsent(key, none -> pass).equals(pass)) {
+                texts.addFirst(text);
+            }
+        }
+        return List.copyOf(texts);
+    }
+
+    private void take(String text, Set<String> measured) {
+        try {
+            measured.add(rates.take(text));
         } catch (IllegalArgumentException malformed) {
-            LOG.debug("offset {} of {} is no measurement: {}", record.offset(), topic, malformed.getMessage());
+            LOG.debug("a record of {} is no measurement: {}", topic, malformed.getMessage());
         }
     }
 
