@@ -13,6 +13,10 @@ and assigned. `binwright acls` prints it for your settings. What is not here, an
 refuses by default refuses; [operations.md](../operations.md#kafka-acls) has more about the rules,
 and [security.md](../security.md) what each right allows.
 """
+OTHERS = """
+Beside these, the [assignor in brokers](../how-to/assignor.md#in-the-brokers) needs `Read` on
+`binwright.metrics` and `Describe` on the groups' topics (the user of `binwright.client.*`), members
+with the [assignor for Java or aiokafka](../how-to/assignor.md#java) `Read` on `binwright.plans`."""
 NAMES = Names(
     group="binwright",
     data=("orders", "clicks"),
@@ -42,6 +46,7 @@ def page() -> str:
     parts = [
         HEAD,
         f"```sh\n{shell}\n```",
+        OTHERS,
         "\n## What may be left out\n\nBy what is so without it:\n",
         rows,
     ]

@@ -82,7 +82,7 @@ SCALED_GROUP_REBALANCES_TOTAL = Metric(
 )
 SCALED_GROUP_MOVED_PARTITIONS_TOTAL = Metric(
     "binwright_scaled_group_moved_partitions_total",
-    "Partitions that got another reader by those rebalances.",
+    "Partitions that got another reader by rebalances that were asked for.",
     TARGET,
     "scaler",
 )

@@ -70,7 +70,7 @@ TABLE_ROWS_TOTAL = Metric(
 )
 TABLE_BAD_RECORDS_TOTAL = Metric(
     "binwright_table_bad_records_total",
-    "Of these rows: records that could not be decoded, in the table of bad records.",
+    "Bad records landed by the table's writer; `binwright_table_rows_total` has them, too.",
     TABLE,
     "consumer, group",
 )
@@ -90,7 +90,10 @@ TABLE_SMALL_FILES = Metric(
     "consumer, group",
 )
 TABLE_SMALL_BYTES = Metric(
-    "binwright_table_small_bytes", "Bytes in these files.", TABLE, "consumer, group"
+    "binwright_table_small_bytes",
+    "Bytes in the table's small files.",
+    TABLE,
+    "consumer, group",
 )
 TABLE_COMPACTION_SECONDS_TOTAL = Metric(
     "binwright_table_compaction_seconds_total",
@@ -105,16 +108,22 @@ TABLE_COMPACTION_READ_FILES_TOTAL = Metric(
     "consumer, group",
 )
 TABLE_COMPACTION_READ_BYTES_TOTAL = Metric(
-    "binwright_table_compaction_read_bytes_total", "Bytes in these.", TABLE, "consumer, group"
+    "binwright_table_compaction_read_bytes_total",
+    "Bytes in files that were merged, or whose rows were sorted.",
+    TABLE,
+    "consumer, group",
 )
 TABLE_COMPACTION_WRITTEN_FILES_TOTAL = Metric(
     "binwright_table_compaction_written_files_total",
-    "Files that replaced them.",
+    "Files that replaced those that were merged or sorted.",
     TABLE,
     "consumer, group",
 )
 TABLE_COMPACTION_WRITTEN_BYTES_TOTAL = Metric(
-    "binwright_table_compaction_written_bytes_total", "Bytes in these.", TABLE, "consumer, group"
+    "binwright_table_compaction_written_bytes_total",
+    "Bytes in files that replaced those that were merged or sorted.",
+    TABLE,
+    "consumer, group",
 )
 TABLE_OPERATION_RUNNING = Metric(
     "binwright_table_operation_running",
@@ -124,13 +133,14 @@ TABLE_OPERATION_RUNNING = Metric(
 )
 TABLE_OPERATION_FAILED = Metric(
     "binwright_table_operation_failed",
-    "1 while that work has failed, or does not go on.",
+    "1 while the work that a person ordered last has failed, or does not go on.",
     (*TABLE, "work"),
     "consumer, group",
 )
 TABLE_OPERATION_RECORDS = Metric(
     "binwright_table_operation_records",
-    "Records of that work: moved, left, skipped or masked.",
+    "Records of the work that a person ordered last: moved, left, skipped or masked (replay); "
+    "erased, bad_erased or bad_left (erase).",
     (*TABLE, "work", "outcome"),
     "consumer, group",
 )

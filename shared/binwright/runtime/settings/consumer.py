@@ -51,7 +51,7 @@ class ConsumerSettings(Section):
     start: Literal["earliest", "latest"] = "earliest"
     """Where reading begins in partitions that the group has never landed."""
     isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
-    """Whether records of aborted transactions are landed too."""
+    """`read_uncommitted`: records of aborted transactions are landed too."""
     zone: Annotated[str | None, Field(max_length=249)] = None
     """Where this consumer runs, as brokers name it in `broker.rack`: it reads from a replica there,
     if brokers allow that. Unset or empty: not known."""
