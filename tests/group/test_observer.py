@@ -153,3 +153,15 @@ def test_zones_are_known_whether_or_not_they_matter() -> None:
     zones = {"a": (0,)}
     known, _ = observe_measurement(seen(), Measured(1.0, measured("orders", 1, zones=zones)))
     assert known.load.readable_in == Map({"orders": {0: frozenset("a")}})
+
+
+def test_a_report_of_a_process_that_was_replaced_changes_no_owner() -> None:
+    known = seen(hello(S0), built(S0, 1, reading={P: 3}))
+    after, _ = observe_record(known, record_read(built(S0, 0, reading={Q: 3}), 9))
+    assert after.members.assignment() == {P: S0}
+
+
+def test_a_report_that_says_what_the_one_before_said_changes_no_owner() -> None:
+    known = seen(hello(S0), built(S0, 1, reading={P: 3}))
+    after, _ = observe_record(known, record_read(built(S0, 1, reading={P: 5}), 9))
+    assert after.members.partitions is known.members.partitions
