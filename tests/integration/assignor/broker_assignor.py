@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, Producer
 from tests.integration.assignor.java_members import build_assignor
 
 from binwright.kafka.control_records import METRICS_CONFIG, METRICS_PARTITION
@@ -56,6 +56,24 @@ async def publish_rates(
                 partitions=tuple(rows),
             )
             await publish_message(bus, METRICS_TOPIC, METRICS_PARTITION, measurement)
+
+
+def publish_zeros(servers: str, megabytes: int) -> None:
+    """Publish records of a MB each among the rates, which are few bytes as compressed."""
+    producer = Producer(
+        {
+            "bootstrap.servers": servers,
+            "compression.type": "gzip",
+            "linger.ms": 1000,
+            "batch.size": 64 << 20,
+            "message.max.bytes": 64 << 20,
+        }
+    )
+    for number in range(megabytes):
+        producer.produce(METRICS_TOPIC, bytes(1_000_000))
+        if number % 50 == 49:
+            producer.flush(END_S)
+    assert producer.flush(END_S) == 0
 
 
 class LibrdkafkaMember:

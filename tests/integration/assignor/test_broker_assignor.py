@@ -18,6 +18,7 @@ from tests.integration.assignor.broker_assignor import (
     librdkafka_members,
     loads,
     publish_rates,
+    publish_zeros,
 )
 from tests.integration.assignor.java_members import (
     JavaMember,
@@ -241,7 +242,10 @@ async def test_the_scaler_has_the_broker_assign_when_the_load_has_become_uneven(
 
 
 async def test_a_broken_metrics_topic_leaves_a_group_assigned(tmp_path: Path) -> None:
-    """Records that are no measurements are passed over; then the topic is gone, and back again."""
+    """Records that are no measurements, or inflate to more than its memory, are passed over.
+
+    Then the topic is gone, and back again.
+    """
     async with run_assigning(tmp_path) as broker:
         kafka, topic = KafkaSettings(bootstrap_servers=broker.bootstrap_servers), "broken-metrics"
         await create_topic(kafka, topic, 9)
@@ -251,6 +255,7 @@ async def test_a_broken_metrics_topic_leaves_a_group_assigned(tmp_path: Path) ->
             async with KafkaControlTopics(kafka) as bus:
                 for value in (b"", b"\xff\x00", b'{"kind":"measurement/2"}', b"[" * 100_000):
                     await bus.publish(METRICS_TOPIC, METRICS_PARTITION, b"x", value)
+            await asyncio.to_thread(publish_zeros, broker.bootstrap_servers, 600)
             await assigned(kafka, topic, hot(0), members, reads_alone(members, f"{topic}-0"))
             admin = AIOKafkaAdminClient(**client_options(kafka))
             await admin.start()

@@ -19,6 +19,7 @@ from binwright.protocol.model import BytesPerSecond
 pytestmark = pytest.mark.integration
 
 UNREAD = -1
+MOST_LONG = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -176,10 +177,16 @@ async def test_rates_count_that_are_measured_and_not_stale(tmp_path: Path) -> No
         b'{"kind":"measurement/3"}',
         b'{"kind":"measurement/2","topic":"b","at_ms":2000,"count":99999999,"partitions":[]}',
         measurement(row(0, 1.0), topic="b"),
+        b'{"kind":"measurement/2","topic":"b","at_ms":2000,"count":%d,"partitions":[]}' % MOST_LONG,
+        # By a clock that is ahead: it is of now, and grows old like any other.
+        measurement(row(0, 3.0), at_ms=MOST_LONG),
+        measurement(row(0, 4.0, age_s=-60.0)),
+        measurement(row(1 << 32, 1.0)),
     ]
     first = ["{}", "{0=5.0, 1=0.5}", "{0=5.0, 1=7.0}", "{0=5.0, 1=7.0}", "{1=9.0}"]
     found = await printed("RateTexts", b"\n".join(texts), tmp_path)
-    assert found == [*first, "false", "false", "false", "false", "{1=9.0}"]
+    ahead = ["{0=3.0, 1=9.0}", "{0=4.0, 1=9.0}"]
+    assert found == [*first, *["false"] * 4, "{1=9.0}", "false", *ahead, "false"]
 
 
 async def test_hostile_records_are_refused_and_cost_little(tmp_path: Path) -> None:

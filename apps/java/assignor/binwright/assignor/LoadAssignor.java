@@ -74,11 +74,10 @@ public final class LoadAssignor implements ConsumerGroupPartitionAssignor, Confi
         int known = 0;
         for (int topic = 0; topic < ids.size(); topic++) {
             Arrays.fill(topicOf, first[topic], first[topic + 1], topic);
-            for (Map.Entry<Integer, Double> rate : rates.of(ids.get(topic)).entrySet()) {
-                if (rate.getKey() < first[topic + 1] - first[topic]) {
-                    loads[first[topic] + rate.getKey()] = rate.getValue();
-                    known++;
-                }
+            int size = first[topic + 1] - first[topic];
+            for (Map.Entry<Integer, Double> rate : rates.of(ids.get(topic), size).entrySet()) {
+                loads[first[topic] + rate.getKey()] = rate.getValue();
+                known++;
             }
         }
         boolean[][] subscribed = new boolean[members.size()][ids.size()];
