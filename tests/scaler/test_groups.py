@@ -13,7 +13,7 @@ from binwright.kafka.client import UnsupportedVersion
 from binwright.kafka.group_requests import FetchGroupOffsets, FindCoordinators
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
-from binwright.scaler.groups import GROUPS_PER_REQUEST, ConsumerGroups
+from binwright.scaler.groups import GROUPS_PER_REQUEST, ConsumerGroups, DescribeMembers
 
 pytestmark = pytest.mark.looptime
 ANSWER_S = 2.0
@@ -181,3 +181,21 @@ async def test_without_any_broker_every_group_has_a_fault() -> None:
     found = await offsets(Away({})).committed(["a"])
 
     assert found.faults == {"a": "its coordinator is not known: no broker answers"}
+
+
+async def test_a_member_of_kip_848_subscribes_to_what_its_pattern_matches() -> None:
+    class Coordinator(FakeCluster):
+        async def send_request(self, broker: int, request: Any) -> Any:
+            if isinstance(request, DescribeMembers):
+                return SimpleNamespace(groups=[(0, "a", "Dead", "", "", [], 0)])
+            assert broker == 1
+            read: list[Any] = [(None, "orders", [0, 1], {})]
+            names = ("m", None, None, 1, "client", "/10.0.0.1", None, "^ord.*$")
+            members: list[Any] = [(*names, read, {}, read, {}, {})]
+            return SimpleNamespace(groups=[(0, "", "a", "Stable", 1, 1, "binwright", members, 0)])
+
+    seen = await offsets(Coordinator({"a": 1})).describe("a")
+
+    assert (seen.type, seen.protocol) == ("consumer", "binwright")
+    assert seen.members["m"].topics == {"orders"}
+    assert seen.members["m"].owned == {TopicPartition("orders", 0), TopicPartition("orders", 1)}

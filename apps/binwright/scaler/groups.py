@@ -34,7 +34,7 @@ from binwright.kafka.group_requests import (
 from binwright.kafka.leaders import PendingReplies
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
-from binwright.scaler.decide.members import GroupDescription, GroupMember
+from binwright.scaler.decide.members import GroupDescription, GroupMember, with_matches
 from binwright.scaler.ports import CommittedOffsets
 
 GROUPS_PER_REQUEST = 100
@@ -132,7 +132,8 @@ class ConsumerGroups:
             )
             for name, instance, _, _, client, host, topics, _, assigned, *_ in members or ()
         }
-        return GroupDescription(state, assignor, described, "consumer")
+        patterns = {name: pattern for name, *_, pattern, _, _, _, _, _ in members or () if pattern}
+        return GroupDescription(state, assignor, with_matches(described, patterns), "consumer")
 
     async def _find_coordinators(
         self, groups: Collection[str], committed: CommittedOffsets

@@ -214,7 +214,10 @@ async def test_members_read_only_what_they_subscribe_to(assigning_broker: str) -
 async def test_the_scaler_has_the_broker_assign_when_the_load_has_become_uneven(
     assigning_broker: str,
 ) -> None:
-    """Two members read three partitions each, until a monitor knows that one has half the load."""
+    """Two members read three partitions each, until a monitor knows that one has half the load.
+
+    They subscribe by a pattern, which the broker alone resolves.
+    """
     kafka, topic = KafkaSettings(bootstrap_servers=assigning_broker), "scaled-group"
     await create_topic(kafka, topic, len(PER_TICK))
     every = set(map(str, partitions(topic, *PER_TICK)))
@@ -222,7 +225,7 @@ async def test_the_scaler_has_the_broker_assign_when_the_load_has_become_uneven(
     value = b"x" * 1000  # so that bytes are as uneven as records
     with (
         reserve_port() as port,
-        librdkafka_members(assigning_broker, topic, [topic], 2, **commits) as members,
+        librdkafka_members(assigning_broker, topic, [f"^{topic}$"], 2, **commits) as members,
     ):
         await until(lambda: counts(members) == [3, 3], lambda: counts(members))
         async with (

@@ -1,7 +1,13 @@
 """The members of a group, and who of them reads what."""
 
 from binwright.protocol.model import TopicPartition
-from binwright.scaler.decide.members import GroupMember, are_static, in_order, number_of
+from binwright.scaler.decide.members import (
+    GroupMember,
+    are_static,
+    in_order,
+    number_of,
+    with_matches,
+)
 
 TOPICS = frozenset({"orders"})
 
@@ -31,3 +37,26 @@ def test_a_member_claims_nothing_by_default() -> None:
 
 def test_the_number_at_the_end_of_a_name_is_its_replicas() -> None:
     assert [number_of(name) for name in ("billing-12", "7", "billing", "")] == [12, 7, None, None]
+
+
+def test_a_pattern_takes_what_matches_of_the_topics_that_members_name_or_read() -> None:
+    read = frozenset({TopicPartition("orders-eu", 0), TopicPartition("refunds", 0)})
+    members = {
+        "a": GroupMember(topics=TOPICS),
+        "b": GroupMember(topics=frozenset(), owned=read),
+        "c": GroupMember(topics=frozenset()),
+        "guest": GroupMember(topics=frozenset()),
+    }
+    found = with_matches(members, {"b": "orders-.*", "c": "^orders.*$"})
+    assert {name: sorted(one.topics) for name, one in found.items()} == {
+        "a": ["orders"],
+        "b": ["orders-eu", "refunds"],  # a reader subscribes to it, whatever we make of the pattern
+        "c": ["orders", "orders-eu"],
+        "guest": [],
+    }
+    assert found["b"].owned == read
+
+
+def test_a_pattern_that_is_too_large_takes_all_topics_of_the_group() -> None:
+    members = {"a": GroupMember(topics=TOPICS), "b": GroupMember(topics=frozenset())}
+    assert with_matches(members, {"b": "(abc){500}"})["b"].topics == TOPICS

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.patterns import compile_pattern
 
 COOPERATIVE, EAGER = "binwright", "binwright-eager"
 """Names of the assignors for Java, as in `PlannedAssignor.java`, and for aiokafka: not the same, as
@@ -43,6 +44,30 @@ class GroupDescription:
     protocol: str  # the assignor's name; empty while there is none
     members: Members = field(default_factory=dict)
     type: Literal["classic", "consumer"] = "classic"  # consumer: the broker assigns (KIP-848)
+
+
+def with_matches(members: Members, patterns: Mapping[str, str]) -> dict[str, GroupMember]:
+    """Return members with the topics that they subscribe to by a pattern.
+
+    Brokers resolve patterns, and do not say to what: it is what matches of the topics that any
+    member names or reads.
+
+    Args:
+        members: Of a group; those that have a pattern name no topics.
+        patterns: Member id -> a regular expression, by RE2 as the broker reads it. One that is too
+            large for `compile_pattern` counts as matching all.
+    """
+    every = {topic for one in members.values() for topic in one.topics}
+    every |= {partition.topic for one in members.values() for partition in one.owned}
+    found = dict(members)
+    for name, text in patterns.items():
+        try:
+            matches = frozenset(filter(compile_pattern(text).matches, every))
+        except ValueError:
+            matches = frozenset(every)
+        reads = {partition.topic for partition in members[name].owned}
+        found[name] = replace(members[name], topics=members[name].topics | matches | reads)
+    return found
 
 
 def in_order(members: Members) -> list[str]:
