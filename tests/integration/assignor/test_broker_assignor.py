@@ -65,12 +65,16 @@ def assigning_broker(
 
 
 @asynccontextmanager
-async def run_assigning(directory: Path, max_age_s: int = 60) -> AsyncIterator[EmbeddedBroker]:
+async def run_assigning(
+    directory: Path, max_age_s: int | None = None
+) -> AsyncIterator[EmbeddedBroker]:
     (directory / "jars").mkdir(exist_ok=True)
     jar = await assignor_jar(directory / "jars")
     with reserve_port() as port:
         pass
-    settings = broker_settings(port, binwright_metrics_max_age_ms=str(1000 * max_age_s))
+    settings = broker_settings(port)
+    if max_age_s is not None:
+        settings["binwright.metrics.max.age.ms"] = str(1000 * max_age_s)
     async with run_broker(directory / "b", port=port, settings=settings, classpath=[jar]) as broker:
         yield broker
 
@@ -81,6 +85,8 @@ async def assigned(
     rates: Rates | None,
     members: Sequence[Member],
     condition: Callable[[], bool],
+    *,
+    age_ms: int = 0,
 ) -> None:
     """Publish rates and ask for an assignment, until every partition is read and this holds."""
 
@@ -89,7 +95,7 @@ async def assigned(
 
     for attempt in range(ATTEMPTS):
         if rates is not None:
-            await publish_rates(kafka, {topic: rates})
+            await publish_rates(kafka, {topic: rates}, age_ms=age_ms)
         with contextlib.suppress(BrokerUnavailable):  # a broker that starts coordinates nothing yet
             async with ClusterClient(kafka) as cluster:
                 await request_assignment(cluster, topic)
@@ -273,17 +279,19 @@ async def test_a_broken_metrics_topic_leaves_a_group_assigned(tmp_path: Path) ->
 
 
 async def test_a_group_goes_on_after_its_broker_starts_again(tmp_path: Path) -> None:
+    """And after the monitor has been away for nine minutes: rates count for ten."""
     async with run_assigning(tmp_path) as broker:
         kafka, topic = KafkaSettings(bootstrap_servers=broker.bootstrap_servers), "restarted"
         await create_topic(kafka, topic, 9)
         with librdkafka_members(broker.bootstrap_servers, topic, [topic], 3) as members:
-            await assigned(kafka, topic, hot(0), members, reads_alone(members, f"{topic}-0"))
+            alone = reads_alone(members, f"{topic}-0")
+            await assigned(kafka, topic, hot(0), members, alone, age_ms=540_000)
             before = [set(member.owned) for member in members]
             await broker.stop()
             await broker.start()
             assert [member.owned for member in members] == before
             # Rates from before are read again.
-            await assigned(kafka, topic, None, members, reads_alone(members, f"{topic}-0"))
+            await assigned(kafka, topic, None, members, alone)
             await assigned(kafka, topic, hot(8), members, reads_alone(members, f"{topic}-8"))
 
 

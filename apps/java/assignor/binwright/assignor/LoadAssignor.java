@@ -33,7 +33,7 @@ public final class LoadAssignor implements ConsumerGroupPartitionAssignor, Confi
     public static final String CLIENT = "binwright.client.";
     /** The topic with the measurements; "binwright.metrics" by default. */
     public static final String TOPIC = "binwright.metrics.topic";
-    /** The age from which a rate is stale, ms; 60000 by default. */
+    /** The age from which a rate is stale, ms; 600000 by default. */
     public static final String MAX_AGE_MS = "binwright.metrics.max.age.ms";
     /** What members set as `group.remote.assignor`. */
     public static final String NAME = "binwright";

@@ -90,7 +90,7 @@ final class RatesReader implements Runnable {
         client.putIfAbsent(ConsumerConfig.CLIENT_ID_CONFIG, "binwright-assignor");
         client.putIfAbsent(ConsumerConfig.RECONNECT_BACKOFF_MS_CONFIG, "1000"); // the broker itself is starting
         Object topic = settings.getOrDefault(LoadAssignor.TOPIC, "binwright.metrics");
-        Object age = settings.getOrDefault(LoadAssignor.MAX_AGE_MS, "60000");
+        Object age = settings.getOrDefault(LoadAssignor.MAX_AGE_MS, "600000");
         RatesReader reader;
         try {
             reader = new RatesReader(client, topic.toString(), Long.parseLong(age.toString()), Thread::sleep);
