@@ -19,6 +19,7 @@ from binwright.scaler.decide.assigning import (
     planned,
     with_assignment,
 )
+from binwright.scaler.decide.broker_requests import MOVED_NOTHING, BrokerRequest
 from binwright.scaler.decide.config import Bounds
 from binwright.scaler.decide.lags import Work
 from binwright.scaler.decide.learning import Learnt
@@ -28,6 +29,7 @@ from binwright.scaler.decide.members import (
     STABLE,
     GroupDescription,
     GroupMember,
+    owners,
 )
 from binwright.scaler.decide.sizing import (
     AssignmentStep,
@@ -211,6 +213,64 @@ def test_a_load_that_is_back_takes_the_emptying_back(replicas: int) -> None:
 def test_bounds_that_rise_take_the_emptying_back() -> None:
     state, _ = step(CALM, 2, TWO, state=EMPTYING, min_replicas=2, max_replicas=10)
     assert state.emptying is None
+
+
+UNEVEN = [80.0, 20.0, 5.0, 5.0]
+IN_BROKER = replace(TWO, type="consumer")
+
+
+def asked_for(count: int, seen: GroupDescription = IN_BROKER) -> ScalingState:
+    """Return the state after so many requests to the broker, of which none moved anything."""
+    request = BrokerRequest(owners(seen.members))
+    for _ in range(count - 1):
+        request = request.again(seen.members)
+    return ScalingState(request=request)
+
+
+def test_a_broker_that_moves_nothing_is_asked_ever_less_often() -> None:
+    what = AssignmentStep(members=2, is_required=False)
+    request, times, state = None, [], ScalingState()
+    for tick in range(1_000):
+        now_s = 10.0 * tick
+        planner = Planner(config=ASSIGNED, records_per_s=100.0, valid_s=600.0)
+        at = snapshot(work(UNEVEN), 2, now_s)
+        state, done = planner.plan(state, at, IN_BROKER, what)
+        if done.rebalances:
+            times.append(now_s)
+            assert state.request is not request
+            request = state.request
+    assert times == [0, 30, 90, 210, 450, 930, 1890, 3690, 5490, 7290, 9090]
+
+
+def test_a_broker_that_moved_something_is_asked_again_as_soon_as_before() -> None:
+    before = asked_for(5)
+    assert before.request
+    moved = group([0], [1, 2, 3]).members
+    assert before.request.cooldown_s(IN_BROKER.members) == 480
+    assert before.request.cooldown_s(moved) == 30
+    assert before.request.again(moved) == BrokerRequest(owners(moved))
+
+
+@pytest.mark.parametrize("of_others", [True, False])
+def test_a_second_request_that_moved_nothing_is_a_fault_while_the_load_is_uneven(
+    *, of_others: bool
+) -> None:
+    def shown(
+        rates: list[float], count: int, seen: GroupDescription = IN_BROKER
+    ) -> tuple[str, bool]:
+        at = snapshot(work(rates), 2)
+        at = replace(at, workload=replace(at.workload, of_others=of_others))
+        decided = Verdict(current=2, wanted=2, reasons=())
+        _, verdict = with_assignment(ASSIGNED, asked_for(count), at, decided, seen)
+        assert verdict.step is not None
+        return verdict.fault, MOVED_NOTHING in verdict.reasons
+
+    fault = MOVED_NOTHING if of_others else ""
+    assert shown(UNEVEN, 2) == (fault, True)
+    assert shown(UNEVEN, 1) == ("", False), "it may be under way"
+    assert shown(BUSY, 2) == ("", False), "the load has become even"
+    moved = replace(group([0], [1, 2, 3]), type="consumer")
+    assert shown(UNEVEN, 2, moved) == ("", False)
 
 
 LOADS = work([40.0, 5.0, 10.0, 20.0]).loads

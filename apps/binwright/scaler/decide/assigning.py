@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.model import Assignment, Slot, TopicPartition
+from binwright.scaler.decide.broker_requests import MOVED_NOTHING, BrokerRequest
 from binwright.scaler.decide.config import ScaledGroupSettings
 from binwright.scaler.decide.even_bins import BinsProposal, even_out, imbalance
 from binwright.scaler.decide.least_loaded import Bins, assign, owned
@@ -24,6 +25,7 @@ from binwright.scaler.decide.members import (
     owners,
 )
 from binwright.scaler.decide.plan_publication import (
+    COOLDOWN_S,
     PAUSE_S,
     GroupState,
     PlanPublication,
@@ -100,13 +102,26 @@ def with_assignment(
         # The number stays: the load is evened out if that is worth a rebalance.
         if config.mode != "act" or not seen.members or snapshot.work.missing:
             return state, verdict
-        step = AssignmentStep(members=max(1, verdict.current), is_required=False)
-        return state, replace(verdict, step=step)
+        return state, _evened_out(state, snapshot, verdict, seen)
     if verdict.order == 0 or seen.type == "consumer":
         return state, verdict  # the broker assigns by load whenever a member joins or leaves
     shrinks = verdict.order < verdict.current and bool(seen.members)
     step = AssignmentStep(members=verdict.order, is_required=True, empties=shrinks)
     return state, replace(verdict, step=step)
+
+
+def _evened_out(
+    state: ScalingState, snapshot: GroupSnapshot, verdict: Verdict, seen: GroupDescription
+) -> Verdict:
+    """Have a group evened out whose number stays, and show if its broker does not do that."""
+    step = AssignmentStep(members=max(1, verdict.current), is_required=False)
+    verdict = replace(verdict, step=step)
+    is_uneven = verdict.imbalance is not None and verdict.imbalance > 1 + TOLERANCE
+    asked = state.request
+    if not (is_uneven and asked and asked.repeats and asked.moved_nothing(seen.members)):
+        return verdict
+    fault = verdict.fault or (MOVED_NOTHING if snapshot.workload.of_others else "")
+    return replace(verdict, reasons=(*verdict.reasons, MOVED_NOTHING), fault=fault)
 
 
 def _emptied(  # noqa: PLR0917 - what was decided, and what it rests on
@@ -249,12 +264,13 @@ class Planner:
             self.records_per_s, self.config.bounds, len(loads), self.config.times(state.learnt)
         )
         bins = planned(policy, loads, current, number)
-        pause_s = self.config.rebalance_s
+        pause_s, asked = self.config.rebalance_s, state.request
         publisher = PlanPublisher(
             capacity=policy.capacity,
             rebalance=Rebalance(
                 pause_s=state.learnt.rebalance_s.known(PAUSE_S) if pause_s is None else pause_s,
                 stops_all=seen.protocol == EAGER,
+                cooldown_s=COOLDOWN_S if asked is None else asked.cooldown_s(seen.members),
             ),
             valid_s=self.valid_s,
             plan=state.plan,
@@ -272,4 +288,7 @@ class Planner:
         if step.is_required or not same:
             proposal = BinsProposal(bins, f"for {number} members", leaving)
         done, after = publisher.decide(group, proposal, is_required=step.is_required)
-        return replace(state, plan=after.plan, rebalanced_s=after.rebalanced_s), done
+        if done.rebalances and seen.type == "consumer":
+            asked = asked.again(seen.members) if asked else BrokerRequest(reads)
+        state = replace(state, plan=after.plan, rebalanced_s=after.rebalanced_s, request=asked)
+        return state, done

@@ -11,6 +11,8 @@ from binwright.scaler.decide.policy import Loads, PartitionLoad, ReplicaCapacity
 
 PAUSE_S = 3.0
 """For how long a partition that moves is not read: by default Kafka's own heartbeat interval."""
+COOLDOWN_S = 30.0
+"""From one rebalance that was asked for to the next."""
 REPEATS = 3
 """How often a plan is published within its validity, so that one lost record does no harm."""
 
@@ -22,7 +24,7 @@ class Rebalance:
     pause_s: float  # how long a partition that moves is not read: about a heartbeat interval
     stops_all: bool = False  # eager protocol: partitions that stay are not read meanwhile either
     payback_s: float = 60.0  # within which it must spare more late records than it makes
-    cooldown_s: float = 30.0  # from one rebalance that was asked for to the next
+    cooldown_s: float = COOLDOWN_S  # from one rebalance that was asked for to the next
     busy: float = 0.9  # share of its capacity from which a member's load counts as too much
 
 

@@ -10,6 +10,7 @@ from math import ceil
 
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.model import TopicPartition
+from binwright.scaler.decide.broker_requests import BrokerRequest
 from binwright.scaler.decide.config import UP, Bounds, ScaledGroupSettings, Times
 from binwright.scaler.decide.lags import Baseline, Work, to_be_sized
 from binwright.scaler.decide.learning import Learnt
@@ -89,6 +90,7 @@ class ScalingState:
     rebalanced_s: float | None = None  # when the group was last made to rebalance, monotonic
     unsettled_since_s: float | None = None  # since when it rebalances; None: it does not
     emptying: Emptying | None = None
+    request: BrokerRequest | None = None  # to the broker of a KIP-848 group, the last one
     rebalances: int = 0  # that were asked for
     moved: int = 0  # partitions that got another reader by them
 
