@@ -25,9 +25,11 @@ def checked(option: str, text: str) -> str:
     if len(text) > CONDITION_LENGTH:
         raise UserError(f"{option}: a condition has at most {CONDITION_LENGTH} characters")
     try:
-        return parse_condition(text).text if text else ""
+        if text:
+            parse_condition(text)
     except ValueError as exc:
         raise UserError(f"{option}: {exc}") from exc
+    return text
 
 
 def receipt(table: str, done: TableOperation) -> tuple[str, ...]:

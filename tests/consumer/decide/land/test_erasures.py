@@ -23,6 +23,7 @@ from binwright.consumer.decide.land.states import (
 from binwright.protocol.log_events import Log
 from binwright.protocol.orders import OperationOrder
 from binwright.tables.columns import parse_columns
+from binwright.tables.conditions import parse_condition
 from binwright.tables.operations import Operation, ordered
 from binwright.tables.ports import ErasedCounts
 from binwright.tables.stamp import read_stamp
@@ -77,7 +78,7 @@ def test_places_are_noted_before_rows_go_and_the_end_is_stamped() -> None:
     wanted = noted(scene)
     assert (wanted.note, wanted.dry_run, wanted.query.operation) == (NOTE, False, ORDER.id)
     assert wanted.query.where is not None
-    assert (wanted.query.where.text, wanted.query.bad_where) == ("id = 5", None)
+    assert (wanted.query.where.text, wanted.query.bad_where) == ("`id` = 5", None)
     assert wanted.query.below == {part(0): 10}
     assert (operation(scene).erased, operation(scene).bad_left) == (3, 7)
     assert scene.next_request() == EraseNoted(ORDER.id, NOTE)
@@ -162,9 +163,8 @@ def test_a_dry_run_and_what_finds_nothing_change_nothing() -> None:
 )
 def test_a_condition_on_records_is_of_bad_ones_too(where: str, bad_where: str, of_bad: str) -> None:
     query = noted(erasing(replace(ORDER, where=where, bad_where=bad_where))).query
-    assert ("" if query.where is None else query.where.text) == where
-    assert query.bad_where is not None
-    assert query.bad_where.text == of_bad
+    assert query.where == (parse_condition(where) if where else None)
+    assert query.bad_where == parse_condition(of_bad)
 
 
 def test_a_table_of_raw_records_has_no_bad_ones() -> None:
