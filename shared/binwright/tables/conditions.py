@@ -91,7 +91,7 @@ class Condition:
                 listed = ", ".join([*there][:MOST_LISTED])
                 more = ", …" if len(there) > MOST_LISTED else ""
                 raise ValueError(
-                    f"{table} has no column like name {number} in it; it has: {listed}{more}"
+                    f"name {number} in it is no column of {table}, which has: {listed}{more}"
                 )
 
 

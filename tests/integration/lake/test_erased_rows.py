@@ -137,18 +137,26 @@ async def test_no_file_has_them_once_the_retention_is_over(
     assert [row["one"]["b"] for row in landed(spark, lake)] == [OTHER] * 3
 
 
-async def test_a_condition_that_does_not_fit_is_refused_by_name(
+async def test_a_condition_that_does_not_fit_is_refused_and_not_quoted(
     tables: SparkLake, lake: Path, spark: SparkSession
 ) -> None:
+    """It may name a person, and so may the value of a row at which it ends."""
     for where, fault in (
-        ("person = 'ann'", "has no column person; it has: _kafka, id, one"),
-        ("one.name = 'ann'", "name"),
-        ("one = 'ann'", "does not fit the table"),
-        ("one.b = 5", "does not fit all values"),
+        ("id = 5 AND ann = 'ann'", "--where: name 2 in it .*, which has: _kafka, id, one"),
+        ("one.ann = 'ann'", "--where: it does not fit the table: FIELD_NOT_FOUND"),
+        ("one = 'ann'", "it does not fit the table: DATATYPE_MISMATCH"),
+        ("one.b = DATE 'ann'", "it does not fit the table: INVALID_TYPED_LITERAL"),
+        ("one.b = 5", "CAST_INVALID_INPUT"),
+        ("to_timestamp(one.b, 'ann') IS NULL", "INVALID_DATETIME_PATTERN"),
+        ("element_at(one.b, 9) = 'ann'", "DATATYPE_MISMATCH"),
+        ("to_timestamp(one.b, 'yyyy') IS NULL", "CANNOT_PARSE_TIMESTAMP"),
     ):
-        with pytest.raises(TableRefused, match=fault):
-            await tables.note_erased("items", query(where), NOTE, dry_run=False)
-    with pytest.raises(TableRefused, match="the table of bad records has no column id"):
+        for dry_run in (True, False):
+            with pytest.raises(TableRefused, match=fault) as refused:
+                await tables.note_erased("items", query(where), NOTE, dry_run=dry_run)
+            assert "ann" not in str(refused.value)
+            assert OTHER not in str(refused.value)
+    with pytest.raises(TableRefused, match=r"--bad-where: name 1 in it .* of bad records"):
         await tables.note_erased("items", query(bad_where="id = 5"), NOTE, dry_run=False)
     assert offsets(spark, lake) == [0, 1, 2, 3, 4, 5, 9]
 

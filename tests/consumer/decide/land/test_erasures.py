@@ -179,15 +179,27 @@ def test_a_table_of_raw_records_has_no_bad_ones() -> None:
     ("order", "fault"),
     [
         (replace(ORDER, where=""), "no condition"),
-        (replace(ORDER, where="id = rand()"), "no rand"),
-        (replace(ORDER, bad_where="1; DROP TABLE x"), "is no part"),
+        (replace(ORDER, where="id = rand('Ann')"), "no condition for this version"),
+        (replace(ORDER, bad_where="1; DROP TABLE Ann"), "no condition for this version"),
     ],
 )
 def test_what_is_no_condition_fails(order: OperationOrder, fault: str) -> None:
+    """No stamp and no log says what was meant: it may name a person."""
     scene = landing(config=TYPED)
-    assert give(scene, order) == ["operation.failed"]
+    scene.writer, effects = machine.apply_operation(scene.writer, order, inf)
+    (log,) = effects_of(list(effects), Log)
+    assert (log.event, operation(scene).state) == ("operation.failed", "failed")
     assert fault in operation(scene).fault
-    assert isinstance(scene.next_request(), Append)
+    wanted = scene.next_request()
+    assert isinstance(wanted, Append)
+    assert "Ann" not in f"{wanted.stamp} {log.facts}"
+
+
+def test_an_order_that_the_next_writer_cannot_read_fails() -> None:
+    """An older version may have begun it, by rules of its own."""
+    order = replace(ORDER, where="id = rand()")
+    scene = claimed_again(ordered(order))
+    assert give(scene, order) == ["operation.failed"]
 
 
 def test_a_refusal_ends_it_and_what_is_unclear_is_tried_again() -> None:

@@ -204,3 +204,49 @@ def test_of_a_constraint_the_values_that_it_refuses_are_reported() -> None:
     assert (
         len(str(LakeErrors("/lake/orders", "sc://s").write_error(violated_by("x" * 9_999)))) < 999
     )
+
+
+PERSON = "Erika Mustermann"
+NO_NUMBER = SparkException(
+    f"[CAST_INVALID_INPUT] The value '{PERSON}' of the type STRING cannot be cast to BIGINT",
+    errorClass="CAST_INVALID_INPUT",
+)
+NO_NUMBER_WRITTEN = SparkException(
+    "[TASK_WRITE_FAILED] Task failed while writing rows to file:/lake/orders__erased.\n"
+    "Caused by: org.apache.spark.SparkNumberFormatException: [CAST_INVALID_INPUT] The value "
+    f"'{PERSON}' of the type STRING cannot be cast to BIGINT",
+    errorClass="TASK_WRITE_FAILED",
+)
+APPEND_ONLY = UnknownException(
+    "(org.apache.spark.sql.delta.DeltaUnsupportedOperationException) "
+    "[DELTA_CANNOT_MODIFY_APPEND_ONLY] This table is configured to only allow appends",
+    errorClass="DELTA_CANNOT_MODIFY_APPEND_ONLY",
+)
+OF_JAVA = UnknownException(f'(java.lang.NumberFormatException) For input string: "{PERSON}"')
+
+
+@pytest.mark.parametrize(
+    ("exc", "kind", "text"),
+    [
+        (NO_NUMBER, TableRefused, "CAST_INVALID_INPUT"),
+        (NO_NUMBER_WRITTEN, TableRefused, "CAST_INVALID_INPUT"),
+        (APPEND_ONLY, TableRefused, "DELTA_CANNOT_MODIFY_APPEND_ONLY"),
+        (OF_JAVA, WriteUnclear, "(java.lang.NumberFormatException)"),
+        (OVERTAKEN, WriteConflict, "DELTA_CONCURRENT_TRANSACTION"),
+        (DISK_FULL, WriteConflict, "TASK_WRITE_FAILED"),
+        (AFTERWARDS, WriteUnclear, "DELTA_POST_COMMIT_HOOK_FAILED"),
+        (AFTERWARDS_CONFLICTED, WriteUnclear, "DELTA_POST_COMMIT_HOOK_FAILED"),
+        (TORN_LOG, WriteUnclear, "FAILED_READ_FILE.NO_HINT"),
+        (NO_TABLE, WriteUnclear, "PATH_NOT_FOUND"),
+        (RESTARTED, WriteUnclear, "INVALID_HANDLE.SESSION_CHANGED"),
+        (GONE, WriteUnclear, "does not answer"),
+        (LATE, WriteUnclear, "no answer within 5 s"),
+    ],
+)
+def test_an_erasure_ends_with_what_comes_again_and_quotes_neither_condition_nor_rows(
+    exc: Exception, kind: type[BinwrightError], text: str
+) -> None:
+    found = ERRORS.erase_error(exc)
+    assert type(found) is kind
+    assert text in str(found)
+    assert PERSON not in str(found)

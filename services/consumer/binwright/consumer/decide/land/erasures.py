@@ -29,6 +29,10 @@ from binwright.tables.operations import Operation, ordered
 from binwright.tables.ports import ErasedQuery
 
 NOTHING_NAMED = "no condition says what is to be erased"
+UNREAD = (
+    "what is to be erased is no condition for this version: does `binwright table erase` of the "
+    "consumers' version take it?"
+)
 REPLACED = (
     "another order about the table came before it was done, and this one is not known any more: "
     "order it again"
@@ -37,11 +41,7 @@ REPLACED = (
 
 def begin(state: Landing, _config: WriterConfig, order: OperationOrder) -> Step:
     """Begin what is ordered; Kafka is asked at once where its logs end."""
-    try:
-        erasure = _erasure(order)
-    except ValueError as exc:
-        return failed(state, ordered(order), str(exc))
-    return replace(state, erasure=erasure, checked_at=float("-inf")), ()
+    return _begun(state, ordered(order), order)
 
 
 def go_on(state: Landing, order: OperationOrder) -> Step:
@@ -51,16 +51,21 @@ def go_on(state: Landing, order: OperationOrder) -> Step:
         return state, ()
     if operation.id != order.id:
         return failed(state, operation, REPLACED)
-    return replace(state, erasure=_erasure(order), checked_at=float("-inf")), ()
+    return _begun(state, operation, order)
 
 
-def _erasure(order: OperationOrder) -> Erasure:
+def _begun(state: Landing, operation: Operation, order: OperationOrder) -> Step:
     if not (order.where or order.bad_where):
-        raise ValueError(NOTHING_NAMED)
-    where = parse_condition(order.where) if order.where else None
+        return failed(state, operation, NOTHING_NAMED)
+    try:
+        where = parse_condition(order.where) if order.where else None
+        bad_where = parse_condition(order.bad_where) if order.bad_where else None
+    except ValueError:
+        return failed(state, operation, UNREAD)
     # Other columns of bad records may be called as some of the table, and mean something else.
     of_both = where if where is not None and where.is_of_records else None
-    return Erasure(where, parse_condition(order.bad_where) if order.bad_where else of_both)
+    erasure = Erasure(where, bad_where or of_both)
+    return replace(state, erasure=erasure, checked_at=float("-inf")), ()
 
 
 def with_ends(state: Landing, facts: KafkaState) -> Landing:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import Any
 
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql.connect import functions as sf
 from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.session import SparkSession
@@ -16,10 +16,10 @@ from pyspark.sql.connect.session import SparkSession
 from binwright.consumer.land.lake.bad_rows import within
 from binwright.consumer.land.lake.creation import create, created
 from binwright.consumer.land.lake.delta import METADATA, settings
-from binwright.consumer.land.lake.faults import mentions
+from binwright.consumer.land.lake.faults import kind
 from binwright.consumer.land.lake.staged_rows import literal_text
 from binwright.consumer.land.lake.table_columns import Layout
-from binwright.lake.lake_reader import delta_table, is_of_columns, quoted, reason
+from binwright.lake.lake_reader import delta_table, is_of_columns, quoted
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.model import TopicPartition
 from binwright.tables.columns import KAFKA, parse_columns
@@ -39,8 +39,6 @@ REWRITTEN: Mapping[str, str] = {
     # A deletion vector would leave the rows in their file, which versions to come read, too.
     "spark.databricks.delta.merge.deletionVectors.persistent": "false",
 }
-UNFIT = ("CAST_INVALID_INPUT", "CAST_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE", "INVALID_REGEXP")
-"""A condition does not fit the values of some row: seen only when they are read."""
 
 
 def note(
@@ -68,18 +66,13 @@ def note(
     if not meant:
         return ErasedCounts(0, 0, left)
     places = reduce(lambda both, more: both.unionAll(more), meant)
-    try:
-        if text is None:
-            return _counts(places, left)
-        if not places.isEmpty():
-            create(spark, erased_path, LAYOUT, COMMENT, {})
-            created(spark, erased_path, LAYOUT)
-            noted = places.withColumn("noted_at", sf.current_timestamp())
-            noted.writeTo(quoted(erased_path)).option("userMetadata", text).append()
-    except PySparkException as exc:
-        if not mentions(exc, *UNFIT):
-            raise
-        raise TableRefused(f"a condition does not fit all values: {reason(exc)}") from exc
+    if text is None:
+        return _counts(places, left)
+    if not places.isEmpty():
+        create(spark, erased_path, LAYOUT, COMMENT, {})
+        created(spark, erased_path, LAYOUT)
+        noted = places.withColumn("noted_at", sf.current_timestamp())
+        noted.writeTo(quoted(erased_path)).option("userMetadata", text).append()
     noted = noted_by(spark, erased_path, query.operation)
     return ErasedCounts(0, 0, left) if noted is None else _counts(noted, left)
 
@@ -87,9 +80,11 @@ def note(
 def _places(table: DataFrame, query: ErasedQuery, condition: Condition, *, bad: bool) -> DataFrame:
     """Return the places of the records that meet a condition; raise `TableRefused` if it is unfit.
 
+    The condition may name a person: the fault quotes nothing of it.
+
     Rows have no id of their topic: it is that of the topic at present.
     """
-    name = "the table of bad records" if bad else "the table"
+    name, option = ("the table of bad records" if bad else "the table"), f"--{'bad-' * bad}where"
     place = f"{KAFKA}." if is_of_columns(table) else ""
     ids = " ".join(
         f"WHEN {place}topic = {literal_text(topic)} THEN {literal_text(id_)}"
@@ -108,9 +103,9 @@ def _places(table: DataFrame, query: ErasedQuery, condition: Condition, *, bad: 
         )
         _ = meant.schema  # until something is asked of a frame, Spark does not look
     except ValueError as exc:
-        raise TableRefused(str(exc)) from exc
-    except PySparkException as exc:
-        raise TableRefused(f"{condition.text!r} does not fit {name}: {reason(exc)}") from exc
+        raise TableRefused(f"{option}: {exc}") from exc
+    except (AnalysisException, ParseException) as exc:
+        raise TableRefused(f"{option}: it does not fit {name}: {kind(exc)}") from exc
     return meant
 
 

@@ -8,7 +8,13 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException
+from grpc import StatusCode
+from pyspark.errors import (
+    AnalysisException,
+    IllegalArgumentException,
+    ParseException,
+    PySparkException,
+)
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from binwright.lake.session import reported_by_server
@@ -86,8 +92,18 @@ VALUES = 500
 WRITE_FAILED = ("TASK_WRITE_FAILED",)
 """A task could not write rows: the commit would have come after it."""
 
+_CAUSE = re.compile(r"^Caused by: [\w.$]+: \[([A-Z0-9_.]+)\]", re.MULTILINE)
+"""The condition of an error that is behind another one."""
+
 _HEAD = re.compile(r"(?:\([\w.$]+\) )?(?:\[[A-Z0-9_.]+\])?")
 """Of an error's text: the class in Java, the condition."""
+
+_OF_SERVER = (
+    StatusCode.UNAVAILABLE,
+    StatusCode.UNAUTHENTICATED,
+    StatusCode.PERMISSION_DENIED,
+)
+"""It did not answer, or refuses all calls: its text has nothing of a statement."""
 
 _REJECTED = (AnalysisException, ParseException)
 _PERMANENT = (*_REJECTED, IllegalArgumentException)
@@ -105,6 +121,18 @@ def is_of(exc: BaseException, *known: str) -> bool:
     head = _HEAD.match(str(exc))
     own = f"{condition or ''} {head[0] if head else ''}"
     return any(name in own for name in known)
+
+
+def kind(exc: Exception) -> str:
+    """Return what kind of error it is: its condition, that of its innermost cause, or its class.
+
+    Behind these stand parts of statements, and values of rows.
+    """
+    if causes := _CAUSE.findall(str(exc)):
+        return str(causes[-1])
+    condition = exc.getCondition() if isinstance(exc, PySparkException) else None
+    head = _HEAD.match(str(exc))
+    return condition or (head[0] if head else "") or type(exc).__name__
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +159,24 @@ class LakeErrors:
             if is_of(exc, *WRITE_FAILED):
                 return WriteConflict(f"{self.path}: {_line(exc)}")
         return WriteUnclear(f"{self.path}: {self.reason(exc)}")
+
+    def erase_error(self, exc: Exception) -> BinwrightError:
+        """Return our error for a step of an erasure, which may be repeated.
+
+        What comes of the condition, the rows or the table comes again, so it is refused. Nothing is
+        quoted: the condition may name a person, and rows are of persons.
+        """
+        if not isinstance(exc, SparkConnectGrpcException):
+            return WriteUnclear(f"{self.path}: {self.reason(exc)}")
+        if exc.getGrpcStatusCode() in _OF_SERVER:
+            return WriteUnclear(f"{self.path}: {self.reason(exc)}")
+        why = f"{self.path}: {kind(exc)} (Spark at {self.spark})"
+        if is_of(exc, *CONFLICTS) or (is_of(exc, *WRITE_FAILED) and not _CAUSE.search(str(exc))):
+            return WriteConflict(why)
+        passes = any(name in kind(exc) for name in (*UNREADABLE, *POST_COMMIT))
+        if passes or is_of(exc, *POST_COMMIT) or not reported_by_server(exc):
+            return WriteUnclear(why)
+        return TableRefused(why)
 
     def alter_error(self, exc: Exception) -> BinwrightError:
         """Return our error for columns that could not be added."""

@@ -442,7 +442,7 @@ class SparkLake:
         """Do what may read or write a whole table, while nothing else is written to it."""
         async with self._changing[table]:
             session = self._session(table)
-            return await access.run(session, work, SCAN_TIMEOUT_S, access.errors.write_error)
+            return await access.run(session, work, SCAN_TIMEOUT_S, access.errors.erase_error)
 
     async def _write_alone(
         self, table: str, access: "_TableAccess", work: Work[T], files: Collection[str]
