@@ -225,6 +225,7 @@ class _Names:
             phase.erasure
             and (
                 None if phase.erasure.begun is None else _sorted(phase.erasure.begun),
+                phase.erasure.announced,
                 phase.erasure.noted is not None,
             ),
         )

@@ -1,6 +1,7 @@
 """What a writer does of an erasure: it waits, notes places, deletes, and says until when."""
 
 from dataclasses import replace
+from functools import partial
 from math import inf
 
 import pytest
@@ -28,7 +29,7 @@ from binwright.tables.operations import Operation, ordered
 from binwright.tables.ports import ErasedCounts
 from binwright.tables.stamp import read_stamp
 
-from .scene import CONFIG, TABLE, TOPIC, Scene, effects_of, landing, part, topic_state
+from .scene import CONFIG, TABLE, TOPIC, Scene, effects_of, landing, part, staged, topic_state
 
 TYPED = replace(
     CONFIG, table=replace(TABLE, columns=parse_columns("id BIGINT")), retention_s=604_800.0
@@ -41,12 +42,17 @@ SOME = ErasedCounts(3, 0, 7)
 NOTE = f"binwright erase {ORDER.id}"
 
 
+kafka = partial(topic_state, landing_end=0)
+
+
 def give(scene: Scene, order: OperationOrder = ORDER) -> list[object]:
     scene.writer, effects = machine.apply_operation(scene.writer, order, inf)
     return [each.event for each in effects_of(list(effects), Log)]
 
 
-def erasing(order: OperationOrder = ORDER, committed: int = 10, end: int = 10) -> Scene:
+def erasing(
+    order: OperationOrder = ORDER, committed: int = 10, end: int = 10, begin: int = 0
+) -> Scene:
     """Return a writer whose stamp has the order, and that knows where the log ended since."""
     scene = landing(config=TYPED)
     scene.change(chain=replace(scene.landing.chain, committed={part(0): committed}))
@@ -56,7 +62,7 @@ def erasing(order: OperationOrder = ORDER, committed: int = 10, end: int = 10) -
     assert order.where not in wanted.stamp or not order.where
     scene.complete(Committed())
     assert isinstance(scene.next_request(), QueryKafka)
-    scene.complete(topic_state({0: (0, end)}))
+    scene.complete(kafka({0: (begin, end)}))
     return scene
 
 
@@ -108,7 +114,7 @@ def known(scene: Scene, facts: KafkaState) -> Landing:
 
 def test_what_a_log_has_no_more_is_not_waited_for() -> None:
     scene = erasing(committed=7, end=10)
-    facts = topic_state({0: (0, 10)})
+    facts = kafka({0: (0, 10)})
     cut = known(scene, replace(facts, bounds={part(0): (0, 6)}))
     assert not erasures.waits(cut)
     grown = erasures.with_ends(cut, replace(facts, bounds={part(0): (0, 20)}))
@@ -122,11 +128,45 @@ def test_what_a_log_has_no_more_is_not_waited_for() -> None:
         assert erasures.waits(known(scene, unknown))
 
 
+def test_what_retention_took_from_an_empty_log_is_waited_for() -> None:
+    """It may be staged, or read: rows that a topic has no more land all the same."""
+    scene = erasing(committed=7, begin=10)
+    assert erasures.waits(scene.landing)
+    scene.change(chain=replace(scene.landing.chain, committed={part(0): 10}))
+    assert not erasures.waits(scene.landing)
+    assert not erasures.waits(erasing(committed=10, begin=10).landing)
+
+
+def test_what_was_announced_lands_first_where_its_topic_is_gone() -> None:
+    scene = erasing(committed=7)
+    assert scene.landing.erasure is not None
+    scene.change(erasure=replace(scene.landing.erasure, begun=None))
+    gone = replace(kafka(), topic_ids={}, bounds={}, landing_end=1)
+    scene.change(erasure=known(scene, replace(gone, landing_end=None)).erasure)
+    assert erasures.waits(scene.landing), "how much was announced is not known"
+    scene.change(erasure=known(scene, gone).erasure)
+    assert erasures.waits(scene.landing), "it is not read"
+    scene.announce(staged("a-1.parquet", {0: (7, 10)}))
+    assert erasures.waits(scene.landing), "it has not landed"
+    scene.announce(staged("b-1.parquet", {0: (12, 15)}))
+    scene.change(chain=replace(scene.landing.chain, committed={part(0): 10}))
+    assert not erasures.waits(scene.landing), "what is behind a gap does not land now"
+
+
+def test_announcements_that_are_gone_are_not_waited_for() -> None:
+    scene = erasing()
+    assert scene.landing.erasure is not None
+    scene.change(erasure=replace(scene.landing.erasure, announced=9))
+    assert erasures.waits(scene.landing)
+    assert erasures.waits(known(scene, kafka({0: (0, 10)}, landing_end=None)))
+    assert not erasures.waits(known(scene, kafka({0: (0, 10)})))
+
+
 def test_ends_count_once_all_are_known_and_up_to_what_can_be_read() -> None:
     scene = erasing(committed=7, end=10)
     assert scene.landing.erasure is not None
     scene.change(erasure=replace(scene.landing.erasure, begun=None))
-    facts = topic_state({0: (0, 10), 1: (5, 5)})
+    facts = kafka({0: (0, 10), 1: (5, 5)})
     for lacking in (
         replace(facts, leaderless=frozenset({part(1)})),
         replace(facts, unknown=frozenset({"more"})),
@@ -230,7 +270,7 @@ def test_the_next_writer_takes_the_condition_from_the_order() -> None:
         erasures.next_step(scene.landing, operation(scene), TYPED)
     assert give(scene) == []
     assert isinstance(scene.next_request(), QueryKafka)
-    scene.complete(topic_state({0: (0, 10)}))
+    scene.complete(kafka({0: (0, 10)}))
     assert give(scene) == []
     assert give(scene, OTHER) == []  # one is not ended
     assert noted(scene).query.where is not None

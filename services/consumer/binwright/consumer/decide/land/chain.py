@@ -369,7 +369,7 @@ def landed(chain: Chain, after: Chain) -> tuple[Chain, tuple[Announcement, ...]]
     return without(chain, finished), finished
 
 
-def _joining(chain: Chain) -> Collection[int]:
+def joining(chain: Chain) -> Collection[int]:
     """Return the announcements of which something joins, in however many batches."""
     builder = _builder(chain)
     builder.take_all([a for a in chain.pending if chain.is_of_chain(a)])
@@ -378,8 +378,8 @@ def _joining(chain: Chain) -> Collection[int]:
 
 def joining_topics(chain: Chain) -> frozenset[str]:
     """Return the topics of which pending files have something that joins."""
-    joining = _joining(chain)
-    return frozenset(a.staged.topic for a in chain.pending if a.offset in joining)
+    joined = joining(chain)
+    return frozenset(a.staged.topic for a in chain.pending if a.offset in joined)
 
 
 def without_excess(chain: Chain, most: int) -> tuple[Chain, tuple[Announcement, ...]]:
@@ -390,8 +390,8 @@ def without_excess(chain: Chain, most: int) -> tuple[Chain, tuple[Announcement, 
     """
     if len(chain.pending) <= most:
         return chain, ()
-    joining = _joining(chain)
-    waiting = [a for a in chain.pending if a.offset not in joining]
+    joined = joining(chain)
+    waiting = [a for a in chain.pending if a.offset not in joined]
     excess = tuple(waiting[: max(len(waiting) - most, 0)])
     return without(chain, excess), excess
 

@@ -1,14 +1,16 @@
 """An erasure: rows that meet a condition are deleted, and bad records.
 
-It begins once all has landed that Kafka had when it was ordered. Then the places of the rows are
-noted, in a table of their own (†): an audit would call them lost. Then they are deleted, by these
-places. Both can be repeated, so whoever claims the table meanwhile does both again; how many they
-were follows from the notes. No stamp has the condition, which may name a person: a writer takes it
-from the order. Without the rules marked † rows are lost, or come back (docs/design/protocol.md).
+It begins once all has landed that Kafka had when it was ordered, and all that was staged (†). Then
+the places of the rows are noted, in a table of their own (†): an audit would call them lost. Then
+they are deleted, by these places. Both can be repeated, so whoever claims the table meanwhile does
+both again; how many they were follows from the notes. No stamp has the condition, which may name a
+person: a writer takes it from the order. Without the rules marked † rows are lost, or come back
+(docs/design/protocol.md).
 """
 
 from dataclasses import replace
 
+from binwright.consumer.decide.land import chain as chains
 from binwright.consumer.decide.land.progress import Asked, Step, delayed, ended, failed, timed
 from binwright.consumer.decide.land.states import (
     ErasedNoted,
@@ -71,30 +73,43 @@ def _begun(state: Landing, operation: Operation, order: OperationOrder) -> Step:
 def with_ends(state: Landing, facts: KafkaState) -> Landing:
     """Apply where the logs ended, when that is first known since the order, of all topics.
 
-    Later, a log that was cut has no more of what it had, and a topic that is gone has nothing.
+    A log that is empty had what the table has not of it: that may be staged (†). Later, a log that
+    was cut has no more of what it had, and a topic that is gone has nothing.
     """
-    erasure = state.erasure
+    erasure, committed = state.erasure, state.chain.committed
     if erasure is None or (erasure.begun is None and (facts.leaderless or facts.unknown)):
         return state
     if erasure.begun is None:
+        if facts.landing_end is None:
+            return state
         begun = {
-            p: facts.readable.get(p, end) for p, (first, end) in facts.bounds.items() if first < end
+            p: facts.readable.get(p, end)
+            for p, (first, end) in facts.bounds.items()
+            if first < end or committed.get(p, end) < end
         }
+        erasure = replace(erasure, announced=facts.landing_end)
     else:
         begun = {
             p: min(end, facts.bounds[p][1]) if p in facts.bounds else end
             for p, end in erasure.begun.items()
             if p in facts.bounds or p in facts.leaderless or p.topic in facts.unknown
         }
+        if facts.landing_end is not None:  # it may have been cut, or made anew
+            announced = min(erasure.announced, facts.landing_end)
+            erasure = replace(erasure, announced=announced)
     return replace(state, erasure=replace(erasure, begun=begun))
 
 
 def waits(state: Landing) -> bool:
     """Whether something has not landed that Kafka had (†), or that is not known."""
     erasure = state.erasure
-    if erasure is None or erasure.begun is None:
+    chain = state.chain
+    if erasure is None or erasure.begun is None or chain.next_announcement < erasure.announced:
         return True
-    return any(state.chain.committed.get(p, 0) < end for p, end in erasure.begun.items())
+    if any(chain.committed.get(p, 0) < end for p, end in erasure.begun.items()):
+        return True
+    # What was staged lands also where its log has it no more, or is gone.
+    return any(offset < erasure.announced for offset in chains.joining(chain))
 
 
 def next_step(state: Landing, operation: Operation, config: WriterConfig) -> OperationRequest:

@@ -565,6 +565,8 @@ class Erasure:
     bad_where: Condition | None  # bad records; None: none
     begun: PartitionOffsets | None = None
     """Where the logs ended since it was ordered; None: not known yet."""
+    announced: int = 0
+    """The announcement before which is what was announced by then."""
     noted: ErasedCounts | None = None
 
 
