@@ -16,6 +16,7 @@ from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.metadata import TableOperation
 from binwright.protocol.orders import OperationOrder
 from binwright.runtime.clock import loop_s
+from binwright.tables.operations import gives_way
 
 READ_S = 0.5
 STANDSTILL_S = 300.0
@@ -64,7 +65,8 @@ async def carry_out(
         report: Is called with the state whenever it has changed.
 
     Raises:
-        UserError: The group has no such table, it has other work to do, or has none of this kind.
+        UserError: The group has no such table, it has other work to do, or has none of this kind;
+            or another order has replaced this one.
         ExternalError: There is no such group, or no writer takes the order or goes on in time.
     """
     async with followed(connect, group) as (follower, view):
@@ -84,6 +86,8 @@ async def carry_out(
                 report(found)
                 if found.state != "running":
                     return found
+            elif found is not None and found.id != order.id and known is not None:
+                raise UserError(f"the {order.work} gave way to a {found.work} by {found.by}")
             if loop_s() - changed_at > timeout_s:
                 why = f": {known.fault}" if known and known.fault else ""
                 raise ExternalError(
@@ -107,5 +111,5 @@ def check(group: str, order: OperationOrder, view: GroupView) -> None:
             f"no consumer writes the table {order.table} of group {group}: is the group running?"
         )
     other = operation_of(view, order.table)
-    if other is not None and other.state == "running":
+    if other is not None and other.state == "running" and not gives_way(other):
         raise UserError(f"the table {order.table} has a {other.work} by {other.by} to do first")

@@ -111,6 +111,15 @@ def _with_few_words(of: Operation) -> Operation:
     return replace(of, by=by, reason=reason, fault=fault)
 
 
+def gives_way(operation: TableOperation) -> bool:
+    """Whether a newer order replaces what runs: an erasure whose steps fail, and that did nothing.
+
+    Its condition may be one that never ends.
+    """
+    done = operation.erased or operation.bad_erased
+    return operation.work == ERASE and bool(operation.fault) and not done
+
+
 def added(counts: Counts, more: Counts) -> Counts:
     """Return the sums of both, by class."""
     return {name: counts.get(name, 0) + more.get(name, 0) for name in sorted({*counts, *more})}

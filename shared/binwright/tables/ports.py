@@ -489,8 +489,8 @@ class Lake(Protocol):
             dry_run: Count only.
 
         Raises:
-            TableRefused: A condition does not fit the columns, or their values, or the table takes no
-                such change; the text quotes neither the condition nor values.
+            TableRefused: A condition does not fit the columns or their values, or the table is not
+                changed so; the text quotes neither the condition nor values.
             LakeUnavailable, WriteConflict, WriteUnclear: As of `claim`.
         """
 

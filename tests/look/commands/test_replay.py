@@ -59,6 +59,9 @@ def test_what_cannot_be_replayed_is_refused() -> None:
     running = TableOperation(id="2", work="replay", by="bob", state="running")
     with pytest.raises(UserError, match="replay by bob"):
         check("g", ORDER, view(running))
+    with pytest.raises(UserError, match="erase by bob"):
+        check("g", ORDER, view(replace(running, work="erase", fault="no answer", erased=3)))
+    check("g", ORDER, view(replace(running, work="erase", fault="no answer")))
 
 
 def test_classes_are_those_that_there_are() -> None:
@@ -129,6 +132,20 @@ async def test_an_order_is_published_and_followed_until_it_has_ended() -> None:
     done = await waiting
     assert (done.id, done.moved) == (ORDER.id, {"malformed": 2})
     assert shown == ["running", "running", "done"]
+
+
+@pytest.mark.looptime
+async def test_an_order_that_is_replaced_ends_the_command() -> None:
+    group = await a_group()
+    waiting = asyncio.create_task(carry_out(connect(group), "eu", ORDER, 60.0, lambda _: None))
+    await asyncio.sleep(5)
+    for id_ in (ORDER.id, "2" * 32):
+        operation = replace(DONE, id=id_, state="running", by="bob")
+        report = TableReport(state="landing", committed={}, operation=operation)
+        await group.consumer(0, {}, writing={"orders": report})
+        await asyncio.sleep(40)
+    with pytest.raises(UserError, match="gave way to a replay by bob"):
+        await waiting
 
 
 @pytest.mark.looptime

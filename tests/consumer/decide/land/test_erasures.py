@@ -282,6 +282,25 @@ def test_without_its_order_it_fails() -> None:
     assert "order it again" in operation(scene).fault
 
 
+def test_one_whose_steps_fail_gives_way_to_a_newer_order() -> None:
+    """Its condition may take for ever; what has noted something goes on, so that it ends."""
+    scene = erasing()
+    assert give(scene, OTHER) == []
+    assert isinstance(scene.next_request(), NoteErased)
+    assert give(scene, OTHER) == [], "a step is under way"
+    scene.complete(Unclear("no answer within 1800 s"))
+    assert give(scene, OTHER) == ["operation.failed"]
+    assert scene.landing.erasure is None
+    assert give(scene, OTHER) == ["operation.started"]
+    assert operation(scene).id == OTHER.id
+
+    scene = erasing()
+    noted(scene)
+    assert isinstance(scene.next_request(), EraseNoted)
+    scene.complete(Unclear("lost"))
+    assert give(scene, OTHER) == []
+
+
 def test_what_is_ordered_next_remembers_what_older_versions_have() -> None:
     done = replace(ordered(ORDER), state="done", files_until_ms=7)
     scene = claimed_again(done)

@@ -27,7 +27,7 @@ from binwright.consumer.decide.land.states import (
 )
 from binwright.protocol.orders import OperationOrder
 from binwright.tables.conditions import parse_condition
-from binwright.tables.operations import Operation, ordered
+from binwright.tables.operations import Operation, gives_way, ordered
 from binwright.tables.ports import ErasedQuery
 
 NOTHING_NAMED = "no condition says what is to be erased"
@@ -36,8 +36,8 @@ UNREAD = (
     "consumers' version take it?"
 )
 REPLACED = (
-    "another order about the table came before it was done, and this one is not known any more: "
-    "order it again"
+    "another order about the table came before it was done, and this one is not known any more, or "
+    "its steps failed: order it again"
 )
 
 
@@ -47,13 +47,18 @@ def begin(state: Landing, _config: WriterConfig, order: OperationOrder) -> Step:
 
 
 def go_on(state: Landing, order: OperationOrder) -> Step:
-    """Take what is to be erased from the order, under a claim that did not begin it."""
+    """Take what is to be erased from the order, under a claim that did not begin it; or give way.
+
+    No step is under way.
+    """
     operation = state.operation
-    if state.erasure is not None or operation is None:
+    if operation is None or state.asked is not None:
         return state, ()
-    if operation.id != order.id:
-        return failed(state, operation, REPLACED)
-    return _begun(state, operation, order)
+    if operation.id == order.id:
+        return (state, ()) if state.erasure else _begun(state, operation, order)
+    if state.erasure is None or gives_way(operation):
+        return failed(replace(state, erasure=None), operation, REPLACED)
+    return state, ()
 
 
 def _begun(state: Landing, operation: Operation, order: OperationOrder) -> Step:
