@@ -66,6 +66,8 @@ class FakePlans:
 
     async def request_assignment(self, group: str) -> None:
         self.log.append(f"request {group}")
+        if self.refuses:
+            raise BrokerUnavailable(self.refuses)
 
 
 class LoggedWorkload(FakeWorkload):
@@ -241,3 +243,16 @@ async def test_the_broker_is_asked_to_assign_an_uneven_group_of_kip_848_and_gets
     scaler.groups.descriptions[GROUP] = replace(group([0], [1, 2]), type="consumer")  # type: ignore[attr-defined]
     await run_for(scaler, 60)
     assert (plans.log, target.problem) == ([f"request {GROUP}"], "")
+
+
+async def test_a_request_to_the_broker_that_fails_is_a_fault_and_not_repeated_at_once() -> None:
+    seen = replace(group([0, 1, 2], []), type="consumer")
+    scaler, plans, target = others([60.0, 20.0, 40.0], seen)
+    plans.refuses = "no coordinator"
+    await run_for(scaler, 25)
+    assert (plans.log, target.problem) == ([f"request {GROUP}"], "no coordinator")
+    await run_for(scaler, 15)
+    assert (plans.log, target.problem) == ([f"request {GROUP}"] * 2, "no coordinator")
+    plans.refuses = ""
+    await run_for(scaler, 45)
+    assert (plans.log, target.problem) == ([f"request {GROUP}"] * 3, "")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
+from binwright.protocol.errors import ExternalError
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.log_events import LogEvent
 from binwright.runtime.clock import loop_s
@@ -112,10 +113,9 @@ class Assigner:
                 moved=done.moved,
                 reason=done.reason,
             )
-            began_s = loop_s()
             if in_broker:
-                await self.plans.request_assignment(config.group)
-                return replace(state, rebalances=state.rebalances + 1), WorkloadOrder(verdict.order)
+                return await self._ask_broker(config.group, state), WorkloadOrder(verdict.order)
+            began_s = loop_s()
             topic = min(snapshot.work.loads).topic
             await self.plans.rebalance(config.group, seen.protocol, topic)
             state = replace(
@@ -130,3 +130,13 @@ class Assigner:
         return replace(state, emptying=Emptying(step.members, leaving, loop_s())), WorkloadOrder(
             None
         )
+
+    async def _ask_broker(self, group: str, state: ScalingState) -> ScalingState:
+        """Have a broker assign; a request that failed counts, too, lest each pass repeat it."""
+        state = replace(state, rebalances=state.rebalances + 1)
+        try:
+            await self.plans.request_assignment(group)
+        except ExternalError as exc:
+            assert state.request is not None
+            state = replace(state, request=replace(state.request, refused=str(exc)))
+        return state

@@ -13,7 +13,7 @@ there a guest that joins and leaves is two requests, and nobody waits for it.
 import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any
-from uuid import uuid4
+from uuid import uuid4, uuid5
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka.cluster import ClusterMetadata
@@ -32,7 +32,13 @@ from binwright.protocol.errors import BrokerUnavailable
 DEADLINE_S = 60.0
 """A member that works on what it polled for longer holds up every rebalance of its group."""
 SESSION_S = 10.0
-"""Session timeout of the guest member: a crashed guest leaves after this time."""
+"""Session timeout of the guest in a classic group: a crashed guest leaves after this time."""
+GIVE_UP_MS = 10_000
+"""Within which the guest in a KIP-848 group would give up partitions, of which it never has any.
+
+One that has crashed leaves after the broker's `group.consumer.session.timeout.ms`, 45 s by default.
+"""
+_PROCESS = uuid4()
 
 
 class GuestElected(Exception):
@@ -122,10 +128,19 @@ async def request_assignment(cluster: ClusterClient, group: str) -> None:
     doing = f"ask for an assignment of group {group}"
     coordinator = await find_coordinator(group, cluster.ask_any)
     _check(coordinator.error_code, doing)
-    guest = str(uuid4())
-    for epoch in (ConsumerGroupHeartbeat.JOIN, ConsumerGroupHeartbeat.LEAVE):
-        request = ConsumerGroupHeartbeat(group, guest, epoch, int(SESSION_S * 1000))
-        _check((await cluster.send_request(coordinator.broker, request)).error_code, doing)
+    # The same each time: one that could not leave is met again, and there are never two.
+    guest = str(uuid5(_PROCESS, group))
+
+    async def send(epoch: int) -> int:
+        request = ConsumerGroupHeartbeat(group, guest, epoch, GIVE_UP_MS)
+        code: int = (await cluster.send_request(coordinator.broker, request)).error_code
+        return code
+
+    try:
+        _check(await send(ConsumerGroupHeartbeat.JOIN), doing)
+    finally:  # it may have joined, though no reply tells so
+        left = await asyncio.shield(send(ConsumerGroupHeartbeat.LEAVE))
+    _check(left, doing)
 
 
 def _check(code: int, doing: str) -> None:

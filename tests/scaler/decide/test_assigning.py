@@ -249,6 +249,9 @@ def test_a_broker_that_moved_something_is_asked_again_as_soon_as_before() -> Non
     assert before.request.cooldown_s(IN_BROKER.members) == 480
     assert before.request.cooldown_s(moved) == 30
     assert before.request.again(moved) == BrokerRequest(owners(moved))
+    refused = replace(before.request, refused="no coordinator")
+    assert refused.fault(IN_BROKER.members) == "no coordinator"
+    assert refused.again(IN_BROKER.members) == BrokerRequest(owners(IN_BROKER.members))
 
 
 @pytest.mark.parametrize("of_others", [True, False])

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.model import Assignment, Slot, TopicPartition
-from binwright.scaler.decide.broker_requests import MOVED_NOTHING, BrokerRequest
+from binwright.scaler.decide.broker_requests import BrokerRequest
 from binwright.scaler.decide.config import ScaledGroupSettings
 from binwright.scaler.decide.even_bins import BinsProposal, even_out, imbalance
 from binwright.scaler.decide.least_loaded import Bins, assign, owned
@@ -117,11 +117,11 @@ def _evened_out(
     step = AssignmentStep(members=max(1, verdict.current), is_required=False)
     verdict = replace(verdict, step=step)
     is_uneven = verdict.imbalance is not None and verdict.imbalance > 1 + TOLERANCE
-    asked = state.request
-    if not (is_uneven and asked and asked.repeats and asked.moved_nothing(seen.members)):
+    text = state.request.fault(seen.members) if is_uneven and state.request else ""
+    if not text:
         return verdict
-    fault = verdict.fault or (MOVED_NOTHING if snapshot.workload.of_others else "")
-    return replace(verdict, reasons=(*verdict.reasons, MOVED_NOTHING), fault=fault)
+    fault = verdict.fault or (text if snapshot.workload.of_others else "")
+    return replace(verdict, reasons=(*verdict.reasons, text), fault=fault)
 
 
 def _emptied(  # noqa: PLR0917 - what was decided, and what it rests on

@@ -22,6 +22,7 @@ class BrokerRequest:
     owners: Owners  # partition -> the member that read it before
     pause_s: float = COOLDOWN_S  # until the next one, if this one moves nothing
     repeats: bool = False  # the one before it had moved nothing
+    refused: str = ""  # why it could not be made; empty: it was
 
     def moved_nothing(self, members: Members) -> bool:
         """Return whether the members of a group that is stable read what they read before it."""
@@ -31,8 +32,14 @@ class BrokerRequest:
         """Return the time from this request to the next, at least."""
         return self.pause_s if self.moved_nothing(members) else COOLDOWN_S
 
+    def fault(self, members: Members) -> str:
+        """Return why a load stays uneven for which it was made; empty: it may be under way."""
+        if not self.moved_nothing(members):
+            return ""
+        return self.refused or (MOVED_NOTHING if self.repeats else "")
+
     def again(self, members: Members) -> Self:
         """Return the next request."""
-        if not self.moved_nothing(members):
+        if self.refused or not self.moved_nothing(members):
             return type(self)(owners(members))
         return type(self)(self.owners, min(LONGEST_S, 2 * self.pause_s), repeats=True)
