@@ -161,7 +161,7 @@ def test_a_report_of_a_process_that_was_replaced_changes_no_owner() -> None:
     assert after.members.assignment() == {P: S0}
 
 
-def test_a_report_that_says_what_the_one_before_said_changes_no_owner() -> None:
+def test_a_report_equal_to_the_one_before_changes_no_owner() -> None:
     known = seen(hello(S0), built(S0, 1, reading={P: 3}))
     after, _ = observe_record(known, record_read(built(S0, 1, reading={P: 5}), 9))
     assert after.members.partitions is known.members.partitions
