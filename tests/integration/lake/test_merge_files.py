@@ -5,7 +5,8 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, time, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -193,18 +194,127 @@ def test_files_of_other_columns_are_merged_with_their_like(place: Place) -> None
         assert in_order(read(place.spark, path)) == before[name], name
 
 
-def test_files_that_only_spark_can_write_are_merged_too(place: Place) -> None:
-    mapped = "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
-    path = place.create("id BIGINT NOT NULL, v STRING", mapped)
-    for number in range(3):
-        values = f"VALUES ({number}, 'x'), ({number + 10}, NULL)"
-        sql(place.spark, f"INSERT INTO delta.`{path}` {values}")
+def insert(place: Place, *values: str, **session: str) -> None:
+    """Have Spark write a file of each, under these settings of Parquet."""
+    settings = {f"spark.sql.parquet.{key}": value for key, value in session.items()}
+    before = {key: place.spark.conf.get(key) for key in settings}
+    try:
+        for key, value in settings.items():
+            place.spark.conf.set(key, value)
+        for each in values:
+            sql(place.spark, f"INSERT INTO delta.`{place.root}/t` VALUES {each}")  # noqa: S608 - our own
+    finally:
+        for key, value in before.items():
+            place.spark.conf.set(key, value)
+
+
+def test_files_of_a_table_that_only_spark_writes_are_merged_too(place: Place) -> None:
+    path = place.create("id BIGINT NOT NULL, v STRING")
+    insert(place, *(f"({number}, 'x'), ({number + 10}, NULL)" for number in range(3)))
     table = place.spark.read.format("delta").load(path)
     before = sorted(map(tuple, table.collect()))
 
     assert merge(place)[1:] == (1, None)
     assert sorted(map(tuple, table.collect())) == before
     assert table.where("id = 11").count() == 1
+
+
+def test_rows_of_a_column_that_has_become_wider_are_found(place: Place) -> None:
+    """†: by the footers of the older files 12.34 would be 0.1234, and 5 would be 0.05."""
+    path = place.create(
+        "cents DECIMAL(9,2), number INT, day DATE",
+        "TBLPROPERTIES ('delta.enableTypeWidening' = 'true', "
+        "'delta.feature.timestampNtz' = 'supported')",
+    )
+    older: dict[str, pa.DataType] = {
+        "cents": pa.decimal128(9, 2),
+        "number": pa.int32(),
+        "day": pa.date32(),
+    }
+    newer: dict[str, pa.DataType] = {
+        "cents": pa.decimal128(11, 4),
+        "number": pa.decimal128(12, 2),
+        "day": pa.timestamp("us"),
+    }
+    row = {"cents": Decimal("12.34"), "number": 5, "day": NOON.date()}
+    land(place, *[pa.Table.from_pylist([row], schema=pa.schema(older))] * 2)
+    for column, wider in (
+        ("cents", "DECIMAL(11,4)"),
+        ("number", "DECIMAL(12,2)"),
+        ("day", "TIMESTAMP_NTZ"),
+    ):
+        sql(place.spark, f"ALTER TABLE delta.`{path}` ALTER COLUMN {column} TYPE {wider}")
+    wide = row | {"number": Decimal(5), "day": datetime.combine(NOON.date(), time())}
+    land(place, *[pa.Table.from_pylist([wide], schema=pa.schema(newer))] * 2)
+
+    assert merge(place) == (2, 1, None)
+    table = place.spark.read.format("delta").load(path)
+    for where in ("cents = 12.34", "number = 5", "day = TIMESTAMP_NTZ'2026-11-28'"):
+        assert table.where(where).count() == 4, where
+    removed, added, what = merge(place)
+    assert (removed, added) == (0, 0)
+    assert "in the table" in str(what)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"outputTimestampType": "INT96"}, "INT96"),
+        ({"outputTimestampType": "TIMESTAMP_MILLIS"}, "MILLIS"),
+        ({"datetimeRebaseModeInWrite": "LEGACY"}, "Julian"),
+    ],
+)
+def test_rows_are_found_whose_times_are_stored_in_another_way(
+    place: Place, settings: dict[str, str], reason: str
+) -> None:
+    """†: what such a footer says of times is of another unit, or of another calendar."""
+    path = place.create("at TIMESTAMP")
+    at = ("TIMESTAMP'1500-01-01 00:00:00Z'", "TIMESTAMP'2026-11-28 12:00:00Z'")
+    insert(place, *(f"({each})" for each in at), **settings)
+    before = live(place)
+    removed, added, what = merge(place)
+
+    assert (removed, added) == (0, 0)
+    assert reason in str(what)
+    assert live(place) == before
+    table = place.spark.read.format("delta").load(path)
+    for each in at:
+        assert table.where(f"at = {each}").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "more", "values", "reason"),
+    [
+        ("v VARIANT", "", "(parse_json('1'))", "VARIANT"),
+        ("v INT", "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')", "(1)", "other names"),
+    ],
+)
+def test_files_whose_columns_only_spark_knows_stay(
+    place: Place, columns: str, more: str, values: str, reason: str
+) -> None:
+    place.create(columns, more)
+    insert(place, values, values)
+    before = live(place)
+    removed, added, what = merge(place)
+
+    assert (removed, added) == (0, 0)
+    assert reason in str(what)
+    assert live(place) == before
+
+
+def test_a_column_whose_name_is_written_in_another_way_is_not_taken_for_nulls(
+    place: Place,
+) -> None:
+    path = place.root / "t"
+    path.mkdir()
+    for number, name in enumerate(("id", "ID", "ID")):
+        pq.write_table(pa.table({name: [number]}), path / f"{number}.parquet")
+    sql(place.spark, f"CONVERT TO DELTA parquet.`{path}`")
+    merge(place)
+
+    table = place.spark.read.format("delta").load(str(path))
+    for number in range(3):
+        assert table.where(f"id = {number}").count() == 1
 
 
 def test_files_of_which_rows_are_deleted_stay(place: Place) -> None:

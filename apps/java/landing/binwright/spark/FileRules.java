@@ -11,6 +11,7 @@ import java.util.TreeMap;
 import org.apache.hadoop.fs.Path;
 import org.apache.parquet.column.ColumnDescriptor;
 import org.apache.parquet.hadoop.metadata.BlockMetaData;
+import org.apache.parquet.hadoop.metadata.FileMetaData;
 import org.apache.parquet.schema.LogicalTypeAnnotation;
 import org.apache.parquet.schema.LogicalTypeAnnotation.DecimalLogicalTypeAnnotation;
 import org.apache.parquet.schema.LogicalTypeAnnotation.IntLogicalTypeAnnotation;
@@ -19,6 +20,7 @@ import org.apache.parquet.schema.LogicalTypeAnnotation.TimestampLogicalTypeAnnot
 import org.apache.parquet.schema.MessageType;
 import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName;
 import org.apache.spark.sql.delta.actions.Metadata;
+import org.apache.spark.sql.execution.datasources.DataSourceUtils;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.ArrayType;
@@ -26,6 +28,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import scala.Function1;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** Which files a table takes as they are: those that have its own columns, and row groups of one partition each. */
@@ -33,6 +36,7 @@ final class FileRules {
     static final String DAY = "_kafka_date"; // of the record, UTC
     private static final List<String> TIME = List.of("_kafka", "timestamp"); // of which it is the day
     private static final long MICROS_PER_DAY = 86_400_000_000L;
+    private static final String TODAYS_CALENDAR = "CORRECTED"; // as Spark calls it
 
     private final StructType columns;
     private final boolean byDay;
@@ -56,13 +60,20 @@ final class FileRules {
         }
     }
 
-    /** Throws why a file's columns are not the table's; columns, and fields of structs, that it lacks are NULL. */
+    /** Throws why a staged file is none of the table's. */
     void check(DataFile file) throws Refusal {
         Path other = names.putIfAbsent(file.name(), file.path());
         if (other != null) {
             throw Refusal.file(file.name(), "two files have this name, " + other + " and " + file.path());
         }
-        MessageType schema = file.footer().getFileMetaData().getSchema();
+        checkColumns(file, columns);
+        byPartition(file);
+    }
+
+    /** Throws why a file's columns are not these; those, and fields of structs, that it lacks are NULL. */
+    static void checkColumns(DataFile file, StructType columns) throws Refusal {
+        FileMetaData metadata = file.footer().getFileMetaData();
+        MessageType schema = metadata.getSchema();
         for (ColumnDescriptor leaf : schema.getColumns()) {
             String reason = reasonAgainst(leaf);
             if (reason != null) {
@@ -73,7 +84,12 @@ final class FileRules {
         if (reason != null) {
             throw Refusal.file(file.name(), reason);
         }
-        byPartition(file);
+        Function1<String, String> keyValues = metadata.getKeyValueMetaData()::get;
+        // As Spark reads it: where nothing is said, days are of today's calendar.
+        Object calendar = DataSourceUtils.datetimeRebaseSpec(keyValues, TODAYS_CALENDAR).mode();
+        if (!calendar.toString().equals(TODAYS_CALENDAR)) {
+            throw Refusal.file(file.name(), "its dates and times are of the Julian calendar");
+        }
     }
 
     /** Returns the file, or where it has rows of several partitions, the parts that it has of each. */

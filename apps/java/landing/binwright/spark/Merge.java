@@ -7,7 +7,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Queue;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
@@ -28,9 +30,13 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * One commit that replaces small files by larger ones with the same rows, by Delta's own transaction.
  *
- * <p>Row groups are copied, not decoded: of files in one partition whose schemas and key-values are the same. The
- * transaction takes its snapshot before it is looked at which files there are, and reads these alone (†): if another
- * commit removes one of them, or rows of it, that is a conflict and nothing is committed; what lands meanwhile is none.
+ * <p>Row groups are copied, not decoded: of files in one partition whose schemas and key-values are the same, and whose
+ * columns are the table's own by the rules of staged files (†: the statistics of others, such as of a column that has
+ * become wider, would be wrong, and hide rows).
+ *
+ * <p>The transaction takes its snapshot before it is looked at which files there are, and reads these alone (†): if
+ * another commit removes one of them, or rows of it, that is a conflict and nothing is committed; what lands meanwhile
+ * is none.
  */
 final class Merge {
     /** How many row groups a merged file has: one that has many is not opened for a few more. */
@@ -71,6 +77,7 @@ final class Merge {
     private final DeltaLog log;
     private final Configuration conf;
     private final FileStatistics statistics;
+    private final Queue<String> refusals = new ConcurrentLinkedQueue<>(); // of files that are not copied
     private final List<AddFile> removed = new ArrayList<>();
     private final List<AddFile> added = new ArrayList<>();
 
@@ -104,11 +111,7 @@ final class Merge {
         return merge;
     }
 
-    /** Commits, if there is anything to merge. */
     void commit() {
-        if (added.isEmpty()) {
-            return;
-        }
         transaction.trackFilesRead(CollectionConverters.asScala(removed).toSeq());
         Map<String, Long> metrics =
                 Map.of(
@@ -123,6 +126,11 @@ final class Merge {
                         CollectionConverters.asScala(List.<Expression>of()).toSeq(),
                         CollectionConverters.asScala(List.<String>of()).toSeq(), false, Option.empty(), false);
         transaction.commit(CollectionConverters.asScala(actions).toSeq(), optimize);
+    }
+
+    /** Returns why a file is not copied, as one example; null if nothing is against any. */
+    String reason() {
+        return refusals.peek();
     }
 
     long removed() {
@@ -161,14 +169,22 @@ final class Merge {
                 smallest.add(file);
             }
         }
-        return Parallel.map(smallest, this::opened);
+        return Parallel.map(smallest, this::opened).stream().flatMap(Optional::stream).toList();
     }
 
-    private Source opened(AddFile file) throws Refusal, IOException {
+    private Optional<Source> opened(AddFile file) throws IOException {
         // As the log has it: to ask for it would be one more request of an object store.
         FileStatus status =
                 new FileStatus(file.size(), false, 1, 0, file.modificationTime(), file.absolutePath(log));
-        return new Source(file, DataFile.of(status, conf));
+        try {
+            DataFile opened = DataFile.of(status, conf);
+            // Delta writes those that the table is partitioned by, too.
+            FileRules.checkColumns(opened, transaction.metadata().schema());
+            return Optional.of(new Source(file, opened));
+        } catch (Refusal refusal) { // Spark can write its rows again; the others are merged
+            refusals.add(refusal.getMessage());
+            return Optional.empty();
+        }
     }
 
     /** Returns the files that become one each: the largest come first, and each into the first that has room. */

@@ -54,6 +54,9 @@ final class MergeFiles extends LocalProcedure {
         } catch (IOException exc) {
             throw new UncheckedIOException(exc);
         }
+        if (merge.removed() == 0) {
+            return none(merge.reason());
+        }
         merge.commit();
         return row(merge.removed(), merge.added(), merge.removedBytes(), merge.addedBytes(), null);
     }

@@ -41,11 +41,8 @@ final class TableRules {
 
     /** Throws the first rule of a table that stands against files as they are. */
     static void check(SparkSession spark, OptimisticTransaction transaction) throws Refusal {
-        checkFeatures(transaction, FEATURES);
+        checkCommon(transaction, FEATURES);
         Metadata metadata = transaction.metadata();
-        if (metadata.columnMappingMode() != NoMapping$.MODULE$) {
-            throw Refusal.table("its columns have other names in files (delta.columnMapping.mode)");
-        }
         for (StructField column : metadata.schema().fields()) {
             check(column);
         }
@@ -62,10 +59,10 @@ final class TableRules {
     static void checkMerge(OptimisticTransaction transaction) throws Refusal {
         Set<String> features = new HashSet<>(FEATURES);
         features.removeAll(ORDERED);
-        checkFeatures(transaction, features);
+        checkCommon(transaction, features);
     }
 
-    private static void checkFeatures(OptimisticTransaction transaction, Set<String> known) throws Refusal {
+    private static void checkCommon(OptimisticTransaction transaction, Set<String> known) throws Refusal {
         if (transaction.readVersion() < 0) {
             throw Refusal.table("there is no Delta table at " + transaction.dataPath());
         }
@@ -75,6 +72,14 @@ final class TableRules {
         if (!unknown.isEmpty()) {
             throw Refusal.table("it has features of which only Spark's own writes know: " + unknown);
         }
+        if (transaction.metadata().columnMappingMode() != NoMapping$.MODULE$) {
+            throw Refusal.table("its columns have other names in files (delta.columnMapping.mode)");
+        }
+        for (StructField column : transaction.metadata().schema().fields()) {
+            if (anyIn(column.dataType(), type -> type instanceof VariantType)) {
+                throw Refusal.table("its column " + column.name() + " is VARIANT, whose parts Spark chooses");
+            }
+        }
     }
 
     private static void check(StructField column) throws Refusal {
@@ -83,9 +88,6 @@ final class TableRules {
         }
         if (!column.nullable() || anyIn(column.dataType(), TableRules::forbidsNull)) {
             throw Refusal.table("its column " + column.name() + " is NOT NULL, or has such parts, which Spark checks");
-        }
-        if (anyIn(column.dataType(), type -> type instanceof VariantType)) {
-            throw Refusal.table("its column " + column.name() + " is VARIANT, which Spark parses");
         }
     }
 
