@@ -346,6 +346,7 @@ class Portion:
     below_bytes: int
     day: str | None = None  # as of `SmallFiles`
     bad: bool = False  # likewise
+    excess: int = 0  # files of that part that a reader does not open once all of it is merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,6 +365,7 @@ class Compaction:
     added: int  # the files that replace them
     removed_bytes: int = 0
     added_bytes: int = 0
+    copied: int = 0  # of those removed, whose rows were not written again
 
     def __add__(self, other: "Compaction") -> "Compaction":
         """Return both together."""
@@ -372,6 +374,7 @@ class Compaction:
             self.added + other.added,
             self.removed_bytes + other.removed_bytes,
             self.added_bytes + other.added_bytes,
+            self.copied + other.copied,
         )
 
 
@@ -568,8 +571,8 @@ class Lake(Protocol):
 
         Args:
             table: Its name.
-            portion: What is merged; None: all small files, also of bad records. Where row groups
-                can be copied, which is cheap, it is any small files of the table, or of its bad
+            portion: What is merged; None: all small files, also of bad records. Row groups that
+                can be copied, which is cheap, are of any small files of the table, or of its bad
                 records.
         """
 

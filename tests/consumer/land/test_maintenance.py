@@ -129,6 +129,26 @@ async def test_portions_follow_each_other_until_little_is_left() -> None:
     assert portions == [4, 4, 4]
 
 
+async def test_what_can_be_copied_alone_starts_no_further_turn() -> None:
+    """Of a live table there are always a few such files."""
+    scene = await Scene().prepare()
+    async with process(scene, "orders", maintenance=EVERY_TEN) as writer:
+
+        async def listed(table: str) -> tuple[SmallFiles, ...]:  # noqa: ARG001 - of the port
+            return (SmallFiles((1_000,) * 12),)
+
+        async def compact(table: str, portion: Portion | None = None) -> Compaction:  # noqa: ARG001 - of the port
+            turns.append(portion)
+            return Compaction(3, 1, 3_000, 3_000, copied=3)
+
+        turns: list[Portion | None] = []
+        writer.lake.small_files = listed  # type: ignore[method-assign]
+        writer.lake.compact = compact  # type: ignore[method-assign]
+        await seconds(20)
+
+    assert len(turns) == 1
+
+
 async def test_the_cost_of_compactions_is_reported() -> None:
     scene = await Scene().prepare()
     async with process(scene, "orders", maintenance=EVERY_TEN) as writer:

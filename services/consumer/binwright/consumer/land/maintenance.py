@@ -323,7 +323,9 @@ class TableMaintenance:
             self._not_compacted(table, "Spark merged none of the files that its log lists")
             return
         table.small = table.small.merged(done, config) if portion else Mergeable()
-        table.begun = is_due(table.small, table.name, config, begun=True)
+        # What lands meanwhile can always be copied: for that alone no next turn follows at once.
+        wrote_rows = done.copied < done.removed
+        table.begun = is_due(table.small, table.name, config, begun=wrote_rows)
         table.listed = not table.begun
         table.failures, table.fault, table.rewritten = 0, "", table.rewritten + done
         self._log_rewritten(TABLE_COMPACTED, table, done, began)

@@ -6,7 +6,8 @@ the bytes fill a file, for what is merged then is never merged again. It is done
 between which other tables have their turns.
 
 First row groups are copied, until files have `MOST_ROW_GROUPS`. Files that are small even then, of
-row groups that are smaller still, are a portion of those that Spark writes again.
+row groups that are smaller still, and those that cannot be copied, are a portion of those that
+Spark writes again, where copies are not `most_of` what is in excess.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -116,7 +117,16 @@ def next_portion(
             # A portion is what is below a size, so files of the same size are in one.
             below = next((s for s in sizes[number:] if s > sizes[number - 1]), below)
             break
-    return Portion(below, part.day, bad=part.bad)
+    return Portion(below, part.day, bad=part.bad, excess=_excess(part.sizes, config))
+
+
+def most_of(copied: Compaction, portion: Portion) -> bool:
+    """Return whether copies have left less than half of the excess of a portion's part.
+
+    If they have not, Spark writes the portion again. So each turn halves the excess, or makes files
+    of it that copies could not: they do not become ever more.
+    """
+    return 2 * (copied.removed - copied.added) >= max(portion.excess, 1)
 
 
 def _excess(sizes: Sequence[int], config: CompactionConfig) -> int:

@@ -424,7 +424,8 @@ def merge_files(spark: SparkSession, path: str, below_bytes: int, file_bytes: in
         return Compaction(0, 0)
     if row["what"] is not None:
         log(MERGE_REFUSED, path=path, reason=row["what"])
-    return Compaction(*row[:4])
+    removed, added, removed_bytes, added_bytes, _ = row
+    return Compaction(removed, added, removed_bytes, added_bytes, copied=removed)
 
 
 def old_rows(spark: SparkSession, path: str, keep_s: float, now_ms: int) -> str | None:

@@ -14,6 +14,7 @@ from typing import Self, TypeVar
 
 from pyspark.sql.connect.session import SparkSession
 
+from binwright.consumer.decide.land.compaction import most_of
 from binwright.consumer.land.lake import (
     bad_rows,
     catalog,
@@ -325,8 +326,8 @@ class SparkLake:
     async def compact(self, table: str, portion: Portion | None = None) -> Compaction:
         """Merge small files; see `Lake.compact`. On a local disk, trim the tables' logs, too.
 
-        Of a portion row groups are copied where that merges any files; else Spark writes its rows
-        again.
+        First row groups are copied, of any files; where those are few, Spark writes the rows of a
+        portion again.
         """
         done = Compaction(0, 0)
         small, file_bytes = self._lake.compact_below_bytes, self._lake.target_file_bytes
@@ -336,9 +337,8 @@ class SparkLake:
                 if portion is not None:
                     copy = partial(delta.merge_files, below_bytes=small, file_bytes=file_bytes)
                     copied = await self._maintain(table, access, copy)
-                if copied.removed:
                     done += copied
-                else:
+                if portion is None or not most_of(copied, portion):
                     rewrite = partial(
                         clustering.compact, portion=portion or Portion(small), file_bytes=file_bytes
                     )
