@@ -461,12 +461,17 @@ def test_a_claim_meanwhile_is_a_conflict_and_what_was_written_is_part_of_no_vers
     assert merge(place) == (3, 1, None)
 
 
-def test_where_a_file_is_gone_nothing_is_merged(place: Place) -> None:
-    path = place.create(SMALL_SQL)
-    land(place, *parts(small(30), 3))
-    before = live(place)
-    (Path(path) / sorted(before)[1]).unlink()
+def test_where_copies_fail_the_reply_has_the_reason_and_no_file_is_left(place: Place) -> None:
+    """It is for Spark to write the rows again, or to say what is wrong."""
+    path = place.create("id BIGINT, v STRING")
+    for _ in range(2):
+        rows = "SELECT id, uuid() FROM range(0, 10000, 1, 1)"
+        sql(place.spark, f"INSERT INTO delta.`{path}` {rows}")
+    (file, *_), before = sorted(live(place)), place.files()
+    with (Path(path) / file).open("r+b") as body:
+        body.write(b"PAR0")  # its sum is another one than that which is beside it
+    removed, added, what = merge(place)
 
-    with pytest.raises(PySparkException, match="FileNotFoundException"):
-        merge(place)
-    assert live(place) == before
+    assert (removed, added) == (0, 0)
+    assert "ChecksumException" in str(what)
+    assert place.files() == before

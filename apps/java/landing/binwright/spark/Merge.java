@@ -78,6 +78,7 @@ final class Merge {
     private final Configuration conf;
     private final FileStatistics statistics;
     private final Queue<String> refusals = new ConcurrentLinkedQueue<>(); // of files that are not copied
+    private final List<Path> written = new ArrayList<>();
     private final List<AddFile> removed = new ArrayList<>();
     private final List<AddFile> added = new ArrayList<>();
 
@@ -93,22 +94,38 @@ final class Merge {
     }
 
     /**
-     * Does all but the commit: new files are in the table's directory afterwards, and part of no version.
+     * Does all but the commit: new files are in the table's directory afterwards, and part of no version. Where it
+     * fails there are none.
      *
      * @param below bytes: smaller files are merged.
      * @param target bytes of a new file, at most.
      * @param rowGroups of a new file, at most.
      * @throws Refusal the table's files cannot be merged so.
-     * @throws IOException a storage does not answer, or a file is gone.
+     * @throws IOException a storage does not answer, or not with what was written.
      */
     static Merge prepare(String table, long below, long target, long rowGroups) throws Refusal, IOException {
         SparkSession spark = SparkSession.active();
         Merge merge = new Merge(spark, DeltaLog.forTable(spark, new Path(table)));
         TableRules.checkMerge(merge.transaction);
-        for (List<Source> sources : bins(merge.small(below, rowGroups), target, rowGroups)) {
-            merge.write(sources);
+        try {
+            for (List<Source> sources : bins(merge.small(below, rowGroups), target, rowGroups)) {
+                merge.write(sources);
+            }
+        } catch (Refusal | IOException | RuntimeException exc) {
+            merge.delete(exc);
+            throw exc;
         }
         return merge;
+    }
+
+    private void delete(Exception cause) {
+        for (Path path : written) {
+            try {
+                path.getFileSystem(conf).delete(path, false);
+            } catch (IOException exc) { // a VACUUM will find it
+                cause.addSuppressed(exc);
+            }
+        }
     }
 
     void commit() {
@@ -220,14 +237,15 @@ final class Merge {
         List<BlockMetaData> groups = files.stream().flatMap(file -> file.footer().getBlocks().stream()).toList();
         String name = "merged-" + UUID.randomUUID() + ".parquet";
         Path path = new Path(first.file().path().getParent(), name);
+        String known = statistics.json(files.get(0).part(groups));
+        written.add(path);
         RowGroups.copy(files, kind(first).keyValues(), path, conf);
         FileStatus status = path.getFileSystem(conf).getFileStatus(path);
         String beside = first.action().path(); // of the same partition; encoded, as the log has it
         added.add(
                 new AddFile(
                         beside.substring(0, beside.lastIndexOf('/') + 1) + name, first.action().partitionValues(),
-                        status.getLen(), status.getModificationTime(), false,
-                        statistics.json(files.get(0).part(groups)),
+                        status.getLen(), status.getModificationTime(), false, known,
                         Landing.asScala(Map.of(ROW_GROUPS, String.valueOf(groups.size()))), null, Option.empty(),
                         Option.empty(), Option.empty(), Option.empty(), Option.empty()));
         sources.forEach(source -> removed.add(source.action()));

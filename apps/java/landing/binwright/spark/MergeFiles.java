@@ -1,7 +1,6 @@
 package binwright.spark;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
@@ -12,8 +11,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * The procedure {@code merge_files}: makes one file of several small ones of a Delta table, whose row groups it copies.
  *
- * <p>Its one row says how many files are replaced by how many, and why none could be. What it throws is as of
- * {@link AddFiles}.
+ * <p>Its one row says how many files are replaced by how many, or why none could be. What it throws is of the commit,
+ * as of {@link AddFiles}.
  */
 final class MergeFiles extends LocalProcedure {
     static final String NAME = "merge_files";
@@ -51,8 +50,8 @@ final class MergeFiles extends LocalProcedure {
             return none(refusal.getMessage());
         } catch (LinkageError error) { // a Delta that somebody changed, under the same number
             return none(Versions.reasonFor(error));
-        } catch (IOException exc) {
-            throw new UncheckedIOException(exc);
+        } catch (IOException | RuntimeException exc) { // Spark may still be able to write their rows again
+            return none(exc.toString());
         }
         if (merge.removed() == 0) {
             return none(merge.reason());
