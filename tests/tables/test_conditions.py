@@ -61,7 +61,7 @@ from binwright.tables.conditions import (
         ),
     ],
 )
-def test_a_condition_names_columns_and_is_written_anew(
+def test_a_condition_names_columns_and_is_rewritten(
     text: str, sql: str, columns: list[tuple[str, ...]]
 ) -> None:
     condition = parse_condition(text)
