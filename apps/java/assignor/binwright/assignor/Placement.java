@@ -5,7 +5,6 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.TreeSet;
-import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
@@ -22,8 +21,10 @@ final class Placement {
     private static final double YIELD = 0.1;
     /** A partition costs its reader this share of the mean even if nothing is written to it. */
     private static final double IDLE = 0.01;
-    /** Partitions looked at, after which it stops with what it has: a huge group takes a second. */
-    private static final long MOST_WORK = 5_000_000;
+    /** Partitions looked at, after which it stops with what it has: a huge group takes 100 ms, and other groups wait. */
+    private static final long MOST_WORK = 500_000;
+    /** What two members that are compared cost beside, in partitions looked at. */
+    private static final long PAIR_WORK = 10;
 
     private static final double ROUNDING = 1e-9;
 
@@ -36,7 +37,9 @@ final class Placement {
     private final double[] total; // of each member
     private final List<TreeSet<Integer>> owned = new ArrayList<>(); // of each member, the smallest load first
     private final Comparator<Integer> byLoad;
+    private final Comparator<Integer> byTotal; // of members
     private long steps;
+    private long work; // so far
 
     private Placement(int[] topics, double[] rates, boolean[][] subscribed) {
         this.topics = topics;
@@ -53,6 +56,9 @@ final class Placement {
         owner = new int[rates.length];
         Arrays.fill(owner, NOBODY);
         total = new double[subscribed.length];
+        byTotal = Comparator.<Integer>comparingDouble(member -> total[member])
+                .thenComparingInt(member -> owned.get(member).size())
+                .thenComparing(Comparator.naturalOrder());
         for (int member = 0; member < subscribed.length; member++) {
             owned.add(new TreeSet<>(byLoad));
         }
@@ -78,7 +84,8 @@ final class Placement {
                 free.add(partition);
             }
         }
-        free.forEach(placement::giveToLeastLoaded);
+        TreeSet<Integer> members = placement.members();
+        free.forEach(partition -> placement.giveToLeastLoaded(partition, members));
         placement.evenOut();
         return placement.owner;
     }
@@ -93,30 +100,42 @@ final class Placement {
         total[member] += loads[partition];
     }
 
-    private void giveToLeastLoaded(int partition) {
-        int least = NOBODY;
-        for (int member = 0; member < total.length; member++) {
-            if (subscribed[member][topics[partition]] && (least == NOBODY || isLess(member, least))) {
-                least = member;
-            }
+    /** Returns all members, the least loaded first. */
+    private TreeSet<Integer> members() {
+        TreeSet<Integer> members = new TreeSet<>(byTotal);
+        IntStream.range(0, total.length).forEach(members::add);
+        return members;
+    }
+
+    /** Gives a partition to a member, of members that keep their order. */
+    private void give(int partition, int member, TreeSet<Integer> members) {
+        int before = owner[partition];
+        members.remove(member);
+        if (before != NOBODY) {
+            members.remove(before);
         }
-        if (least != NOBODY) {
-            give(partition, least);
+        give(partition, member);
+        members.add(member);
+        if (before != NOBODY) {
+            members.add(before);
         }
     }
 
-    private boolean isLess(int member, int other) {
-        int byTotal = Double.compare(total[member], total[other]);
-        return byTotal < 0 || (byTotal == 0 && owned.get(member).size() < owned.get(other).size());
+    private void giveToLeastLoaded(int partition, TreeSet<Integer> members) {
+        for (int member : members) {
+            if (subscribed[member][topics[partition]]) {
+                give(partition, member, members);
+                return;
+            }
+        }
     }
 
     /** Evens the members out, until no step between any two is worth its moves. */
     private void evenOut() {
-        long work = 0;
         long before;
         do {
             before = steps;
-            work += pass(MOST_WORK - work);
+            pass();
         } while (steps > before && work < MOST_WORK);
     }
 
@@ -124,45 +143,54 @@ final class Placement {
      * Has the most loaded member hand a partition to a less loaded one, or exchange one with it,
      * until they are even. A member that no step helps, such as one with a hot partition alone, is
      * left aside, and the others are evened out without it.
-     *
-     * @return how many partitions were looked at
      */
-    private long pass(long mostWork) {
-        Comparator<Integer> byTotal = Comparator.comparingDouble(member -> total[member]);
-        Comparator<Integer> order = byTotal.thenComparing(Comparator.naturalOrder());
-        List<Integer> members = IntStream.range(0, total.length).boxed().sorted(order).collect(Collectors.toList());
-        long work = 0;
-        while (members.size() > 1 && work < mostWork) {
-            int most = members.get(members.size() - 1);
-            double mean = members.stream().mapToDouble(member -> total[member]).sum() / members.size();
+    private void pass() {
+        TreeSet<Integer> members = members();
+        double sum = Arrays.stream(total).sum();
+        while (members.size() > 1 && work < MOST_WORK) {
+            int most = members.last();
+            double mean = sum / members.size();
             double even = Math.max(grain, tolerance * mean) + ROUNDING * mean;
-            if (total[most] - total[members.get(0)] <= even) {
-                break;
-            }
-            work += members.size();
             Step best = null;
-            for (int index = 0; best == null && total[most] - total[members.get(index)] > even; index++) {
-                best = bestStep(most, members.get(index));
-                work += owned.get(most).size() + owned.get(members.get(index)).size();
+            for (int other : members) {
+                if (best != null || total[most] - total[other] <= even) {
+                    break;
+                }
+                best = bestStep(most, other);
             }
-            if (best == null) {
-                members.remove(members.size() - 1);
-                continue;
+            if (best != null) {
+                give(best.away, best.to, members);
+                if (best.back != NOBODY) {
+                    give(best.back, most, members);
+                }
+                steps++;
+            } else if (total[most] - total[members.first()] <= even) {
+                return;
+            } else {
+                members.remove(most);
+                sum -= total[most];
             }
-            int other = best.to;
-            give(best.away, other);
-            if (best.back != NOBODY) {
-                give(best.back, most);
-            }
-            steps++;
-            members.sort(order);
         }
-        return work;
     }
 
     /** Returns the step between two members that is worth the most; null if none is worth it. */
     private Step bestStep(int most, int other) {
         double gap = total[most] - total[other];
+        work += PAIR_WORK;
+        if (owned.get(most).isEmpty()) { // its load is what rounding left
+            return null;
+        }
+        if (gap >= 2 * loads[owned.get(most).last()]) {
+            // No exchange, and no smaller partition, is worth as much as the largest.
+            for (int away : owned.get(most).descendingSet()) {
+                work++;
+                if (subscribed[other][topics[away]]) {
+                    return better(null, new Step(away, NOBODY, other, worth(gap, loads[away], loads[away])));
+                }
+            }
+            return null;
+        }
+        work += owned.get(most).size() + owned.get(other).size();
         int[] back = owned.get(other).stream()
                 .mapToInt(one -> one)
                 .filter(one -> subscribed[most][topics[one]])
