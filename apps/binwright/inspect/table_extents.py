@@ -12,6 +12,7 @@ from binwright.inspect.decide.record_columns import Path, RecordColumns
 from binwright.inspect.topic_extents import MAX_LISTED, Range
 from binwright.lake.lake_reader import (
     delta_table,
+    erased_places,
     frame,
     is_of_columns,
     newest_version,
@@ -22,7 +23,7 @@ from binwright.lake.lake_reader import (
 from binwright.lake.log_generations import LogHistory, log_history, newest_commits, origins
 from binwright.protocol.errors import UserError
 from binwright.protocol.keeping import SKIPPED, filters, kept_since_ms
-from binwright.protocol.names import BAD_SUFFIX, ERASED_SUFFIX
+from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.clock import wall_ms
 from binwright.tables.columns import path_text
 from binwright.tables.stamp import FIRST_TOPIC
@@ -145,7 +146,7 @@ def read_table_extents(
     bad = read_bad_records(spark, bad_path, topic, topic_id) if is_of_columns(table) else None
     # Places are noted before rows are deleted, so the newest version of them, which is looked up
     # after the table's, has all of them.
-    noted = _noted(spark, path + ERASED_SUFFIX, topic, topic_id)
+    noted = _noted(spark, path, topic, topic_id)
     query = _TableQuery(spark, path, topic, commits[0].version, bad, bounds, logs, noted=noted)
     since_ms = kept_since_ms(known, wall_ms())
     extents = _read(query)
@@ -162,7 +163,7 @@ def _noted(spark: Any, path: str, topic: str, topic_id: str | None) -> Any | Non
 
     Those of an earlier topic of the name are left out, as far as ids tell.
     """
-    if (noted := delta_table(spark, path)) is None:
+    if (noted := erased_places(spark, path)) is None:
         return None
     same = "true" if topic_id is None else f"coalesce(topic_id = '{topic_id}', true)"
     own = noted.where(f"topic = '{topic}' AND {same}")  # a name has no quotes

@@ -11,6 +11,7 @@ from pyspark.errors import AnalysisException, PySparkException
 
 from binwright.lake.session import ReconnectingSession, Work
 from binwright.protocol.errors import LakeUnavailable
+from binwright.protocol.names import ERASED_SUFFIX
 from binwright.runtime.settings.consumer import LakeSettings
 from binwright.runtime.spark_channel import refusal
 from binwright.runtime.spark_url import host_and_port, redacted_url
@@ -155,6 +156,18 @@ def delta_table(spark: Any, path: str) -> Any | None:
             return None
         raise
     return table
+
+
+def erased_places(spark: Any, path: str) -> Any | None:
+    """Return a frame of the places of records that were erased from the table at `path`.
+
+    Those are left out that an earlier table there had: its records land in a new one again (†).
+    None: there are none.
+    """
+    if (noted := delta_table(spark, path + ERASED_SUFFIX)) is None:
+        return None
+    detail = spark.sql(f"DESCRIBE DETAIL {quoted(path)}").select("id").collect()
+    return noted.where(f"table_id = '{detail[0][0]}'")
 
 
 def is_of_columns(table: Any) -> bool:

@@ -113,6 +113,10 @@ class Place:
     def sql(self, statement: str) -> None:
         self._spark.sql(statement.format(f"delta.`{self.table}`")).collect()
 
+    def move_away(self) -> None:
+        """Have no table, and what was beside it."""
+        Path(self.table).rename(f"{self.table}.before")
+
     def files(self) -> list[Path]:
         return list(Path(self.table).glob("*.parquet"))
 

@@ -54,3 +54,24 @@ async def test_erased_rows_are_counted_and_lost_ones_are_found(fresh: Place) -> 
         fresh.sql("DELETE FROM {} WHERE partition = 0 AND offset = 3")
         result = await fresh.audit()
         assert result.tables[0].partitions[0].lost == 2, "it was erased from an earlier topic"
+
+
+async def test_what_was_erased_from_an_earlier_table_is_lost_in_a_new_one(fresh: Place) -> None:
+    await fresh.create(1)
+    await fresh.produce(0)
+    fresh.land({0: range(RECORDS)})
+    wanted = ErasedQuery(
+        operation="1" * 32,
+        where=parse_condition("offset = 2"),
+        bad_where=None,
+        topic_ids={fresh.topic: None},
+        below={},
+    )
+    async with SparkLake(fresh.lake, f"{fresh.lake.path}/_staging", 60.0) as lake:
+        assert (await lake.note_erased(fresh.topic, wanted, "note", dry_run=False)).rows == 1
+        await lake.erase_noted(fresh.topic, wanted.operation, "note")
+    assert (await fresh.audit()).tables[0].partitions[0].erased == 1
+    fresh.move_away()
+    fresh.land({0: [offset for offset in range(RECORDS) if offset not in {2, 3}]})
+    first = (await fresh.audit()).tables[0].partitions[0]
+    assert (first.lost, first.erased) == (2, 0)

@@ -177,3 +177,19 @@ async def test_the_highest_offsets_are_also_those_of_erased_rows(tables: SparkLa
     assert await tables.highest_offsets("items") == {ZERO: 9}
     assert await erase(tables, query("_kafka.offset > 3")) == (3, 0, 3)
     assert await tables.highest_offsets("items") == {ZERO: 9}
+
+
+async def test_what_was_noted_of_an_earlier_table_counts_no_more(
+    tables: SparkLake, lake: Path
+) -> None:
+    """A table that a person has moved away lands again in a new one, from its first record."""
+    assert await erase(tables, query("_kafka.offset > 3")) == (3, 0, 3)
+    for name in ("items", "items__bad"):
+        (lake / name).rename(lake / f"{name}.before")
+    await tables.open(ITEMS)
+    assert await tables.highest_offsets("items") == {}
+    batch = stage_decoded(lake, [Decoded(5, {"id": 5})], name="c.parquet")
+    await tables.append("items", batch, LEASE, "stamp")
+    assert await tables.highest_offsets("items") == {ZERO: 5}
+    assert await erase(tables, query("id = 77")) == (0, 0, 0)
+    assert await tables.highest_offsets("items") == {ZERO: 5}, "it was noted before"

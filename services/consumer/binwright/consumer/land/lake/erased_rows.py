@@ -19,17 +19,18 @@ from binwright.consumer.land.lake.delta import METADATA, settings
 from binwright.consumer.land.lake.faults import kind
 from binwright.consumer.land.lake.staged_rows import literal_text
 from binwright.consumer.land.lake.table_columns import Layout
-from binwright.lake.lake_reader import delta_table, is_of_columns, quoted
+from binwright.lake.lake_reader import erased_places, is_of_columns, quoted
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import BAD_SUFFIX, ERASED_SUFFIX
 from binwright.tables.columns import KAFKA, parse_columns
 from binwright.tables.conditions import Condition
 from binwright.tables.ports import ErasedCounts, ErasedQuery, PartitionOffsets
 
 LAYOUT = Layout(
     required=parse_columns(
-        "operation string, bad boolean, topic string, topic_id string, partition int, "
-        "offset bigint, timestamp timestamp, noted_at timestamp"
+        "table_id string, operation string, bad boolean, topic string, topic_id string, "
+        "partition int, offset bigint, timestamp timestamp, noted_at timestamp"
     ),
     statistics=("operation", "topic", "partition"),
 )
@@ -41,21 +42,17 @@ REWRITTEN: Mapping[str, str] = {
 }
 
 
-def note(
-    spark: SparkSession, path: str, of_both: tuple[str, str], query: ErasedQuery, text: str | None
-) -> ErasedCounts:
+def note(spark: SparkSession, path: str, query: ErasedQuery, text: str | None) -> ErasedCounts:
     """Note the places of what is to be erased; see `Lake.note_erased`.
 
     Args:
         spark: The session.
-        path: Of the table.
-        of_both: The paths of its bad records, and of the places.
+        path: Of the table; its bad records, and the places, are beside it.
         query: What is erased.
         text: The commit's note; None: count only.
     """
-    bad_path, erased_path = of_both
     rows = spark.table(quoted(path))
-    bad = spark.table(quoted(bad_path)) if is_of_columns(rows) else None
+    bad = spark.table(quoted(path + BAD_SUFFIX)) if is_of_columns(rows) else None
     meant = list[DataFrame]()
     if query.where is not None:
         meant.append(_places(rows, query, query.where, bad=False))
@@ -69,11 +66,15 @@ def note(
     if text is None:
         return _counts(places, left)
     if not places.isEmpty():
+        erased_path = path + ERASED_SUFFIX
         create(spark, erased_path, LAYOUT, COMMENT, {})
         created(spark, erased_path, LAYOUT)
-        noted = places.withColumn("noted_at", sf.current_timestamp())
+        detail = spark.sql(f"DESCRIBE DETAIL {quoted(path)}").select("id").collect()
+        noted = places.withColumns(
+            {"table_id": sf.lit(detail[0][0]), "noted_at": sf.current_timestamp()}
+        )
         noted.writeTo(quoted(erased_path)).option("userMetadata", text).append()
-    noted = noted_by(spark, erased_path, query.operation)
+    noted = noted_by(spark, path, query.operation)
     return ErasedCounts(0, 0, left) if noted is None else _counts(noted, left)
 
 
@@ -122,18 +123,18 @@ def _may_land_again(query: ErasedQuery) -> Iterator[str]:
         yield f"({place})"
 
 
-def noted_by(spark: Any, erased_path: str, operation: str) -> DataFrame | None:
+def noted_by(spark: Any, path: str, operation: str) -> DataFrame | None:
     """Return the places that an operation has noted, each once; None: there is no table of them."""
-    if (noted := delta_table(spark, erased_path)) is None:
+    if (noted := erased_places(spark, path)) is None:
         return None
     own = noted.where(f"operation = {literal_text(operation)}")
     frame: DataFrame = own.select("bad", *PLACE).distinct()
     return frame
 
 
-def highest_offsets(spark: SparkSession, erased_path: str) -> PartitionOffsets:
+def highest_offsets(spark: SparkSession, path: str) -> PartitionOffsets:
     """Return the highest noted offset of each partition that has some."""
-    if (noted := delta_table(spark, erased_path)) is None:
+    if (noted := erased_places(spark, path)) is None:
         return {}
     rows = noted.where("NOT bad").groupBy("topic", "partition").agg(sf.max("offset")).collect()
     return {TopicPartition(topic, p): offset for topic, p, offset in rows}
@@ -144,13 +145,11 @@ def _counts(places: DataFrame, left: int) -> ErasedCounts:
     return ErasedCounts(counts.get(False, 0), counts.get(True, 0), left)
 
 
-def erase(
-    spark: SparkSession, path: str, erased_path: str, operation: str, text: str, *, bad: bool
-) -> None:
+def erase(spark: SparkSession, path: str, operation: str, text: str, *, bad: bool) -> None:
     """Delete the rows, or the bad records, of the places that an operation has noted."""
-    noted = noted_by(spark, erased_path, operation)
-    if noted is None:
+    if (noted := noted_by(spark, path, operation)) is None:
         return
+    changed = path + BAD_SUFFIX if bad else path
     own = noted.where(f"bad = {str(bad).lower()}")
     ends = own.groupBy("topic", "partition").agg(sf.min("offset"), sf.max("offset"))
     places = {
@@ -159,7 +158,7 @@ def erase(
     }
     if not places:
         return
-    at = f"known.{KAFKA}." if is_of_columns(spark.table(quoted(path))) else "known."
+    at = f"known.{KAFKA}." if is_of_columns(spark.table(quoted(changed))) else "known."
     same = [f"{at}{each} = noted.{each}" for each in ("topic", "partition", "offset")]
     same.append(f"{at}timestamp <=> noted.timestamp")
     if bad:
@@ -169,7 +168,7 @@ def erase(
     try:
         with settings(spark, {**REWRITTEN, METADATA: text}):
             spark.sql(
-                f"MERGE INTO {quoted(path)} AS known USING {view} AS noted "
+                f"MERGE INTO {quoted(changed)} AS known USING {view} AS noted "
                 f"ON {' AND '.join(same)} AND ({within(places, at)}) WHEN MATCHED THEN DELETE"
             ).collect()
     finally:

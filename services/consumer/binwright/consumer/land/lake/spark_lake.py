@@ -29,7 +29,7 @@ from binwright.consumer.land.lake.table_columns import KAFKA_COLUMN, RAW, check_
 from binwright.lake.session import ReconnectingSession, Work
 from binwright.protocol.errors import BinwrightError, StagedUnreadable, WriteUnclear
 from binwright.protocol.log_events import LogEvent
-from binwright.protocol.names import BAD_SUFFIX, ERASED_SUFFIX
+from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.logs import log
 from binwright.runtime.settings.consumer import LONGEST_WORK_S, LONGEST_WRITE, LakeSettings
@@ -226,7 +226,6 @@ class SparkLake:
             partial(
                 erased_rows.note,
                 path=access.path,
-                of_both=(self._bad_access(table).path, access.path + ERASED_SUFFIX),
                 query=query,
                 text=None if dry_run else note,
             ),
@@ -234,15 +233,10 @@ class SparkLake:
 
     async def erase_noted(self, table: str, operation: str, note: str) -> None:
         """Delete what an operation has noted; see `Lake.erase_noted`."""
-        erased = self._access(table, ERASED_SUFFIX).path
+        path = self._access(table).path
         for bad, access in enumerate(self._accesses(table)):
             work = partial(
-                erased_rows.erase,
-                path=access.path,
-                erased_path=erased,
-                operation=operation,
-                text=note,
-                bad=bool(bad),
+                erased_rows.erase, path=path, operation=operation, text=note, bad=bool(bad)
             )
             await self._erasing(table, access, work)
 
@@ -285,11 +279,10 @@ class SparkLake:
         What was erased has landed, too, and does not land again (†).
         """
         access, raw = self._access(table), table not in self._of_columns
-        erased = access.path + ERASED_SUFFIX
 
         def highest(spark: SparkSession) -> PartitionOffsets:
             landed = delta.highest_offsets(spark, access.path, raw=raw)
-            gone = erased_rows.highest_offsets(spark, erased)
+            gone = erased_rows.highest_offsets(spark, access.path)
             return {p: max(landed.get(p, 0), gone.get(p, 0)) for p in {*landed, *gone}}
 
         return await self._scan(table, access, highest)
