@@ -1,5 +1,6 @@
 """Rows that are erased leave their table, and its files once a vacuum may: against a real Spark."""
 
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.connect.session import SparkSession
 from tests.integration.lake.column_tables import (
+    EPOCH,
     ITEMS,
     TOPIC_ID,
     Decoded,
@@ -23,7 +25,7 @@ from binwright.consumer.stage.file_staging import FileStaging
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.model import TopicPartition
 from binwright.tables.conditions import parse_condition
-from binwright.tables.ports import ErasedCounts, ErasedQuery
+from binwright.tables.ports import BadPlace, ErasedCounts, ErasedQuery
 
 pytestmark = pytest.mark.integration
 
@@ -72,6 +74,10 @@ def files_with(lake: Path, text: str) -> list[str]:
         if text.encode() in file.read_bytes()
         or (file.suffix == ".parquet" and text in str(pq.read_table(file).to_pylist()))
     ]
+
+
+def deletion_vectors(lake: Path) -> list[Path]:
+    return [*lake.rglob("deletion_vector*")]
 
 
 async def test_rows_that_meet_a_condition_go_and_are_noted(
@@ -130,11 +136,28 @@ async def test_no_file_has_them_once_the_retention_is_over(
     assert files_with(lake, PERSON)
     await erase(tables, query(f"one.b = '{PERSON}'"))
     assert files_with(lake, PERSON), "older versions have them still"
-    assert not [*(lake / "items").rglob("deletion_vector*")]
+    assert deletion_vectors(lake) == []
     await tables.vacuum("items")
     assert files_with(lake, PERSON) == []
     assert len(files_with(lake, OTHER)) == 1
     assert [row["one"]["b"] for row in landed(spark, lake)] == [OTHER] * 3
+
+
+async def test_what_is_settled_or_old_leaves_its_files_too(
+    tables: SparkLake, lake: Path, spark: SparkSession
+) -> None:
+    """What a deletion vector hides is in its file still, and no later erasure finds it."""
+    for name in ("items", "items__bad"):
+        spark.sql(
+            f"ALTER TABLE delta.`{lake}/{name}` "
+            "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+        ).collect()
+    settled = BadPlace(TOPIC_ID, ZERO, 6, round(EPOCH.timestamp() + 6) * 1000)
+    await tables.change_bad("items", [settled], (), NOTE)
+    assert await tables.expire("items", time.time() - EPOCH.timestamp() - 2.5) == 3
+    assert offsets(spark, lake) == [3, 4, 5, 9]
+    assert bad_offsets(spark, lake) == [7, 100]
+    assert deletion_vectors(lake) == []
 
 
 async def test_a_condition_that_does_not_fit_is_refused_and_not_quoted(

@@ -10,7 +10,7 @@ from pyspark.sql import Row
 from pyspark.sql.connect import functions as sf
 from pyspark.sql.connect.session import SparkSession
 
-from binwright.consumer.land.lake.delta import METADATA, settings
+from binwright.consumer.land.lake.delta import METADATA, REWRITTEN, settings
 from binwright.consumer.land.lake.staged_rows import literal_text
 from binwright.consumer.stage.parquet import SCHEMA
 from binwright.lake.lake_reader import quoted
@@ -138,7 +138,7 @@ def change(
         view = f"portion_{uuid4().hex}"
         spark.createDataFrame(pa.Table.from_pylist(given, _GIVEN)).createTempView(view)
         try:
-            with settings(spark, {METADATA: note}):
+            with settings(spark, {**REWRITTEN, METADATA: note}):
                 spark.sql(
                     f"MERGE INTO {quoted(path)} AS known USING {view} AS given "
                     f"ON {_SAME} AND ({within(offsets, f'known.{KAFKA}.')}) "

@@ -234,6 +234,13 @@ def claim(spark: SparkSession, path: str, writer: str, stamp: str) -> None:
         set_properties(spark, path, {WRITER: writer})
 
 
+REWRITTEN: Mapping[str, str] = {
+    "spark.databricks.delta.delete.deletionVectors.persistent": "false",
+    "spark.databricks.delta.merge.deletionVectors.persistent": "false",
+}
+"""With deletion vectors rows that go would stay in their file, also of versions to come."""
+
+
 @contextmanager
 def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
     """Set these of the session for as long as the block lasts."""
@@ -456,7 +463,8 @@ def old_rows(spark: SparkSession, path: str, keep_s: float, now_ms: int) -> str 
 def delete_rows(spark: SparkSession, path: str, condition: str) -> int:
     """Delete the rows of a condition; return how many. An append that comes first refuses it."""
     delete = f"DELETE FROM {quoted(path)} WHERE {condition}"  # noqa: S608 - of `old_rows`
-    deleted: int = spark.sql(delete).collect()[0][0]
+    with settings(spark, REWRITTEN):
+        deleted: int = spark.sql(delete).collect()[0][0]
     return deleted
 
 

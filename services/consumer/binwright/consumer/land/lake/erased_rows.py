@@ -4,7 +4,7 @@ Only the places are in the statements that delete: a commit of Delta keeps its c
 may name a person.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import reduce
 from typing import Any
 
@@ -15,7 +15,7 @@ from pyspark.sql.connect.session import SparkSession
 
 from binwright.consumer.land.lake.bad_rows import within
 from binwright.consumer.land.lake.creation import create, created
-from binwright.consumer.land.lake.delta import METADATA, settings
+from binwright.consumer.land.lake.delta import METADATA, REWRITTEN, settings
 from binwright.consumer.land.lake.faults import kind
 from binwright.consumer.land.lake.staged_rows import literal_text
 from binwright.consumer.land.lake.table_columns import Layout
@@ -36,10 +36,6 @@ LAYOUT = Layout(
 )
 COMMENT = "Places of records that were erased: an audit does not call them lost"
 PLACE = ("topic", "topic_id", "partition", "offset", "timestamp")
-REWRITTEN: Mapping[str, str] = {
-    # A deletion vector would leave the rows in their file, which versions to come read, too.
-    "spark.databricks.delta.merge.deletionVectors.persistent": "false",
-}
 
 
 def note(spark: SparkSession, path: str, query: ErasedQuery, text: str | None) -> ErasedCounts:
