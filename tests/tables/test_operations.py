@@ -35,6 +35,7 @@ WHOLE = Operation(
     bad_left=11,
     ended_ms=12,
     files_until_ms=13,
+    earlier_until_ms=12,
 )
 
 
@@ -44,6 +45,17 @@ def test_a_stamp_holds_the_work_that_was_ordered_last(operation: Operation) -> N
     assert read_stamp(found.encode(), TABLE) == found
     several = replace(found, several=True)
     assert read_stamp(several.encode(), TABLE) == several
+
+
+def test_it_knows_the_earliest_time_at_which_deleted_rows_may_go() -> None:
+    first = BEGUN.deletes(10, 20)
+    assert (first.earlier_until_ms, first.files_until_ms) == (0, 20)
+    second = first.deletes(15, 25)
+    assert (second.earlier_until_ms, second.files_until_ms) == (20, 25)
+    third = second.deletes(18, 28)
+    assert (third.earlier_until_ms, third.files_until_ms) == (20, 28)
+    fourth = third.deletes(22, 32)  # the first is gone
+    assert (fourth.earlier_until_ms, fourth.files_until_ms) == (28, 32)
 
 
 def test_a_report_has_of_a_work_what_is_not_its_writers_alone() -> None:

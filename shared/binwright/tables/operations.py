@@ -57,7 +57,14 @@ class Operation(TableOperation):
     classes: tuple[str, ...] = ()  # of bad records; empty: all of them
     since_ms: Number = 0  # only those that landed then or later
     after: Cursor | None = None  # up to where all is done; None: nothing is
+    earlier_until_ms: Number = 0
+    """As `files_until_ms`, of rows that earlier work deleted: the earliest of what was to come."""
     unsettled: Annotated[Places, PlainValidator(_read_places)] = field(default_factory=dict)
+
+    def deletes(self, at_ms: int, until_ms: int) -> "Operation":
+        """Return it as it deletes rows from now on, which older versions have `until_ms`."""
+        later = [at for at in (self.earlier_until_ms, self.files_until_ms) if at > at_ms]
+        return replace(self, earlier_until_ms=min(later, default=0), files_until_ms=until_ms)
 
     @property
     def note(self) -> str:

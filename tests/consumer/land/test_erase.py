@@ -142,3 +142,40 @@ async def test_their_files_go_when_the_retention_is_over() -> None:
         maintenance.erased("orders", until_s)
         await seconds(HOUR_S)
         assert table.vacuums == 1
+
+
+async def test_a_later_erasure_does_not_put_off_the_vacuum_of_an_earlier_one() -> None:
+    scene = await a_scene()
+    never = MaintenanceConfig(vacuum_interval_s=0.0)
+    async with process(scene, "orders", maintenance=never) as writer:
+        await scene.land({P: (0, 6)})
+        await seconds(10)
+        maintenance, table = writer.context.maintenance, scene.storage.table("orders")
+        until_s = asyncio.get_running_loop().time() + HOUR_S
+        for later_s in (0.0, HOUR_S, 0.0):
+            maintenance.erased("orders", until_s + later_s)
+        await seconds(HOUR_S + ERASE_MARGIN_S - 60)
+        assert table.vacuums == 0
+        writer.lake.fail_next(Failure.UNAVAILABLE)
+        await seconds(ERASE_RETRY_S + 120)
+        assert table.vacuums == 1
+        await seconds(HOUR_S)
+        assert table.vacuums == 2
+        await seconds(HOUR_S)
+        assert table.vacuums == 2
+
+
+async def test_the_next_writer_knows_the_earliest_vacuum_that_is_to_come() -> None:
+    scene = await a_scene()
+    scene.retention_s = WEEK_S
+    async with process(scene, "orders") as writer:
+        until_ms = list[int]()
+        for number in (1, 2):
+            await scene.land({P: (3 * number - 3, 3 * number)})
+            await seconds(10)
+            await scene.erase(number)
+            await seconds(20)
+            until_ms.append(operation(writer).files_until_ms)
+    newest = newest_stamp(scene).operation
+    assert newest is not None
+    assert [newest.earlier_until_ms, newest.files_until_ms] == until_ms

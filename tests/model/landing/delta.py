@@ -135,7 +135,7 @@ def _of_operation(table: DeltaTable, call: Call) -> tuple[DeltaTable, Outcome]:
             return without_bad(table, rows), Done()
         case "note":
             noted = table.noted | rows
-            return replace(table, noted=noted), ErasedNoted(ErasedCounts(len(noted), 0))
+            return replace(table, noted=noted), ErasedNoted(ErasedCounts(len(noted), 0), 0)
         case _:
             return without_noted(table), RowsErased(0)
 

@@ -75,7 +75,7 @@ def operation(scene: Scene) -> Operation:
 def noted(scene: Scene, counts: ErasedCounts = SOME) -> NoteErased:
     wanted = scene.next_request()
     assert isinstance(wanted, NoteErased)
-    scene.complete(ErasedNoted(counts))
+    scene.complete(ErasedNoted(counts, 900))
     return wanted
 
 
@@ -302,11 +302,24 @@ def test_one_whose_steps_fail_gives_way_to_a_newer_order() -> None:
 
 
 def test_what_is_ordered_next_remembers_what_older_versions_have() -> None:
-    done = replace(ordered(ORDER), state="done", files_until_ms=7)
+    done = replace(ordered(ORDER), state="done", files_until_ms=7, earlier_until_ms=5)
     scene = claimed_again(done)
     assert give(scene) == []
     give(scene, OTHER)
-    assert (operation(scene).id, operation(scene).files_until_ms) == (OTHER.id, 7)
+    begun = operation(scene)
+    assert (begun.id, begun.files_until_ms, begun.earlier_until_ms) == (OTHER.id, 7, 5)
+
+
+def test_one_that_fails_behind_its_notes_has_the_time_of_older_versions() -> None:
+    """Rows may be gone, and their bad records are not."""
+    scene = erasing()
+    scene.change(operation=replace(operation(scene), files_until_ms=1_000))
+    noted(scene)
+    assert isinstance(scene.next_request(), EraseNoted)
+    scene.complete(Refused("DELTA_CANNOT_MODIFY_APPEND_ONLY"))
+    failed = operation(scene)
+    assert (failed.state, failed.files_until_ms) == ("failed", 604_800_900)
+    assert failed.earlier_until_ms == 1_000
 
 
 def test_nothing_is_taken_where_there_is_no_work() -> None:

@@ -182,7 +182,8 @@ class RequestRunner:
                 landed = await lake.landed_bad(table, places)
                 await lake.change_bad(table, landed, (), note)
             case NoteErased(query=query, note=note, dry_run=dry_run):
-                return ErasedNoted(await lake.note_erased(table, query, note, dry_run=dry_run))
+                counts = await lake.note_erased(table, query, note, dry_run=dry_run)
+                return ErasedNoted(counts, wall_ms())
             case EraseNoted(operation=operation, note=note):
                 await lake.erase_noted(table, operation, note)
                 return RowsErased(wall_ms())

@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from typing import Literal
 
 from binwright.consumer.decide.land.compaction import (
@@ -26,6 +27,7 @@ from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metadata import TableCompaction, TableRegistration
 from binwright.runtime.backoff import until_set
 from binwright.runtime.logs import log
+from binwright.runtime.settings.consumer import LONGEST_WORK_S
 from binwright.tables.ports import Batch, Compaction, Lake, Table
 
 HOUSEKEEPING_FAILED = LogEvent.error(
@@ -61,8 +63,9 @@ REGISTRATION_FAILED = LogEvent.warning(
     "A table could not be registered in the catalog; it lands, and it is tried again later.",
 )
 
-ERASE_MARGIN_S = 60.0
-"""Behind the time at which rows that were erased may go: clocks differ, and Delta asks another."""
+ERASE_MARGIN_S = LONGEST_WORK_S
+"""Behind the time at which rows that were erased may go: a compaction that had read them may have
+written a file after they went, and lost; clocks differ, too, and Delta asks another."""
 ERASE_RETRY_S = 600.0
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.01, 86_400.0
 
@@ -97,8 +100,9 @@ class _Table:
     keep_s: float  # as of `Table`
     unsorted_bytes: int  # landed since its files were sorted
     register_as: str  # as of `Table`
-    erased_until_s: float = 0.0  # wall clock, when rows that were erased may leave older versions
-    erase_at: float = 0.0  # when that is done, monotonic; 0: nothing was erased, or it is done
+    erased_until_s: set[float] = field(default_factory=set)
+    """Wall clock, when rows that were erased may leave older versions; also of what is done."""
+    erase_at: list[float] = field(default_factory=list)  # when that is to be done, monotonic
     registered: bool = False
     register_at: float = 0.0  # after a failure
     refusals: int = 0  # of registering it, in a row
@@ -162,10 +166,10 @@ class TableMaintenance:
 
         Then the table is vacuumed, also if it was vacuumed under an earlier claim.
         """
-        if (table := self._tables.get(name)) is not None and until_s != table.erased_until_s:
+        if (table := self._tables.get(name)) is not None and (until_s not in table.erased_until_s):
             wait_s = max(until_s + ERASE_MARGIN_S - self._wall_s(), 0.0)
-            table.erased_until_s = until_s
-            table.erase_at = asyncio.get_running_loop().time() + wait_s
+            table.erased_until_s.add(until_s)
+            table.erase_at.append(asyncio.get_running_loop().time() + wait_s)
             self._changed.set()
 
     def compaction(self, name: str) -> TableCompaction | None:
@@ -253,7 +257,7 @@ class TableMaintenance:
                 return self._cluster(table)
             if self._config.vacuum_interval_s and now >= table.vacuum_at:
                 return self._vacuum(table)
-            if table.erase_at and now >= table.erase_at:
+            if now >= min(table.erase_at, default=inf):
                 return self._vacuum(table)
         return None
 
@@ -275,8 +279,7 @@ class TableMaintenance:
             if (table.server, "files") not in self._busy:
                 if self._config.vacuum_interval_s:
                     at.append(table.vacuum_at - now)
-                if table.erase_at:
-                    at.append(table.erase_at - now)
+                at += [erase_at - now for erase_at in table.erase_at]
                 if self._to_be_compacted(table):
                     at.append(table.compact_at - now)
         await until_set(self._changed, max(min(at), SHORTEST_WAIT_S))
@@ -370,16 +373,16 @@ class TableMaintenance:
         began = self._start_job(table)
         half_s = self._config.vacuum_interval_s / 2
         table.vacuum_at = began + half_s + self._until_vacuum_s(table.name, half_s)
-        erases = 0 < table.erase_at <= began
+        due = [at for at in table.erase_at if at <= began]
         try:
             await table.lake.vacuum(table.name)
         except ExternalError as exc:
             log(VACUUM_FAILED, table=table.name, reason=str(exc))
-            if erases:
-                table.erase_at = asyncio.get_running_loop().time() + ERASE_RETRY_S
+            if due:
+                again_at = asyncio.get_running_loop().time() + ERASE_RETRY_S
+                table.erase_at = [again_at, *(at for at in table.erase_at if at not in due)]
             return
-        if erases:
-            table.erase_at = 0.0
+        table.erase_at = [at for at in table.erase_at if at not in due]
         took_s = round(asyncio.get_running_loop().time() - began, 1)
         log(TABLE_VACUUMED, table=table.name, took_s=took_s)
 

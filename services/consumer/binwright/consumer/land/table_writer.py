@@ -374,8 +374,10 @@ class TableWriter:
                 in_place=not (runner.appended or before.flight.batch.replayed),
                 bad=after.bad > before.bad,
             )
-        if after.operation is not None and after.operation.files_until_ms:
-            maintenance.erased(self._table, after.operation.files_until_ms / 1000)
+        if (operation := after.operation) is not None:
+            for until_ms in (operation.earlier_until_ms, operation.files_until_ms):
+                if until_ms:
+                    maintenance.erased(self._table, until_ms / 1000)
 
     async def _react(self, runner: RequestRunner, request: Request, outcome: Outcome) -> None:
         """Pause after a failure that the machine does not pace; check what a refusal means."""

@@ -140,8 +140,9 @@ def apply_outcome(
     """Apply the outcome of a step's request."""
     operation, _ = asked
     state = timed(state, state.asked_at, now)
+    retention_ms = round(config.retention_s * 1000)
     match outcome:
-        case ErasedNoted(counts=counts) if state.erasure is not None:
+        case ErasedNoted(counts=counts, at_ms=at_ms) if state.erasure is not None:
             known = replace(
                 operation,
                 erased=counts.rows,
@@ -152,9 +153,11 @@ def apply_outcome(
             if operation.dry_run or not (counts.rows or counts.bad):
                 return ended(replace(state, erasure=None), known)
             noted = replace(state.erasure, noted=counts)
+            # Rows may be gone though it fails: their files must go, too.
+            known = known.deletes(at_ms, at_ms + retention_ms)
             return replace(state, operation=known, erasure=noted), ()
         case RowsErased(at_ms=at_ms):
-            until_ms = at_ms + round(config.retention_s * 1000)
+            until_ms = at_ms + retention_ms
             done = replace(operation, ended_ms=at_ms, files_until_ms=until_ms)
             return ended(replace(state, erasure=None), done)
         case Refused(reason=reason):

@@ -67,7 +67,8 @@ def follow(state: Landing, config: WriterConfig, order: OperationOrder, read_at:
         return state, ()
     new = ordered(order)
     if known is not None:  # what was erased before is in older versions still
-        new = replace(new, files_until_ms=known.files_until_ms)
+        until = known.files_until_ms, known.earlier_until_ms
+        new = replace(new, files_until_ms=until[0], earlier_until_ms=until[1])
     begun = replace(state, operation=new, stamp_due=True)
     begun, effects = WORKS[new.work].begin(begun, config, order)
     return begun, effects or (Log(OPERATION_STARTED, facts(new)),)

@@ -443,9 +443,10 @@ class PortionStaged:
 
 @dataclass(frozen=True, slots=True)
 class ErasedNoted:
-    """The places are noted: of so many rows and bad records."""
+    """The places are noted: of so many rows and bad records; the time as of `RowsErased`."""
 
     counts: ErasedCounts
+    at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
