@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,7 +69,7 @@ def test_rows_and_bad_records_of_a_sample_are_those_of_the_topic(tmp_path: Path)
     bad = [{"_kafka": place(0, 1), "value": b"no"}]
     write(tmp_path / "t__bad", bad, pa.schema([kafka, pa.field("value", pa.binary())]))
 
-    landed, faults = landed_by_deltalake(path, "t", COLUMNS, WANTED)
+    landed, faults, _ = landed_by_deltalake(path, "t", COLUMNS, WANTED)
     assert {at: [row["row"] for row in each] for at, each in landed.items()} == {
         (0, 0): [{"Id": 0}],
         (0, 1): [{"Id": 10}],
@@ -88,7 +88,7 @@ def test_a_field_is_the_same_in_its_column_and_in_the_rest(tmp_path: Path) -> No
     path = write(tmp_path / "t", rows, pa.schema([kafka, *others]))
 
     columns = parse_columns("id STRING, _rest STRING")
-    landed, _ = landed_by_deltalake(path, "t", columns, WANTED)
+    landed, *_ = landed_by_deltalake(path, "t", columns, WANTED)
     whole = {"id": None, "_rest": [["b", 2], ["x", "1"]]}
     assert [each[0]["row"] for _, each in sorted(landed.items())] == [
         whole, whole, {"id": None, "_rest": None}
@@ -97,11 +97,20 @@ def test_a_field_is_the_same_in_its_column_and_in_the_rest(tmp_path: Path) -> No
 
 def test_raw_rows_of_a_sample_have_their_value(tmp_path: Path) -> None:
     path = write(tmp_path / "t", [each | {"value": b"v"} for each in PLACES], SCHEMA)
-    landed, faults = landed_by_deltalake(path, "t", None, WANTED)
+    landed, faults, _ = landed_by_deltalake(path, "t", None, WANTED)
     assert {at: [row["row"] for row in each] for at, each in landed.items()} == {
         at: [{"value": b"v"}] for at in ((0, 0), (0, 1), (3, 5))
     }
-    assert (landed_by_deltalake(path, "t", None, {}), faults) == (({}, {}), {})
+    assert (landed_by_deltalake(path, "t", None, {}), faults) == (({}, {}, {}), {})
+
+
+def test_erased_places_are_those_of_this_very_table(tmp_path: Path) -> None:
+    path = write(tmp_path / "t", [PLACES[0] | {"value": b"v"}], SCHEMA)
+    ids = (DeltaTable(path).metadata().id, DeltaTable(path).metadata().id, "earlier")
+    noted = [each | {"table_id": id_} for each, id_ in zip(PLACES[1:4], ids, strict=True)]
+    write(tmp_path / "t__erased", noted, SCHEMA.append(pa.field("table_id", pa.string())))
+    _, _, erased = landed_by_deltalake(path, "t", None, WANTED)
+    assert {at: len(each) for at, each in erased.items()} == {(0, 1): 1, (3, 5): 0}
 
 
 def test_a_table_that_deltalake_does_not_read_is_named(

@@ -101,6 +101,7 @@ async def test_values_are_those_of_kafka_until_one_is_changed(
         "compared": RECORDS + 1,
         "bad": BAD,
         "waiting": 0,
+        "erased": 0,
         "mended": 0,
         "differences": [],
     }

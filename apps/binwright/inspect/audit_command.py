@@ -223,6 +223,8 @@ def differences(name: str, comparison: Comparison) -> RenderableType:
     lines = [f"{name}: {comparison.compared} records compared, {comparison.bad} of them bad ones"]
     if comparison.waiting:
         lines.append(f"{name}: {comparison.waiting} records have not landed")
+    if comparison.erased:
+        lines.append(f"{name}: {comparison.erased} records were erased, as a person has ordered")
     if comparison.mended:
         lines.append(f"{name}: {comparison.mended} landed as bad records, and would be rows now")
     if not comparison.differences:

@@ -30,12 +30,13 @@ from binwright.inspect.topic_extents import Range, TopicExtents, open_topic_exte
 from binwright.lake.lake_reader import (
     LakeReader,
     delta_table,
+    erased_places,
     reader_of,
     records_of,
 )
 from binwright.protocol.errors import LakeUnavailable, SettingsError, UserError
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.names import BAD_SUFFIX
+from binwright.protocol.names import BAD_SUFFIX, ERASED_SUFFIX
 from binwright.protocol.ports.kafka import Records
 from binwright.runtime.settings.consumer import LakeSettings
 from binwright.runtime.settings.group import Settings
@@ -114,13 +115,13 @@ class _Sampled:
 
     async def compared(self, reader: LakeReader, path: str) -> Comparison:
         """Compare it with the rows of the table at `path`."""
-        rows, bad = await reader.run(
+        landed = await reader.run(
             f"read the table at {path}",
-            lambda spark: _landed(spark, path, self.topic, self.columns, self.wanted),
+            lambda spark: landed_by_spark(spark, path, self.topic, self.columns, self.wanted),
         )
-        return compare(self.rows, rows, bad)
+        return compare(self.rows, *landed)
 
-    def by_deltalake(self, path: str) -> tuple["Landed", "Landed"]:
+    def by_deltalake(self, path: str) -> tuple["Landed", "Landed", "Landed"]:
         """Return what deltalake reads of it in the table at `path`; blocks."""
         return landed_by_deltalake(path, self.topic, self.columns, self.wanted)
 
@@ -199,10 +200,13 @@ def _join_rest(row: dict[str, Any] | None, added: Collection[str]) -> None:
 Landed = Mapping[Place, Sequence[dict[str, Any]]]
 
 
-def _landed(
+def landed_by_spark(
     spark: Any, path: str, topic: str, columns: Columns | None, wanted: Sample
-) -> tuple[Landed, Landed]:
-    """Return a topic's rows and bad records with these offsets. Raises what pyspark raises."""
+) -> tuple[Landed, Landed, Landed]:
+    """Return a topic's rows with these offsets, its bad records, and places of erased ones.
+
+    Raises what pyspark raises.
+    """
     if (table := delta_table(spark, path)) is None:
         raise UserError(f"there is no table at {path}")
     names = _names(path, table.columns, columns)
@@ -216,9 +220,9 @@ def _landed(
         _parse(landed["row"], variants)
         _join_rest(landed["row"], added)
     bad_table = None if columns is None else delta_table(spark, path + BAD_SUFFIX)
-    if bad_table is None:
-        return rows, {}
-    return rows, _by_place(records_of(bad_table, topic, "value"), wanted)
+    bad = {} if bad_table is None else _by_place(records_of(bad_table, topic, "value"), wanted)
+    noted = erased_places(spark, path)
+    return rows, bad, {} if noted is None else _by_place(records_of(noted, topic), wanted)
 
 
 def _names(path: str, there: Collection[str], columns: Columns | None) -> list[str]:
@@ -236,8 +240,8 @@ def _names(path: str, there: Collection[str], columns: Columns | None) -> list[s
 
 def landed_by_deltalake(
     path: str, topic: str, columns: Columns | None, wanted: Sample
-) -> tuple[Landed, Landed]:
-    """Return rows and bad records as `_landed` does, as deltalake reads them.
+) -> tuple[Landed, Landed, Landed]:
+    """Return what `landed_by_spark` does, as deltalake reads it.
 
     Raises:
         SettingsError: It is not installed.
@@ -276,12 +280,22 @@ def landed_by_deltalake(
         landed = rows(location, [*names, *added])
         for row in chain.from_iterable(landed.values()):
             _join_rest(row["row"], added)
-        bad = location + BAD_SUFFIX
-        if columns is None or not delta.DeltaTable.is_deltatable(bad):
-            return landed, {}
-        return landed, rows(bad, [RAW])
+        bad, noted = location + BAD_SUFFIX, location + ERASED_SUFFIX
+        has_bad = columns is not None and delta.DeltaTable.is_deltatable(bad)
+        has_erased = delta.DeltaTable.is_deltatable(noted)
+        id_ = delta.DeltaTable(location).metadata().id
+        return (
+            landed,
+            rows(bad, [RAW]) if has_bad else {},
+            _of_table(rows(noted, []), id_) if has_erased else {},
+        )
     except (delta_error.DeltaError, pa.ArrowException, OSError) as exc:
         raise LakeUnavailable(f"deltalake does not read the table at {path}: {exc}") from exc
+
+
+def _of_table(places: Landed, id_: str) -> Landed:
+    """Return those that were noted of the table of this id: see `erased_places`."""
+    return {place: [each for each in of if each["table_id"] == id_] for place, of in places.items()}
 
 
 def _within(topic: str, wanted: Sample, *, nested: bool) -> list[pc.Expression]:

@@ -33,6 +33,15 @@ def test_a_row_of_the_same_values_is_no_difference() -> None:
     assert (found.compared, found.waiting, found.differences) == (1, 1, [])
 
 
+def test_a_record_that_was_erased_does_not_wait() -> None:
+    noted = landed(record(None), record(None, offset=8, timestamp=EARLIER))
+    given = [record({"id": 1}), record({"id": 1}, offset=8), record({"id": 1}, offset=9)]
+    found = compare(given, {}, {}, noted)
+    assert (found.compared, found.erased, found.waiting) == (0, 1, 2)
+    found = compare(given, landed(record({"id": 1})), {}, noted)
+    assert (found.compared, found.erased, found.waiting) == (1, 0, 2)
+
+
 def test_each_column_that_differs_is_named() -> None:
     row = record({"id": 1, "price": None}, key=b"x")
     found = compare([record({"id": 2, "price": Decimal("1.5"), "new": "a" * 99})], landed(row), {})

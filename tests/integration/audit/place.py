@@ -48,7 +48,7 @@ class Place:
     def __init__(self, broker: str, spark: Any, url: str, lake: Path, topic: str) -> None:
         self.kafka = KafkaSettings(bootstrap_servers=broker)
         self.lake = LakeSettings(path=str(lake), spark=url)
-        self.topic, self._spark = topic, spark
+        self.topic, self.spark = topic, spark
 
     @property
     def table(self) -> str:
@@ -81,7 +81,7 @@ class Place:
             for offset in landed
         ]
         none = [{**same, "partition": 0, "offset": 0, "headers": []}]  # Spark takes no empty one
-        frame = self._spark.createDataFrame(pa.Table.from_pylist(rows or none, COLUMNS))
+        frame = self.spark.createDataFrame(pa.Table.from_pylist(rows or none, COLUMNS))
         return frame if rows else frame.where("false")
 
     @staticmethod
@@ -111,7 +111,7 @@ class Place:
         ).encode()
 
     def sql(self, statement: str) -> None:
-        self._spark.sql(statement.format(f"delta.`{self.table}`")).collect()
+        self.spark.sql(statement.format(f"delta.`{self.table}`")).collect()
 
     def move_away(self) -> None:
         """Have no table, and what was beside it."""

@@ -6,10 +6,19 @@ import pytest
 from tests.integration.audit.place import RECORDS, Place
 
 from binwright.consumer.land.lake.spark_lake import SparkLake
+from binwright.inspect.topic_extents import Range
+from binwright.inspect.values import landed_by_deltalake, landed_by_spark
 from binwright.tables.conditions import parse_condition
 from binwright.tables.ports import ErasedQuery
 
 pytestmark = pytest.mark.integration
+
+
+def places(fresh: Place) -> list[set[tuple[int, int]]]:
+    """Return the places of erased records that each reader of values finds."""
+    of = (fresh.table, fresh.topic, None, {0: [Range(0, RECORDS)]})
+    found = [landed_by_spark(fresh.spark, *of), landed_by_deltalake(*of)]
+    return [{place for place, noted in erased.items() if noted} for _, _, erased in found]
 
 
 async def test_erased_rows_are_counted_and_lost_ones_are_found(fresh: Place) -> None:
@@ -38,6 +47,8 @@ async def test_erased_rows_are_counted_and_lost_ones_are_found(fresh: Place) -> 
         assert [p.erased for p in table.partitions] == [3, 0]
         assert any("3 records were erased" in remark for remark in table.remarks())
         assert result.rows == before.rows - 3
+        erased = {(0, 1), (0, 2), (0, 5)}
+        assert places(fresh) == [erased, erased]
 
         await fresh.forget(0, 2)  # an erased one is not lost to retention, either
         result = await fresh.audit()
@@ -75,3 +86,4 @@ async def test_what_was_erased_from_an_earlier_table_is_lost_in_a_new_one(fresh:
     fresh.land({0: [offset for offset in range(RECORDS) if offset not in {2, 3}]})
     first = (await fresh.audit()).tables[0].partitions[0]
     assert (first.lost, first.erased) == (2, 0)
+    assert places(fresh) == [set(), set()]

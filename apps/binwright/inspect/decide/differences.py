@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 Row = Mapping[str, Any]
@@ -11,6 +12,7 @@ Place = tuple[int, int]
 
 OF_RECORD = ("timestamp_type", "key", "headers")
 SHOWN = 60  # characters of a value
+NONE_ERASED: Mapping[Place, Sequence[Row]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +33,18 @@ class Comparison:
     compared: int = 0
     bad: int = 0  # of those: records that are bad in both
     waiting: int = 0  # records that have not landed
+    erased: int = 0  # records whose rows a person had erased
     mended: int = 0  # records that landed as bad ones, and would be rows now
     differences: list[ValueDifference] = field(default_factory=list)
 
 
 def compare(
-    records: Sequence[Row], rows: Mapping[Place, Sequence[Row]], bad: Mapping[Place, Sequence[Row]]
+    records: Sequence[Row],
+    rows: Mapping[Place, Sequence[Row]],
+    bad: Mapping[Place, Sequence[Row]],
+    erased: Mapping[Place, Sequence[Row]] = NONE_ERASED,
 ) -> Comparison:
-    """Compare records, decoded again, with what has landed of them.
+    """Compare records, decoded again, with what has landed of them, and what of that was erased.
 
     Rows with another timestamp are of an earlier log of the topic. Names are compared as Spark
     does, whatever their case; columns that the settings do not name are not looked at.
@@ -48,7 +54,9 @@ def compare(
         place, fault = (record["partition"], record["offset"]), record["bad"]
         row, landed_bad = _of(record, rows.get(place, ())), _of(record, bad.get(place, ()))
         if row is None and landed_bad is None:
-            comparison.waiting += 1
+            was_there = _of(record, erased.get(place, ())) is not None
+            comparison.erased += was_there
+            comparison.waiting += not was_there
             continue
         comparison.compared += 1
         if row is not None:
