@@ -273,6 +273,7 @@ class ErasedQuery:
     topic_ids: Mapping[str, str | None]  # of the topics that the table takes
     below: PartitionOffsets
     """Bad records of these topics only before what is committed: those behind may land again."""
+    ordered_ms: int = 0  # when a person did, wall clock, ms since 1970; 0: not known
 
 
 class ErasedCounts(NamedTuple):
@@ -493,7 +494,8 @@ class Lake(Protocol):
 
         Raises:
             TableRefused: A condition does not fit the columns or their values, or the table is not
-                changed so; the text quotes neither the condition nor values.
+                changed so, or is younger than the order, which was of an earlier one; the text
+                quotes neither the condition nor values.
             LakeUnavailable, WriteConflict, WriteUnclear: As of `claim`.
         """
 

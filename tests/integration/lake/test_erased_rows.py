@@ -24,6 +24,7 @@ from binwright.consumer.land.lake.spark_lake import SparkLake
 from binwright.consumer.stage.file_staging import FileStaging
 from binwright.protocol.errors import TableRefused
 from binwright.protocol.model import TopicPartition
+from binwright.runtime.clock import wall_ms
 from binwright.tables.conditions import parse_condition
 from binwright.tables.ports import BadPlace, ErasedCounts, ErasedQuery
 
@@ -181,6 +182,18 @@ async def test_a_condition_that_does_not_fit_is_refused_and_not_quoted(
             assert OTHER not in str(refused.value)
     with pytest.raises(TableRefused, match=r"--bad-where: name 1 in it .* of bad records"):
         await tables.note_erased("items", query(bad_where="id = 5"), NOTE, dry_run=False)
+    assert offsets(spark, lake) == [0, 1, 2, 3, 4, 5, 9]
+
+
+async def test_what_was_ordered_of_an_earlier_table_is_not_erased_from_a_new_one(
+    tables: SparkLake, lake: Path, spark: SparkSession
+) -> None:
+    """Its writer finds the last order, however old it is."""
+    ordered = replace(query("id = 5"), ordered_ms=wall_ms() - 86_400_000)
+    with pytest.raises(TableRefused, match="before the table was created"):
+        await tables.note_erased("items", ordered, NOTE, dry_run=False)
+    ordered = replace(ordered, ordered_ms=wall_ms())
+    assert (await tables.note_erased("items", ordered, NOTE, dry_run=True)).rows == 1
     assert offsets(spark, lake) == [0, 1, 2, 3, 4, 5, 9]
 
 

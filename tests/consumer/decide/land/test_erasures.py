@@ -35,7 +35,7 @@ TYPED = replace(
     CONFIG, table=replace(TABLE, columns=parse_columns("id BIGINT")), retention_s=604_800.0
 )
 ORDER = OperationOrder(
-    table=TOPIC, id="1" * 32, work="erase", where="id = 5", by="ann", reason="asked to"
+    table=TOPIC, id="1" * 32, work="erase", where="id = 5", by="ann", reason="asked to", at_ms=5
 )
 OTHER = replace(ORDER, id="2" * 32, work="replay", where="")
 SOME = ErasedCounts(3, 0, 7)
@@ -85,7 +85,7 @@ def test_places_are_noted_before_rows_go_and_the_end_is_stamped() -> None:
     assert (wanted.note, wanted.dry_run, wanted.query.operation) == (NOTE, False, ORDER.id)
     assert wanted.query.where is not None
     assert (wanted.query.where.text, wanted.query.bad_where) == ("`id` = 5", None)
-    assert wanted.query.below == {part(0): 10}
+    assert (wanted.query.below, wanted.query.ordered_ms) == ({part(0): 10}, 5)
     assert (operation(scene).erased, operation(scene).bad_left) == (3, 7)
     assert scene.next_request() == EraseNoted(ORDER.id, NOTE)
     (log,) = effects_of(scene.complete(RowsErased(1_000)), Log)

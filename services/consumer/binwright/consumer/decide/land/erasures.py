@@ -130,6 +130,7 @@ def next_step(state: Landing, operation: Operation, config: WriterConfig) -> Ope
         bad_where=None if config.table.columns is None else erasure.bad_where,
         topic_ids=state.chain.topic_ids,
         below=state.chain.committed,
+        ordered_ms=operation.at_ms,
     )
     return NoteErased(query, operation.note, operation.dry_run)
 

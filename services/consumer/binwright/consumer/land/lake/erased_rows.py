@@ -47,6 +47,9 @@ def note(spark: SparkSession, path: str, query: ErasedQuery, text: str | None) -
         query: What is erased.
         text: The commit's note; None: count only.
     """
+    detail = spark.sql(f"DESCRIBE DETAIL {quoted(path)}").select("id", "createdAt").collect()[0]
+    if 0 < query.ordered_ms < detail["createdAt"].timestamp() * 1000:
+        raise TableRefused("it was ordered before the table was created: order it again")
     rows = spark.table(quoted(path))
     bad = spark.table(quoted(path + BAD_SUFFIX)) if is_of_columns(rows) else None
     meant = list[DataFrame]()
@@ -65,9 +68,8 @@ def note(spark: SparkSession, path: str, query: ErasedQuery, text: str | None) -
         erased_path = path + ERASED_SUFFIX
         create(spark, erased_path, LAYOUT, COMMENT, {})
         created(spark, erased_path, LAYOUT)
-        detail = spark.sql(f"DESCRIBE DETAIL {quoted(path)}").select("id").collect()
         noted = places.withColumns(
-            {"table_id": sf.lit(detail[0][0]), "noted_at": sf.current_timestamp()}
+            {"table_id": sf.lit(detail["id"]), "noted_at": sf.current_timestamp()}
         )
         noted.writeTo(quoted(erased_path)).option("userMetadata", text).append()
     noted = noted_by(spark, path, query.operation)
