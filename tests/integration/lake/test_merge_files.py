@@ -475,3 +475,24 @@ def test_where_copies_fail_the_reply_has_the_reason_and_no_file_is_left(place: P
     assert (removed, added) == (0, 0)
     assert "ChecksumException" in str(what)
     assert place.files() == before
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut", "changed"])
+def test_a_file_that_cannot_be_read_keeps_no_others_from_being_merged(
+    place: Place, damage: str
+) -> None:
+    path = place.create(SMALL_SQL)
+    land(place, *parts(small(40), 4))
+    name = sorted(live(place))[1]
+    file = Path(path) / name
+    written = file.read_bytes()
+    file.unlink()
+    if damage != "gone":
+        file.write_bytes(written[:-9] if damage == "cut" else bytes(len(written)))
+
+    assert merge(place) == (3, 1, None)
+    assert name in live(place)
+    file.unlink(missing_ok=True)
+    file.write_bytes(written)
+    assert place.count() == 40
+    assert merge(place) == (2, 1, None)

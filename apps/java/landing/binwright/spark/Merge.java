@@ -1,5 +1,7 @@
 package binwright.spark;
 
+import java.io.EOFException;
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -200,8 +202,10 @@ final class Merge {
             return Optional.of(new Source(file, opened));
         } catch (Refusal refusal) { // Spark can write its rows again; the others are merged
             refusals.add(refusal.getMessage());
-            return Optional.empty();
+        } catch (FileNotFoundException | EOFException exc) {
+            refusals.add(Refusal.damaged(status.getPath().getName(), "it is gone, or its end is").getMessage());
         }
+        return Optional.empty();
     }
 
     /** Returns the files that become one each: the largest come first, and each into the first that has room. */
