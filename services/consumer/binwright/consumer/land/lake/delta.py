@@ -419,20 +419,17 @@ def merge_files(spark: SparkSession, path: str, below_bytes: int, file_bytes: in
         What was merged: nothing where the server has no extension, and where the table's files are
             of such kinds, or have so many row groups, that only Spark can write their rows again.
     """
-    call = (
+    rows = called(
+        spark,
         f"merge_files(table => {literal_text(path)}, below => {int(below_bytes)}L, "
-        f"target => {int(file_bytes)}L, row_groups => {MOST_ROW_GROUPS}L)"
+        f"target => {int(file_bytes)}L, row_groups => {MOST_ROW_GROUPS}L)",
     )
-    try:
-        row = spark.sql(f"CALL {CATALOG}.{call}").collect()[0]
-    except PySparkException as exc:
-        if not mentions(exc, *NO_EXTENSION):
-            raise
+    if rows is None:
         return Compaction(0, 0)
-    if row["what"] is not None:
-        log(MERGE_REFUSED, path=path, reason=row["what"])
-    removed, added, removed_bytes, added_bytes, _ = row
-    return Compaction(removed, added, removed_bytes, added_bytes, copied=removed)
+    (row,) = rows
+    if (reason := row.pop("what")) is not None:
+        log(MERGE_REFUSED, path=path, reason=reason)
+    return Compaction(**row, copied=row["removed"])
 
 
 def old_rows(spark: SparkSession, path: str, keep_s: float, now_ms: int) -> str | None:
