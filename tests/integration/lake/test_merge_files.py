@@ -405,6 +405,36 @@ def test_a_file_is_filled_with_row_groups_and_then_left(place: Place) -> None:
     assert place.count() == 33
 
 
+def test_files_that_are_alone_in_their_partition_keep_no_others_from_being_merged(
+    place: Place,
+) -> None:
+    """A merge opens as many files as ten full ones have row groups: here 20."""
+    place.create(*BY_DAY)
+    alone = [dated(NOON - timedelta(days=n)) for n in range(1, 25)]
+    land(place, *alone, dated(*[NOON] * 500), dated(*[NOON] * 500))
+
+    assert merge(place, row_groups=2) == (2, 1, None)
+    assert place.count() == 1_024
+
+
+def test_a_merge_opens_a_bounded_number_of_row_groups(place: Place) -> None:
+    place.create(SMALL_SQL)
+    land(place, *(small(1, n) for n in range(25)))
+    assert merge(place, row_groups=2) == (20, 10, None)
+
+
+def test_a_merged_file_of_many_columns_has_fewer_row_groups(place: Place) -> None:
+    """Its footer says something of each column of each."""
+    names = [f"c{n}" for n in range(80)]
+    place.create(", ".join(f"{name} INT" for name in names))
+    rows = pa.table({name: pa.array([*range(30)], pa.int32()) for name in names})
+    land(place, rows, rows, rows, row_group_size=1)
+
+    assert merge(place, row_groups=128) == (2, 1, None)
+    assert merge(place, row_groups=128) == (0, 0, None)
+    assert place.count() == 90
+
+
 # --- what others commit meanwhile --------------------------------------------------------------
 
 

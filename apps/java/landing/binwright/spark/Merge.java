@@ -4,6 +4,7 @@ import java.io.EOFException;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -17,6 +18,7 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.parquet.hadoop.metadata.BlockMetaData;
 import org.apache.parquet.schema.MessageType;
+import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -26,6 +28,11 @@ import org.apache.spark.sql.delta.OptimisticTransaction;
 import org.apache.spark.sql.delta.actions.Action;
 import org.apache.spark.sql.delta.actions.AddFile;
 import org.apache.spark.sql.delta.stats.StatsCollectionUtils;
+import org.apache.spark.sql.execution.datasources.parquet.SparkToParquetSchemaConverter;
+import org.apache.spark.sql.expressions.Window;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -44,8 +51,13 @@ final class Merge {
     /** How many row groups a merged file has: one that has many is not opened for a few more. */
     private static final String ROW_GROUPS = "binwright.row_groups";
 
+    // Not of a clone: those are in another table's directory (†).
+    private static final String OWN = "path NOT RLIKE '^(/|[A-Za-z][A-Za-z0-9+.-]*:)'";
+    private static final int LEAVES = 20; // of a table of usual width
+    private static final long FEWEST_GROUPS = 64; // of a full file, however wide it is
     private static final String STAGED = "binwright.staged"; // prefix of what footers of staged files say of them
-    private static final int FILES = 400; // at a time, whose footers are in memory
+    private static final int FILES = 400; // at a time
+    private static final int FULL = 10; // of so many full files are the row groups, whose footers are in memory
     private static final long BYTES = 256L << 20; // at a time, of which there are copies before the commit
 
     /** What files have in common that become one. */
@@ -101,7 +113,7 @@ final class Merge {
      *
      * @param below bytes: smaller files are merged.
      * @param target bytes of a new file, at most.
-     * @param rowGroups of a new file, at most.
+     * @param rowGroups of a new file, at most; fewer where the table has many columns, for the footer.
      * @throws Refusal the table's files cannot be merged so.
      * @throws IOException a storage does not answer, or not with what was written.
      */
@@ -109,8 +121,9 @@ final class Merge {
         SparkSession spark = SparkSession.active();
         Merge merge = new Merge(spark, DeltaLog.forTable(spark, new Path(table)));
         TableRules.checkMerge(merge.transaction);
+        long most = merge.most(rowGroups);
         try {
-            for (List<Source> sources : bins(merge.small(below, rowGroups), target, rowGroups)) {
+            for (List<Source> sources : bins(merge.small(below, most), target, most)) {
                 merge.write(sources);
             }
         } catch (Refusal | IOException | RuntimeException exc) {
@@ -118,6 +131,12 @@ final class Merge {
             throw exc;
         }
         return merge;
+    }
+
+    private long most(long rowGroups) {
+        StructType columns = transaction.metadata().schema();
+        int leaves = new SparkToParquetSchemaConverter(new SQLConf()).convert(columns).getColumns().size();
+        return Math.max(Math.min(rowGroups, FEWEST_GROUPS), Math.min(rowGroups, rowGroups * LEAVES / leaves));
     }
 
     private void delete(Exception cause) {
@@ -174,21 +193,37 @@ final class Merge {
 
     /** Returns the smallest files, all of whose rows are the table's, and which have room for more row groups. */
     private List<Source> small(long below, long rowGroups) throws Refusal, IOException {
-        String few = "coalesce(cast(tags['" + ROW_GROUPS + "'] AS BIGINT), 0) <= " + (rowGroups - rowGroups / 8);
-        Dataset<AddFile> files =
-                transaction.snapshot().allFiles().where("deletionVector IS NULL AND size < " + below + " AND " + few);
-        long sum = 0;
+        long bytes = 0;
+        long groups = 0;
         List<AddFile> smallest = new ArrayList<>();
-        for (AddFile file : files.sort("size", "path").limit(FILES).collectAsList()) {
-            sum += file.size();
-            if (sum > BYTES) {
+        for (AddFile file : candidates(below, rowGroups).limit(FILES).collectAsList()) {
+            bytes += file.size();
+            groups += Long.parseLong(file.getTag(ROW_GROUPS).getOrElse(() -> "1"));
+            if (bytes > BYTES || groups > FULL * rowGroups) {
                 break;
             }
-            if (!file.toPath().isAbsolute()) { // of a clone: it is in another table's directory (†)
-                smallest.add(file);
-            }
+            smallest.add(file);
         }
         return Parallel.map(smallest, this::opened).stream().flatMap(Optional::stream).toList();
+    }
+
+    /** Returns files that have others in their partition, those first that have most, and then the smallest. */
+    private Dataset<AddFile> candidates(long below, long rowGroups) {
+        Dataset<AddFile> all = transaction.snapshot().allFiles();
+        String few = "coalesce(cast(tags['" + ROW_GROUPS + "'] AS BIGINT), 0) <= " + (rowGroups - rowGroups / 8);
+        Dataset<AddFile> small = all.where("deletionVector IS NULL AND size < " + below).where(few).where(OWN);
+        List<String> by = CollectionConverters.asJava(transaction.metadata().partitionColumns());
+        if (by.isEmpty()) {
+            return small.sort("size", "path");
+        }
+        Column[] partition =
+                by.stream().map(name -> functions.col("partitionValues").getItem(name)).toArray(Column[]::new);
+        Column mates = functions.count(functions.lit(1)).over(Window.partitionBy(partition));
+        return small.withColumn("mates", mates)
+                .where("mates > 1")
+                .sort(functions.col("mates").desc(), functions.col("size"), functions.col("path"))
+                .drop("mates")
+                .as(all.encoder());
     }
 
     private Optional<Source> opened(AddFile file) throws IOException {
@@ -211,8 +246,9 @@ final class Merge {
     /** Returns the files that become one each: the largest come first, and each into the first that has room. */
     private static List<List<Source>> bins(List<Source> smallest, long target, long rowGroups) {
         Map<Kind, List<Bin>> kinds = new LinkedHashMap<>();
-        for (int at = smallest.size() - 1; at >= 0; at--) {
-            Source file = smallest.get(at);
+        List<Source> largestFirst = new ArrayList<>(smallest);
+        largestFirst.sort(Comparator.comparingLong((Source file) -> file.action().size()).reversed());
+        for (Source file : largestFirst) {
             List<Bin> bins = kinds.computeIfAbsent(kind(file), kind -> new ArrayList<>());
             Optional<Bin> room = bins.stream().filter(bin -> bin.hasRoom(file, target, rowGroups)).findFirst();
             if (room.isEmpty()) {
