@@ -79,7 +79,7 @@ async def test_rows_are_erased_once_though_a_consumer_dies_in_between(
 
         for wrong, fault in (
             ("name = now()", "no now in a condition"),
-            ("nick = 'ann'", "no column nick; it has: _kafka, id, name"),
+            ("nick = 'ann'", "name 1 in it is no column of the table, which has: _kafka, id, name"),
         ):
             code, out = await asked(broker, "--where", wrong)
             assert (code, fault in out) == (2, True), out
