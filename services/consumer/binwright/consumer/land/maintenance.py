@@ -7,7 +7,7 @@ stops nothing else.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -210,25 +210,17 @@ class TableMaintenance:
 
         A catalog that does not answer holds up no file.
         """
+        kinds: Mapping[JobsOf, Callable[[str], Awaitable[None] | None]]
+        kinds = {"files": self._files_job, "names": self._names_job}
         async with asyncio.TaskGroup() as jobs:
             while True:
                 self._changed.clear()
                 for server in sorted({table.server for table in self._tables.values()}):
-                    self._start_due(jobs, server, "files", self._files_job)
-                    self._start_due(jobs, server, "names", self._names_job)
+                    for kind, due in kinds.items():
+                        if (server, kind) not in self._busy and (job := due(server)) is not None:
+                            self._busy.add((server, kind))
+                            jobs.create_task(self._run(server, kind, job))
                 await self._idle()
-
-    def _start_due(
-        self,
-        jobs: asyncio.TaskGroup,
-        server: str,
-        kind: JobsOf,
-        due: Callable[[Sequence[_Table]], Awaitable[None] | None],
-    ) -> None:
-        own = [table for table in self._tables.values() if table.server == server]
-        if (server, kind) not in self._busy and (job := due(own)) is not None:
-            self._busy.add((server, kind))
-            jobs.create_task(self._run(server, kind, job))
 
     async def _run(self, server: str, kind: JobsOf, job: Awaitable[None]) -> None:
         try:
@@ -239,18 +231,18 @@ class TableMaintenance:
             self._busy.discard((server, kind))
             self._changed.set()
 
-    def _names_job(self, tables: Sequence[_Table]) -> Awaitable[None] | None:
+    def _names_job(self, server: str) -> Awaitable[None] | None:
         """Return the job of the table that has waited longest for its name, None if none is due."""
-        due = [table for table in tables if self._to_be_registered(table)]
+        due = [table for table in self._on(server) if self._to_be_registered(table)]
         first = min(due, key=lambda t: (t.register_at, t.name), default=None)
         if first is None or asyncio.get_running_loop().time() < first.register_at:
             return None
         return self._register(first)
 
-    def _files_job(self, tables: Sequence[_Table]) -> Awaitable[None] | None:
+    def _files_job(self, server: str) -> Awaitable[None] | None:
         """Return the next due job of files, None if none is; its table served longest ago first."""
         now = asyncio.get_running_loop().time()
-        for table in sorted(tables, key=lambda t: (t.served_at, t.name)):
+        for table in sorted(self._on(server), key=lambda t: (t.served_at, t.name)):
             if now >= table.compact_at and self._to_be_compacted(table):
                 return self._compact(table)
             if table.clustered and table.unsorted_bytes >= self._config.cluster_bytes:
@@ -260,6 +252,9 @@ class TableMaintenance:
             if now >= min(table.erase_at, default=inf):
                 return self._vacuum(table)
         return None
+
+    def _on(self, server: str) -> Iterator[_Table]:
+        return (table for table in self._tables.values() if table.server == server)
 
     @staticmethod
     def _to_be_registered(table: _Table) -> bool:
