@@ -30,3 +30,8 @@ def parse_moment(text: str, now: datetime, span: re.Pattern[str], *, sign: int) 
 def is_of_today(text: str) -> bool:
     """Whether a text that is no span has no date and time, but one of both: by its form a time."""
     return "T" not in text and " " not in text
+
+
+def moment_text(at_ms: int) -> str:
+    """Return a time, ms since 1970, as people read it: `2026-11-26 14:02:00 UTC`."""
+    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"

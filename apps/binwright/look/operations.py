@@ -3,6 +3,9 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from typing import Annotated
+
+import typer
 
 from binwright.cli.options import settings_at
 from binwright.cli.runner import run_for_result
@@ -20,6 +23,10 @@ from binwright.tables.operations import gives_way
 
 READ_S = 0.5
 STANDSTILL_S = 300.0
+
+Patience = Annotated[
+    float, typer.Option("--timeout", min=1, help="Seconds to wait while nothing changes.")
+]
 
 
 def run_operation(

@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any, Literal
 
+from binwright.cli.moments import moment_text
 from binwright.look.group_view import GroupView
 from binwright.look.table_view import NO_REPORT, TableView
 from binwright.protocol.errors import UserError
@@ -168,10 +168,9 @@ def _table(
 def operation_text(operation: TableOperation) -> str:
     """Return what was ordered, by whom and why, how far it is, and what became of records."""
     reason = f": {operation.reason}" if operation.reason else ""
-    at = datetime.fromtimestamp(operation.at_ms / 1000, UTC)
     what = f"{operation.work}{' (dry run)' if operation.dry_run else ''} by {operation.by}"
     fault = f": {operation.fault}" if operation.fault else ""
-    ordered = f"{what} at {at:%Y-%m-%d %H:%M:%S} UTC{reason}"
+    ordered = f"{what} at {moment_text(operation.at_ms)}{reason}"
     return f"{ordered}; {operation.state}{fault}; {records_text(operation)}"
 
 
@@ -191,8 +190,7 @@ def _erased_text(operation: TableOperation) -> str:
     counts = [f"{operation.erased} rows {would}, {operation.bad_erased} bad records"]
     counts += [f"{operation.bad_left} bad records not looked at"] if operation.bad_left else []
     if operation.files_until_ms:
-        until = datetime.fromtimestamp(operation.files_until_ms / 1000, UTC)
-        counts.append(f"in older versions until {until:%Y-%m-%d %H:%M:%S} UTC")
+        counts.append(f"in older versions until {moment_text(operation.files_until_ms)}")
     return ", ".join(counts)
 
 

@@ -1,17 +1,17 @@
 """`binwright table erase`: a table's writer deletes rows of persons, by a message."""
 
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Annotated
 from uuid import uuid4
 
 import typer
 
+from binwright.cli.moments import moment_text
 from binwright.cli.options import Bootstrap, Group, Json, TableName
 from binwright.cli.runner import progress_console
 from binwright.cli.terminal import print_json
 from binwright.look.commands.approve import user_name
-from binwright.look.operations import STANDSTILL_S, run_operation
+from binwright.look.operations import STANDSTILL_S, Patience, run_operation
 from binwright.look.table_status import records_text
 from binwright.protocol.errors import UserError
 from binwright.protocol.metadata import TableOperation
@@ -42,17 +42,14 @@ def receipt(table: str, done: TableOperation) -> tuple[str, ...]:
         )
     if done.ended_ms:
         lines.append(
-            f"erased at {_moment(done.ended_ms)} by {done.by} ({done.reason}), as {done.id}"
+            f"erased at {moment_text(done.ended_ms)} by {done.by} ({done.reason}), as {done.id}"
         )
         lines.append(
-            f"older versions of the table have it until {_moment(done.files_until_ms)}; then its "
-            "writer deletes their files. Kafka keeps the records as long as it keeps the topic's"
+            f"older versions of the table have it until {moment_text(done.files_until_ms)}; then "
+            "its writer deletes their files. Kafka keeps the records as long as it keeps the "
+            "topic's"
         )
     return tuple(lines)
-
-
-def _moment(at_ms: int) -> str:
-    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def erase(
@@ -75,9 +72,7 @@ def erase(
     group: Group = None,
     bootstrap_servers: Bootstrap = None,
     json_: Json = False,
-    timeout: Annotated[
-        float, typer.Option("--timeout", min=1, help="Seconds to wait while nothing changes.")
-    ] = STANDSTILL_S,
+    timeout: Patience = STANDSTILL_S,
 ) -> None:
     """Delete rows from a table and its bad records, and later their files; print a receipt."""
 

@@ -14,7 +14,7 @@ from binwright.cli.options import Bootstrap, Group, Json, TableName
 from binwright.cli.runner import progress_console
 from binwright.cli.terminal import print_json
 from binwright.look.commands.approve import user_name
-from binwright.look.operations import STANDSTILL_S, run_operation
+from binwright.look.operations import STANDSTILL_S, Patience, run_operation
 from binwright.look.table_status import records_text
 from binwright.protocol.errors import SettingsError, UserError
 from binwright.protocol.fields import LATEST_MS
@@ -72,9 +72,7 @@ def replay(
     group: Group = None,
     bootstrap_servers: Bootstrap = None,
     json_: Json = False,
-    timeout: Annotated[
-        float, typer.Option("--timeout", min=1, help="Seconds to wait while nothing changes.")
-    ] = STANDSTILL_S,
+    timeout: Patience = STANDSTILL_S,
 ) -> None:
     """Decode a table's bad records again, by today's settings; what decodes becomes rows."""
 
