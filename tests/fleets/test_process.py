@@ -217,6 +217,39 @@ async def test_a_second_fleet_finds_the_processes_of_the_first(tmp_path: Path) -
     await second.close()
 
 
+async def test_a_process_is_found_that_becomes_a_consumer_after_a_look(tmp_path: Path) -> None:
+    fleet = new_fleet(tmp_path)
+    becomes = ("sh", "-c", 'read -r go; exec "$@"', "sh", *fleet.command(Slot(1)))
+    shell = await asyncio.create_subprocess_exec(*becomes, stdin=asyncio.subprocess.PIPE)
+    assert not fleet.running()
+    assert shell.stdin is not None
+    shell.stdin.write(b"go\n")
+    await until(lambda: fleet.running().keys() == {1})
+    await fleet.close()
+    await shell.wait()
+
+
+async def test_the_command_line_of_another_process_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "BECOMES_S", 0.0)
+    fleet = new_fleet(tmp_path)
+    read: list[int] = []
+    cmdline = psutil.Process.cmdline
+
+    def counted(one: psutil.Process) -> list[str]:
+        read.append(one.pid)
+        line: list[str] = cmdline(one)
+        return line
+
+    monkeypatch.setattr(psutil.Process, "cmdline", counted)
+    assert not fleet.running()
+    assert os.getpid() in read
+    read.clear()
+    assert not fleet.running()
+    assert os.getpid() not in read
+
+
 def consumer_module(path: Path, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have processes run this code as `binwright.consumer`: no Kafka is needed."""
     package = path / "binwright" / "consumer"
