@@ -60,7 +60,7 @@ async def settled(w: World, load: Mapping[TopicPartition, float], consumers: int
 async def test_a_freeze_holds_moves_until_it_ends_and_a_dead_consumers_partitions_move() -> None:
     async with world({"orders": 4}) as w:
         await settled(w, HIGH_LOAD, 2)
-        await w.order(freeze(until_ms=loop_ms() + 600_000))
+        await w.order(freeze(until_ms=loop_ms() + 200_000))
         w.load(dict.fromkeys(P, 65_000.0))
         before = assigned(w)
         await asyncio.sleep(A_WHILE_S)
@@ -73,7 +73,7 @@ async def test_a_freeze_holds_moves_until_it_ends_and_a_dead_consumers_partition
         await until(lambda: w.steady() and all(p in w.group().members.assignment() for p in lost))
         stayed = {p: slot for p, slot in before.items() if slot == 0}
         assert stayed.items() <= assigned(w).items(), "what has a reader has not moved"
-        await until(lambda: w.group().people.controls.frozen == "", timeout_s=700)
+        await until(lambda: w.group().people.controls.frozen == "", timeout_s=300)
         await until(lambda: len(set(assigned(w).values())) == 4 and w.steady())
         assert held(w) == ()
         await w.all_landed_once()
@@ -81,15 +81,15 @@ async def test_a_freeze_holds_moves_until_it_ends_and_a_dead_consumers_partition
 
 async def test_frozen_hours_hold_moves_until_they_end() -> None:
     """The virtual clock begins at midnight."""
-    config = CONFIG.with_settings(frozen_hours=("23:55-00:10",))
+    config = CONFIG.with_settings(frozen_hours=("23:55-00:04",))
     async with world({"orders": 4}, config) as w:
         w.load(LOW_LOAD)
         await until(lambda: w.steady() and len(w.fleet.running) == 1)  # what has no reader gets one
         w.load(HIGH_LOAD)
         await asyncio.sleep(A_WHILE_S)
         assert len(set(assigned(w).values())) == 1
-        await until(lambda: len(set(assigned(w).values())) == 2 and w.steady(), timeout_s=700)
-        assert loop_ms() >= 600_000
+        await until(lambda: len(set(assigned(w).values())) == 2 and w.steady(), timeout_s=300)
+        assert loop_ms() >= 240_000
         await w.all_landed_once()
 
 
@@ -134,12 +134,12 @@ async def test_a_cordoned_consumer_gets_nothing_more_and_keeps_what_it_has() -> 
 async def test_a_group_is_scaled_to_a_number_until_a_time() -> None:
     async with world({"orders": 4}) as w:
         await settled(w, LOW_LOAD, 1)
-        await w.order(ScaleOrder(consumers=3, by="bob", until_ms=loop_ms() + 300_000))
+        await w.order(ScaleOrder(consumers=3, by="bob", until_ms=loop_ms() + 180_000))
         await until(lambda: len(set(assigned(w).values())) == 3 and w.steady())
         plans = len(w.sent(Planned))
         await asyncio.sleep(A_WHILE_S)
         assert len(w.sent(Planned)) == plans
-        await until(lambda: len(set(assigned(w).values())) == 1 and w.steady(), timeout_s=400)
+        await until(lambda: len(set(assigned(w).values())) == 1 and w.steady(), timeout_s=200)
         await w.all_landed_once()
 
 
@@ -186,7 +186,8 @@ async def test_fewer_consumers_than_the_load_needs_are_an_overload_that_is_shown
         await w.all_landed_once()
 
 
-async def test_a_budget_of_moves_is_kept_in_each_hour_and_by_the_next_controller() -> None:
+async def test_a_budget_of_moves_is_kept_and_by_the_next_controller() -> None:
+    """That an hour ends is decided, and tested, in the budgets of `tests/group`."""
     async with world({"orders": 4}, CONFIG.with_settings(moves_per_hour=1)) as w:
         await settled(w, LOW_LOAD, 1)
         w.load(dict.fromkeys(P, 65_000.0))  # each needs a consumer
@@ -196,9 +197,8 @@ async def test_a_budget_of_moves_is_kept_in_each_hour_and_by_the_next_controller
         w.start_controller()
         await until(lambda: isinstance(w.controllers[-1].state, Sentinel))
         before = assigned(w)
-        await asyncio.sleep(1_800)
+        await asyncio.sleep(A_WHILE_S)
         assert assigned(w) == before
-        await until(lambda: len(set(assigned(w).values())) == 3 and w.steady(), timeout_s=3_000)
         assert all(len(plan.moves) <= 1 for plan in w.sent(Planned))
         await w.all_landed_once()
 
