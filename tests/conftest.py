@@ -10,12 +10,18 @@ from typing import Any
 
 import pytest
 import structlog
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 # The gate draws the same examples every time, and counts on no machine's speed.
 # `pytest --hypothesis-profile=search` draws new ones.
 settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("gate", settings.get_profile("search"), derandomize=True)
+settings.register_profile(
+    "mutants",
+    settings.get_profile("gate"),
+    max_examples=20,
+    phases=(Phase.explicit, Phase.generate),  # what fails need not be small
+)
 settings.load_profile("gate")
 
 
