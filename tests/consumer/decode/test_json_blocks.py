@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from binwright.consumer.decode.json_blocks import (
     LONGEST,
@@ -172,7 +173,7 @@ def damaged(draw: st.DrawFn) -> bytes:
     return bytes(value)
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=examples(2000), deadline=None)
 @given(RECORDS | damaged())
 @example(b'{"d":-0}')
 @example(b'{"unknown":NaN}')
@@ -188,7 +189,7 @@ def test_a_value_is_read_as_the_strict_reader_reads_it(value: bytes) -> None:
     check([value])
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(1000), deadline=None)
 @given(st.lists(RECORDS | damaged() | st.just(WHOLE), min_size=2, max_size=6))
 @example([b'{"i":1}{"i":2}', b'{"o":{"x":1}', b',"i":3}'])
 @example([b'{"i":1}{"i":2}', b'{"os":[', b"{}]}"])
