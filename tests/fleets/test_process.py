@@ -6,13 +6,14 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
 import psutil
 import pytest
+from tests.waiting import until
 
 from binwright.controller.__main__ import configured_fleet
 from binwright.controller.settings import ControllerProgramSettings
@@ -44,12 +45,6 @@ def new_fleet(logs: Path, code: str = SLEEPER, mark: str | None = None) -> Proce
         logs=logs,
         grace_s=1.0,
     )
-
-
-async def until(condition: Callable[[], bool], patience_s: float = 20.0) -> None:
-    async with asyncio.timeout(patience_s):
-        while not condition():  # noqa: ASYNC110 - processes signal no event
-            await asyncio.sleep(0.05)
 
 
 def pids(fleet: ProcessFleet) -> dict[Slot, int]:
@@ -215,39 +210,6 @@ async def test_a_second_fleet_finds_the_processes_of_the_first(tmp_path: Path) -
     await until(lambda: second.running().keys() == {0})
     assert pids(second)[Slot(0)] == before[Slot(0)]
     await second.close()
-
-
-async def test_a_process_is_found_that_becomes_a_consumer_after_a_look(tmp_path: Path) -> None:
-    fleet = new_fleet(tmp_path)
-    becomes = ("sh", "-c", 'read -r go; exec "$@"', "sh", *fleet.command(Slot(1)))
-    shell = await asyncio.create_subprocess_exec(*becomes, stdin=asyncio.subprocess.PIPE)
-    assert not fleet.running()
-    assert shell.stdin is not None
-    shell.stdin.write(b"go\n")
-    await until(lambda: fleet.running().keys() == {1})
-    await fleet.close()
-    await shell.wait()
-
-
-async def test_the_command_line_of_another_process_is_read_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(process, "BECOMES_S", 0.0)
-    fleet = new_fleet(tmp_path)
-    read: list[int] = []
-    cmdline = psutil.Process.cmdline
-
-    def counted(one: psutil.Process) -> list[str]:
-        read.append(one.pid)
-        line: list[str] = cmdline(one)
-        return line
-
-    monkeypatch.setattr(psutil.Process, "cmdline", counted)
-    assert not fleet.running()
-    assert os.getpid() in read
-    read.clear()
-    assert not fleet.running()
-    assert os.getpid() not in read
 
 
 def consumer_module(path: Path, code: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from aiokafka import AIOKafkaProducer
 from structlog.testing import capture_logs
 from tests.integration.command_line import binwright
 from tests.integration.topics import create_topic
+from tests.waiting import until
 
 from binwright.balancer.__main__ import balance
 from binwright.balancer.admin_client import AdminClient
@@ -112,11 +113,6 @@ async def landed(owner: KafkaSettings) -> int:
     return sum(offset.offset for offset in found.values())
 
 
-async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    while not await condition():  # noqa: ASYNC110 - neither Kafka nor a log calls back
-        await asyncio.sleep(0.5)
-
-
 def refusals(logs: list[Path]) -> Iterator[str]:
     """Yield what is refused."""
     for log in logs:
@@ -144,7 +140,7 @@ async def test_services_land_records_and_people_look_with_these_acls_and_no_othe
         async def is_landed() -> bool:
             return await landed(owner) == len(TOPICS) * RECORDS
 
-        await until(is_landed)
+        await until(is_landed, DEADLINE_S)
 
         async def is_shown() -> bool:
             code, output = await site.command("viewer", "status", "--json")
@@ -152,7 +148,7 @@ async def test_services_land_records_and_people_look_with_these_acls_and_no_othe
             (group,) = json.loads(output)
             return len(group["consumers"]) == 2 and group["lag"] == 0
 
-        await until(is_shown)
+        await until(is_shown, DEADLINE_S)
 
         async with KafkaControlTopics(users["operator"]) as bus:
             approved = Approved(plan=1, by="an operator")
@@ -161,7 +157,7 @@ async def test_services_land_records_and_people_look_with_these_acls_and_no_othe
         async def is_refused() -> bool:
             return "approval.refused" in logs[1].read_text()
 
-        await until(is_refused)
+        await until(is_refused, DEADLINE_S)
         for order in (["pause", "--reason", "a repair"], ["resume"]):
             code, output = await site.command("operator", "table", *order, "orders")
             assert code == 0, output
@@ -173,7 +169,7 @@ async def test_services_land_records_and_people_look_with_these_acls_and_no_othe
             assert code == 0, output
             return "moves are frozen" in output
 
-        await until(stands)
+        await until(stands, DEADLINE_S)
         assert list(refusals(logs)) == []
 
 
@@ -221,9 +217,9 @@ async def move_as_the_leader_does(kafka: KafkaSettings) -> None:
         async def are_removed() -> bool:
             return not await ours()
 
-        await until(are_set)
+        await until(are_set, DEADLINE_S)
         await brokers.set_configs(Throttles(await ours()).until(None, []))
-        await until(are_removed)
+        await until(are_removed, DEADLINE_S)
 
 
 async def test_the_documented_rights_are_enough_for_a_balancer_that_acts(tmp_path: Path) -> None:
@@ -242,6 +238,6 @@ async def test_the_documented_rights_are_enough_for_a_balancer_that_acts(tmp_pat
 
         with capture_logs() as logs:
             async with background_tasks(balance(settings)):
-                await until(has_looked)
+                await until(has_looked, DEADLINE_S)
         assert not [each for each in logs if each["log_level"] in {"warning", "error"}]
         await move_as_the_leader_does(settings.kafka)

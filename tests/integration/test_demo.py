@@ -1,16 +1,15 @@
 """The main job as a person starts it: the command, real servers, real processes."""
 
-import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -33,12 +32,6 @@ def of_ours(mark: Path) -> list[psutil.Process]:
         if process.pid != os.getpid() and any(str(mark) in word for word in seen):
             found.append(process)
     return found
-
-
-async def until(condition: Callable[[], bool], patience_s: float) -> None:
-    async with asyncio.timeout(patience_s):
-        while not condition():  # noqa: ASYNC110 - processes tell nobody
-            await asyncio.sleep(0.2)
 
 
 def test_load_lands_exactly_once_although_consumer_and_controller_are_killed(

@@ -1,10 +1,10 @@
 """One of several controllers leads; when it goes, the next one does."""
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
+from tests.waiting import until
 
 from binwright.kafka.client import client_options
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -39,12 +39,6 @@ class Candidate:
     async def leave(self) -> None:
         self.task.cancel()
         await asyncio.gather(self.task, return_exceptions=True)
-
-
-async def until(condition: Callable[[], bool], patience_s: float = 40.0) -> None:
-    async with asyncio.timeout(patience_s):
-        while not condition():  # noqa: ASYNC110 - the group sends no event
-            await asyncio.sleep(0.05)
 
 
 async def made(broker: str, topic: str) -> None:

@@ -1,7 +1,7 @@
 """The monitor against a real broker: what it says, beside what was really appended."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
+from tests.waiting import until
 
 from binwright.kafka.client import ClusterClient, client_options
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -70,11 +71,6 @@ async def world(broker: str) -> AsyncIterator[World]:
 @pytest.fixture
 def topic(request: pytest.FixtureRequest) -> str:
     return str(request.node.name)
-
-
-async def until(sample_topics: Callable[[], Awaitable[bool]]) -> None:
-    while not await sample_topics():  # noqa: ASYNC110 - a broker calls nobody back
-        await asyncio.sleep(0.05)
 
 
 async def test_a_sample_holds_bytes_and_offsets_of_every_partition(

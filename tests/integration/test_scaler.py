@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from aiokafka import TopicPartition as Assigned
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic, RecordsToDelete
 from tests.exposition import value
 from tests.integration.authorization import guarded_broker, parse_command
+from tests.waiting import until
 
 from binwright.kafka.client import ClusterClient
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -47,12 +48,6 @@ async def work(servers, topic, group, pause_s):
 
 asyncio.run(work(*sys.argv[1:5]))
 """
-
-
-async def until(condition: Callable[[], Awaitable[bool]], patience_s: float = PATIENCE_S) -> None:
-    async with asyncio.timeout(patience_s):
-        while not await condition():  # noqa: ASYNC110 - other processes set no event
-            await asyncio.sleep(0.1)
 
 
 async def metric(port: int, name: str, **labels: str) -> float:
@@ -158,6 +153,7 @@ async def test_offsets_and_ends_of_groups_are_looked_up(broker: str) -> None:
     assert (ends["scaler-orders"].ends, ends["scaler-orders"].count) == ({0: 0, 1: 5}, 2)
 
 
+@pytest.mark.nightly
 async def test_a_group_at_zero_wakes_reads_its_first_record_and_sleeps_again(
     broker: str, tmp_path: Path
 ) -> None:

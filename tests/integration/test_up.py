@@ -21,6 +21,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 from tests.integration.embedded.spark_requests import ask_page, kinds_of, listening
 from tests.integration.topics import create_topic
+from tests.waiting import until
 
 from binwright.cli.options import settings_at
 from binwright.kafka.client import ClusterClient
@@ -34,12 +35,6 @@ BINWRIGHT = (sys.executable, "-m", "binwright.cli")
 RECORDS = 2_000
 
 Report = dict[str, Any]
-
-
-async def until(condition: Callable[[], bool], patience_s: float) -> None:
-    async with asyncio.timeout(patience_s):
-        while not condition():  # noqa: ASYNC110 - a log tells nobody
-            await asyncio.sleep(0.2)
 
 
 async def produce(bootstrap: str, records: int) -> None:

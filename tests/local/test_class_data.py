@@ -3,11 +3,11 @@
 import asyncio
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
+from tests.waiting import until
 
 from binwright.local.class_data import (
     MAX_ARCHIVES,
@@ -41,12 +41,6 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ClassDataArchive
     return class_data_archive(
         "broker", Java(binary, "17", "17 of somebody", "PATH"), (jar,), tmp_path
     )
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(DEADLINE_S):
-        while not condition():  # noqa: ASYNC110 - files tell nobody
-            await asyncio.sleep(0.01)
 
 
 def archives(archive: ClassDataArchive) -> set[str]:

@@ -1,14 +1,13 @@
 """Groups of the settings, as processes."""
 
-import asyncio
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 from tests.scaler.fakes import FakeKafka
+from tests.waiting import until
 
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.run import background_tasks, must_not_end
@@ -21,12 +20,6 @@ from binwright.scaler.settings import ScalerProgramSettings
 
 PATIENCE_S = 30.0
 MANY = [40.0] * 6  # for three replicas of 100/s
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():  # noqa: ASYNC110 - processes set no event
-            await asyncio.sleep(0.05)
 
 
 def settings_of(**group: object) -> ScalerProgramSettings:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from tests.deploy.kerberos.kerberos_broker import (
     RECORD,
     KerberosBroker,
 )
+from tests.waiting import until
 
 from binwright.kafka.client import LATEST, ClusterClient
 from binwright.local.child import Child, Command
@@ -97,11 +98,6 @@ async def more_measured(kerberos: KerberosBroker) -> None:
     """Wait until there are more measurements than now."""
     before = await measured(kerberos)
     while await measured(kerberos) <= before:  # noqa: ASYNC110 - another process works
-        await asyncio.sleep(0.2)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    while not condition():  # noqa: ASYNC110 - another process works
         await asyncio.sleep(0.2)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests.waiting import until
 
 from binwright.local.kafka import run_broker
 from binwright.local.server import reserve_port
@@ -28,12 +29,6 @@ def family(home: Path) -> set[int]:
             if str(home) in " ".join(child.cmdline()):
                 found.add(child.pid)
     return found
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(DEADLINE_S):
-        while not condition():  # noqa: ASYNC110 - processes tell nobody
-            await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize(
