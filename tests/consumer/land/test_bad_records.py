@@ -44,38 +44,6 @@ async def test_bad_records_land_beside_the_rows_and_are_counted() -> None:
         assert (writer.report().rows, writer.report().bad) == (9, 4)
 
 
-async def test_the_newest_record_that_landed_is_reported_also_if_it_is_bad() -> None:
-    async with decoding() as (scene, writer):
-        assert writer.report().newest_ms is None
-        await scene.land({P: (0, 1)})
-        await seconds(5)
-        first = writer.report().newest_ms
-        assert first is not None
-        await scene.land({P: (1, 2)})
-        await seconds(5)
-        assert writer.report().newest_ms == first + 5_000
-        scene.topics.skip(Q, 3)  # offsets without records
-        await scene.stage({Q: (0, 3)})
-        await seconds(5)
-        assert writer.report().committed[Q] == 3
-        assert writer.report().newest_ms == first + 5_000
-
-
-@pytest.mark.parametrize("bad", [1, 3])
-async def test_a_batch_of_bad_records_alone_is_not_landed_again(bad: int) -> None:
-    scene = await Scene(columns=COLUMNS).prepare()
-    scene.staging.is_bad = lambda record: record.offset >= 3 - bad
-    async with process(scene, "orders", name="first"):
-        await seconds(5)
-        await scene.land({P: (0, 3)})
-        await seconds(5)
-    async with process(scene, "orders", name="next") as writer:
-        await seconds(5)
-
-        assert writer.report().committed == {P: 3, Q: 0}
-    assert scene.landed() == once(3)
-
-
 FAILURES = [
     Failure.CONFLICT,
     Failure.REFUSED,
@@ -147,17 +115,6 @@ async def test_bad_records_of_an_earlier_topic_hide_none_of_the_next() -> None:
 
         assert writer.report().committed == {P: 10, Q: 0}
         assert scene.landed() == once(10) + once(10)
-
-
-async def test_what_was_staged_as_raw_records_is_read_again() -> None:
-    async with decoding() as (scene, writer):
-        scene.columns = None
-        await scene.land({P: (0, 4)})
-        scene.columns = COLUMNS
-        await land_read_again(scene, writer)
-
-        assert scene.landed() == once(4)
-        assert scene.bad() == {P: [1, 3]}
 
 
 async def test_what_does_not_fit_the_table_is_read_again_under_the_settings_of_then() -> None:

@@ -35,31 +35,6 @@ async def test_a_partition_that_was_added_during_an_outage_loses_nothing_that_wa
         assert scene.landed(Q) == once(30)
 
 
-async def test_a_topic_that_was_recreated_during_an_outage_loses_nothing_that_was_staged() -> None:
-    scene = await Scene({"orders": 1}).prepare()
-    async with process(scene, "orders"):
-        await scene.land({P: (0, 10)})
-        await seconds(20)
-    scene.topics.delete("orders")
-    scene.topics.create("orders", 1)
-    scene.produce(P, 30)
-    await scene.stage({P: (0, 30)})
-    scene.topics.delete_records(P, 20)
-    async with process(scene, "orders", name="w2"):
-        await seconds(60)
-        assert sum(scene.landed(P).values()) == 40  # ten of the old one, thirty of the new
-
-
-async def test_a_table_of_which_nothing_is_announced_begins_and_lands_at_once() -> None:
-    scene = await Scene({"orders": 1}).prepare()
-    scene.produce(P, 10)
-    async with process(scene, "orders"):
-        await seconds(2)
-        await scene.stage({P: (0, 10)})
-        await seconds(2)
-        assert scene.landed(P) == once(10)
-
-
 async def test_announcements_that_have_expired_hold_no_table() -> None:
     scene = await Scene({"orders": 1}).prepare()
     scene.produce(P, 30)

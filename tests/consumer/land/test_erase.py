@@ -59,20 +59,6 @@ async def test_bad_records_are_erased_too() -> None:
         assert operation(writer).files_until_ms > 0, "older versions have them still"
 
 
-async def test_a_dry_run_and_a_condition_on_rows_alone_leave_them() -> None:
-    async with with_bad_records() as (scene, writer):
-        await scene.erase(dry_run=True)
-        await seconds(20)
-        assert (operation(writer).state, operation(writer).bad_erased) == ("done", 8)
-        await scene.erase(2, where="id = 5")
-        await seconds(20)
-        assert (operation(writer).state, operation(writer).bad_left) == ("done", 8)
-        await scene.erase(3, where="id = now()")
-        await seconds(20)
-        assert (operation(writer).state, "now" in operation(writer).fault) == ("failed", False)
-        assert scene.bad() == {P: [*range(6)], Q: [0, 1]}
-
-
 @pytest.mark.parametrize("call", ["note_erased", "erase_noted"])
 async def test_it_goes_on_wherever_its_writer_dies(call: str) -> None:
     """No stamp has the condition: the next writer takes it from the order."""
@@ -93,21 +79,6 @@ async def test_it_goes_on_wherever_its_writer_dies(call: str) -> None:
         stamp = newest_stamp(scene)
         assert stamp.operation is not None
         assert stamp.operation.files_until_ms == operation(second).files_until_ms
-
-
-@pytest.mark.parametrize("failure", [Failure.CONFLICT, Failure.UNCLEAR, Failure.UNCLEAR_LANDED])
-async def test_a_step_that_fails_is_tried_again(failure: Failure) -> None:
-    scene = await a_scene()
-    async with process(scene, "orders") as writer:
-        await scene.land({P: (0, 6)})
-        await seconds(10)
-        await scene.erase()
-        while ("note_erased", "orders") not in writer.lake.calls:
-            await seconds(0.01)
-            writer.lake.fail_next(*[failure] * (writer.lake.calls[-1][0] == "stamp"))
-        await seconds(60)
-        assert rows(scene) == {}
-        assert (operation(writer).state, operation(writer).erased) == ("done", 6)
 
 
 async def test_the_receipt_has_the_time_until_which_older_versions_have_rows() -> None:

@@ -26,32 +26,6 @@ async def leave_commit_in_flight(scene: Scene, lands_in_s: float) -> None:
         await asyncio.sleep(0)
 
 
-async def test_the_claim_is_committed_before_the_table_is_read() -> None:
-    """A dead writer's commit landed while the claim was under way: it must be seen."""
-    scene = await Scene().prepare()
-    await leave_commit_in_flight(scene, lands_in_s=7.0)
-    async with process(scene, "orders") as writer:
-        writer.lake.latency_s = 3.0
-        await seconds(60)
-
-    assert scene.landed(P) == scene.landed(Q) == once(20)
-
-
-@pytest.mark.parametrize("failure", [Failure.CONFLICT, Failure.UNCLEAR])
-async def test_a_claim_that_ends_in_a_conflict_or_without_a_verdict_is_repeated(
-    failure: Failure,
-) -> None:
-    """The dead writer's commit is still in flight when the next writer's claim ends."""
-    scene = await Scene().prepare()
-    await leave_commit_in_flight(scene, lands_in_s=12.0)
-    async with process(scene, "orders", freshness_s=30.0) as writer:
-        writer.lake.fail_next(failure)
-        await seconds(90)
-        assert writer.claims == 2
-
-    assert scene.landed(P) == scene.landed(Q) == once(20)
-
-
 async def test_a_dead_writers_commit_in_flight_cannot_land_after_the_claim() -> None:
     scene = await Scene().prepare()
     await leave_commit_in_flight(scene, lands_in_s=30.0)
@@ -61,18 +35,6 @@ async def test_a_dead_writers_commit_in_flight_cannot_land_after_the_claim() -> 
         await seconds(60)
 
     assert scene.landed(P) == scene.landed(Q) == once(20)
-
-
-async def test_a_claim_whose_reply_was_lost_is_sent_again() -> None:
-    scene = await Scene().prepare()
-    async with process(scene) as writer:
-        writer.lake.fail_next(Failure.UNCLEAR_LANDED)
-        writer.writers.start(["orders"])
-        await scene.land({P: (0, 10)})
-        await seconds(10)
-
-        assert not writer.lost
-        assert scene.landed() == once(10)
 
 
 async def test_of_two_concurrent_claims_at_most_one_keeps_the_table() -> None:
@@ -144,32 +106,6 @@ async def test_a_writer_whose_lease_is_gone_loses_the_table() -> None:
     assert scene.landed() == once(10)
 
 
-async def test_a_lost_lease_is_noticed_before_the_next_commit() -> None:
-    scene = await Scene().prepare()
-    async with process(scene, "orders", name="old", freshness_s=20.0) as old:
-        await scene.land({P: (0, 10)})
-        await seconds(5)
-        async with process(scene, "orders", name="new"):
-            await seconds(40)
-            assert old.lost == ["orders"]
-
-    assert scene.landed() == once(10)
-
-
-async def test_a_persons_change_of_the_table_makes_the_rows_go_again() -> None:
-    async with writing() as (scene, writer):
-        writer.lake.latency_s = 4.0
-        await scene.land({P: (0, 10)})
-        while not writer.appending("orders"):
-            await seconds(0.01)
-        scene.storage.table("orders").change_metadata()
-        await seconds(20)
-
-        assert writer.claims == 1
-        assert not writer.lost
-    assert scene.landed() == once(10)
-
-
 async def test_a_staged_file_is_deleted_only_after_a_confirmed_commit_of_all_its_rows() -> None:
     async with writing() as (scene, writer):
         writer.lake.fail_next(*[Failure.UNCLEAR] * 5, Failure.UNCLEAR_LANDED)
@@ -184,24 +120,6 @@ async def test_a_staged_file_is_deleted_only_after_a_confirmed_commit_of_all_its
     assert file not in scene.files()
 
 
-async def test_a_file_that_landed_in_part_is_kept() -> None:
-    scene = await Scene().prepare()
-    async with process(scene, "orders"):
-        await seconds(5)
-        scene.produce(Q, 20)
-        file = await scene.land({P: (0, 10), Q: (10, 20)})
-        await seconds(3)
-        assert scene.landed(P) == once(10)
-        assert not scene.landed(Q)
-        assert file in scene.files()
-        await scene.stage({Q: (0, 10)})
-        await seconds(3)
-
-    assert scene.landed(P) == once(10)
-    assert scene.landed(Q) == once(20)
-    assert not scene.files()
-
-
 async def test_rows_staged_by_two_readers_land_once() -> None:
     scene = await Scene().prepare()
     scene.produce(P, 100)
@@ -214,61 +132,3 @@ async def test_rows_staged_by_two_readers_land_once() -> None:
 
     assert scene.landed() == once(100)
     assert not scene.files()
-
-
-async def test_a_range_beyond_the_committed_offset_waits() -> None:
-    scene = await Scene().prepare()
-    scene.produce(P, 30)
-    async with process(scene, "orders"):
-        await seconds(5)
-        await scene.stage({P: (20, 30)})
-        await scene.stage({P: (10, 20)})
-        await seconds(3)
-        assert not scene.landed()
-        await scene.stage({P: (0, 10)})
-        await seconds(3)
-
-    assert scene.landed() == once(30)
-
-
-async def test_the_history_is_read_back_beyond_other_processes_commits() -> None:
-    """Hundreds of commits of other processes came between."""
-    async with writing() as (scene, writer):
-        writer.lake.fail_next(Failure.UNCLEAR_LANDED)
-        await scene.land({P: (0, 10)})
-        await seconds(0.5)
-        for _ in range(300):
-            scene.storage.table("orders").add_commit()
-        await seconds(10)
-
-        assert not writer.lost
-        assert writer.report().committed[P] == 10
-    assert scene.landed() == once(10)
-
-
-async def test_a_restarted_attempt_claims_with_another_lease() -> None:
-    scene = await Scene().prepare()
-    async with process(scene, "orders") as writer:
-        for n in range(5):
-            await scene.land({P: (n * 10, n * 10 + 10)})
-            await seconds(5)
-            writer.writers._tables["orders"].writer._landing_topic_lost("told to")
-        await seconds(10)
-        assert writer.claims == 6
-
-    assert scene.landed() == once(50)
-
-
-async def test_a_writer_whose_files_another_has_landed_and_deleted_takes_none_for_lost() -> None:
-    """They went after its lease: it ends, and has nothing read again."""
-    scene = await Scene().prepare()
-    async with process(scene, "orders") as loser:
-        await seconds(5)
-        loser.lake.latency_s = 10.0
-        file = await scene.land({P: (0, 10)})
-        while not loser.appending("orders"):
-            await seconds(0.01)
-        await scene.staging.delete_other_leases("orders", "another's")
-        await scene.staging.delete("orders", [file])
-        await seconds(30)
-        assert (loser.lost, loser.gaps) == (["orders"], [])

@@ -12,7 +12,6 @@ from dataclasses import fields, replace
 
 import pytest
 
-from binwright.consumer.decide.land.landing import MOST_WAITING
 from binwright.protocol.landing import OffsetRange, Staged
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.tables.ports import Commit, Table
@@ -129,55 +128,6 @@ async def test_a_file_of_an_older_version_states_nothing_of_cuts_and_lands() -> 
         await scene.announce(staged)
         await seconds(10)
         assert scene.landed(P) == once(10) + once(10, 5)
-
-
-@pytest.mark.parametrize("restarted", [False, True])
-async def test_a_cut_that_is_announced_twice_lands_once(*, restarted: bool) -> None:
-    scene = await Scene().prepare()
-    async with process(scene, "orders"):
-        await scene.land({P: (0, 10)})
-        await seconds(5)
-        scene.topics.cut(P, 5)
-        scene.produce(P, 5)
-        scene.produce(Q, 10)
-        staged = await scene.write({P: (5, 10), Q: (5, 10)}, cut=True)
-        staged = replace(staged, cut=(P,))
-        file = scene.staging.files["orders"][staged.file]  # it stays: what is before Q is missing
-        file.footer = replace(file.footer, cut=frozenset({P.partition}))
-        await scene.announce(staged)
-        await scene.announce(staged)
-        await seconds(10)
-        if not restarted:
-            await scene.announce(staged)
-            await scene.land({P: (10, 20)})
-            await seconds(10)
-    async with process(scene, "orders", name="next"):
-        await scene.announce(staged)
-        await scene.land({P: (10, 20)})
-        await seconds(20)
-        assert scene.landed(P) == once(20) + once(10, 5)
-        await scene.stage({Q: (0, 5)})
-        await seconds(10)
-        assert scene.landed(Q) == once(10)
-
-
-async def test_of_announcements_that_never_join_a_bounded_number_is_kept() -> None:
-    scene = await Scene().prepare()
-    async with process(scene, "orders") as writer:
-        await scene.land({P: (0, 10)})
-        await seconds(5)
-        like = await scene.write({P: (0, 10)})
-        for number in range(3 * MOST_WAITING):
-            file = f"0-1-{1000 + number}-0a1b2c3d.parquet"
-            far = {P: OffsetRange(5_000_000, 5_000_001)}
-            await scene.announce(replace(like, file=file, ranges=far, rows=1))
-        await seconds(30)
-        chain = writer.writers._tables["orders"].writer._writer.chain
-        assert chain is not None
-        assert len(chain.pending) <= MOST_WAITING
-        await scene.land({P: (10, 20)})
-        await seconds(30)
-        assert scene.landed(P) == once(20)
 
 
 @pytest.mark.parametrize(

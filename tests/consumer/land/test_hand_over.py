@@ -31,19 +31,6 @@ async def test_a_stop_waits_for_the_commit_in_flight() -> None:
         assert writer.writers.reports() == {}
 
 
-async def test_a_stop_without_a_commit_in_flight_ends_at_once() -> None:
-    scene = await Scene().prepare()
-    async with process(scene, "orders", freshness_s=60.0) as writer:
-        await scene.land({P: (0, 10)})
-        await seconds(5)
-        begun = asyncio.get_running_loop().time()
-        writer.writers.stop(["orders", "never-written"])
-        await seconds(1)
-
-        assert {topic for topic, _ in writer.written} == {"orders", "never-written"}
-        assert all(at - begun < 0.1 for _, at in writer.written)
-
-
 async def test_a_commit_that_does_not_end_is_abandoned_after_some_seconds() -> None:
     """It lands later, or the next writer's claim fences it: never twice."""
     scene = await Scene().prepare()

@@ -8,12 +8,11 @@ import pytest
 
 from binwright.consumer.land.context import MOST_PENDING
 from binwright.consumer.land.table_writer import TableWriter
-from binwright.protocol.landing import OffsetRange
 from binwright.protocol.model import TopicPartition
 from binwright.tables.ports import Batch, Table
 from binwright.testing.lake_storage import FakeTable
 
-from .scene import CLUSTER, GROUP, P, Process, Q, Scene, once, process, seconds, writing
+from .scene import CLUSTER, GROUP, P, Process, Scene, once, process, seconds, writing
 
 pytestmark = pytest.mark.looptime
 
@@ -66,7 +65,7 @@ async def test_an_append_that_hangs_gives_its_permit_back_and_the_wait_is_report
 
 
 async def test_of_a_backlog_only_what_some_commits_take_is_in_memory() -> None:
-    backlog = 3 * MOST_PENDING
+    backlog = 2 * MOST_PENDING + 10
     async with writing() as (scene, writer):
         writer.lake.refusing.add("orders")
         for n in range(backlog):
@@ -89,24 +88,6 @@ def past(scene: Scene) -> FakeTable:
     new = scene.storage.create("orders", Table("orders", GROUP, CLUSTER, named="orders"))
     new.rows = {partition: list(rows) for partition, rows in old.rows.items()}
     return new
-
-
-@pytest.mark.parametrize("start", ["earliest", "latest"])
-async def test_a_table_with_rows_and_no_stamp_of_ours_goes_on_after_them(start: str) -> None:
-    """Of a clone, a CTAS or another group: its log reaches back to version 0."""
-    scene = await Scene({"orders": 1}).prepare()
-    async with process(scene, "orders"):
-        await scene.land({P: (0, 30)})
-        await seconds(10)
-    past(scene)
-    await scene.land({P: (30, 40)})
-    async with process(scene, "orders", name="w2", from_latest=start == "latest") as writer:
-        await scene.stage({P: (0, 30)})
-        await seconds(10)
-        assert writer.report().committed[P] == 40
-
-    assert scene.landed() == once(40)
-    assert scene.topics.offsets[GROUP][P].offset == 40
 
 
 async def test_rows_of_another_cluster_are_refused_and_nothing_is_deleted() -> None:
@@ -144,32 +125,3 @@ async def test_a_group_offset_that_is_set_back_is_logged(
 
     assert "offset.set_back" in capsys.readouterr().out
     assert scene.topics.offsets[GROUP][P].offset == 30
-
-
-FORGED = [
-    {P: (0, 20)},  # more offsets than the file holds
-    {P: (5, 15)},  # others
-    {P: (0, 10), Q: (0, 10)},  # another partition, too
-]
-
-
-@pytest.mark.parametrize("ranges", FORGED)
-async def test_an_announcement_of_other_ranges_than_the_file_holds_lands_nothing(
-    ranges: dict[TopicPartition, tuple[int, int]],
-) -> None:
-    """Whoever may write to the landing topic can announce any range of any file."""
-    async with writing() as (scene, writer):
-        scene.produce(P, 20)
-        scene.produce(Q, 20)
-        true = await scene.write({P: (0, 10)})
-        forged = {p: OffsetRange(*found) for p, found in ranges.items()}
-        rows = sum(end - first for first, end in ranges.values())
-        await scene.announce(replace(true, ranges=forged, rows=rows))
-        await seconds(10)
-        assert not scene.landed()
-        assert writer.report().committed.get(P) == 0
-        assert true.file in scene.files(), "a file of another's rows may be needed"
-
-        await scene.stage({P: (0, 20), Q: (0, 20)})
-        await seconds(10)
-    assert scene.landed(P) == scene.landed(Q) == once(20)

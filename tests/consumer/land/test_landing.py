@@ -5,7 +5,6 @@ import sys
 
 import pytest
 
-from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import TABLE_LAYOUT
 from binwright.protocol.ports.kafka import GroupOffset
 from binwright.tables.ports import NotInPlace
@@ -58,19 +57,6 @@ async def test_a_commit_with_rows_is_timed_and_the_age_of_its_oldest_row_is_know
         assert 0.2 <= (seen("commit_seconds_sum") or 0.0) < 1.0
         oldest_s = seen("oldest_row_age_seconds_sum") or 0.0
         assert 4.0 < oldest_s <= 5.0, "of the first file, which came two seconds before the other"
-
-
-async def test_many_files_land_in_one_commit() -> None:
-    scene = await Scene().prepare()
-    async with process(scene, "orders", freshness_s=5.0):
-        await seconds(10)
-        before = len(scene.storage.table("orders").commits)
-        for n in range(20):
-            await scene.land({P: (n * 10, n * 10 + 10)})
-        await seconds(10)
-
-        assert scene.landed() == once(200)
-        assert len(scene.storage.table("orders").commits) == before + 1
 
 
 async def test_announcements_from_before_the_claim_land() -> None:
@@ -139,34 +125,6 @@ def test_a_consumer_without_tables_loads_no_pyspark() -> None:
     assert printed.stdout.strip() == "[]"
 
 
-async def test_with_latest_only_partitions_of_the_first_start_begin_at_their_end() -> None:
-    scene = await Scene({"orders": 1}).prepare()
-    scene.produce(P, 100)
-    async with process(scene, "orders", from_latest=True) as writer:
-        await seconds(5)
-        assert writer.report().committed == {P: 100}
-        scene.topics.create("orders", 2)
-        scene.produce(Q, 7)
-        await scene.stage({Q: (0, 7)})
-        await seconds(40)
-        assert scene.landed(Q) == once(7)
-    scene.topics.create("orders", 3)
-    scene.produce(TopicPartition("orders", 2), 5)
-    async with process(scene, "orders", from_latest=True, name="w2") as writer:
-        await seconds(5)
-        assert writer.report().committed == {P: 100, Q: 7, TopicPartition("orders", 2): 0}
-
-
-async def test_an_idle_table_is_stamped_before_its_history_is_cleaned_up() -> None:
-    scene = await Scene().prepare()
-    async with process(scene, "orders", idle_stamp_s=600.0):
-        await seconds(10)
-        before = len(scene.storage.table("orders").commits)
-        await seconds(2 * 600)
-
-    assert len(scene.storage.table("orders").commits) == before + 2
-
-
 async def test_files_become_files_of_the_table_and_reports_have_why_not() -> None:
     scene = await Scene(columns=COLUMNS).prepare()
     scene.staging.in_place = True
@@ -206,10 +164,3 @@ async def test_a_writer_shows_that_while_it_waits_for_spark() -> None:
         await seconds(5)
         assert "injected" in writer.report().fault
         assert ("orders", TABLE_LAYOUT) in scene.staging.kept
-
-
-async def test_reports_have_that_rows_are_appended_by_choice() -> None:
-    async with writing() as (scene, writer):
-        await scene.land({P: (0, 10)})
-        await seconds(5)
-        assert writer.report().appended == 'lake.commit = "append"'

@@ -10,26 +10,6 @@ pytestmark = pytest.mark.looptime
 MASK = "bad null; field mail sha256; key None"
 
 
-@pytest.mark.parametrize("columns", [None, COLUMNS])
-@pytest.mark.parametrize("before", ["", "bad null; field mail null; key None"])
-async def test_what_a_consumer_of_other_settings_staged_is_read_again(
-    columns: object, before: str
-) -> None:
-    """An older version's file names no mask: it is plain."""
-    scene = await Scene(columns=columns).prepare()  # type: ignore[arg-type]
-    scene.masking = before
-    async with process(scene, "orders", masking=MASK) as writer:
-        await seconds(5)
-        await scene.land({P: (0, 3)})
-        await seconds(20)
-        assert (scene.landed(P), writer.gaps) == (once(0), [{P: 0}])
-
-        scene.masking = MASK
-        await land_read_again(scene, writer)
-        assert scene.landed(P) == once(3)
-        assert not writer.report().fault
-
-
 async def test_a_table_waits_while_others_stage_without_its_mask() -> None:
     scene = await Scene(columns=COLUMNS).prepare()
     async with process(scene, "orders", masking=MASK) as writer:

@@ -85,23 +85,6 @@ async def test_consumers_that_see_two_types_of_a_field_get_one_column() -> None:
         assert not scene.files()
 
 
-async def test_a_proposal_that_comes_later_changes_no_column() -> None:
-    """Its consumer has not learned yet what the table got."""
-    scene = await growing_scene()
-    slow = Consumer(scene)
-    assert await slow.added() == ()
-    async with process(scene, "orders") as writer:
-        await seconds(5)
-        await Consumer(scene).stage(P, 0, {"x": 1})
-        await seconds(LEARN_S - 6)
-        await slow.stage(Q, 0, {"x": "text"})
-        await seconds(5)
-
-        assert there(scene) == "x bigint"
-        assert scene.landed(Q) == once(1)
-        assert not writer.gaps
-
-
 async def test_a_writer_that_ends_before_it_publishes_leaves_that_to_the_next_one() -> None:
     scene = await growing_scene()
     async with process(scene, "orders"):
@@ -113,20 +96,6 @@ async def test_a_writer_that_ends_before_it_publishes_leaves_that_to_the_next_on
         await scene.land({P: (0, 1)})
         await seconds(5)
         assert await Consumer(scene).added() == parse_row("x bigint")
-
-
-async def test_a_column_of_a_person_stays_theirs() -> None:
-    scene = await growing_scene()
-    async with process(scene, "orders") as writer:
-        await seconds(5)
-        alter(scene, "X INT")
-        await Consumer(scene).stage(P, 0, {"x": "text", "y": True})
-        await seconds(5)
-
-        assert there(scene) == "y boolean"
-        assert await Consumer(scene).added() == parse_row("y boolean")
-        assert scene.landed(P) == once(1)
-        assert not writer.gaps
 
 
 async def test_a_column_that_a_person_dropped_comes_again_for_rows_that_have_it() -> None:
@@ -211,17 +180,6 @@ async def test_files_of_consumers_of_other_versions_land_beside_each_other() -> 
         assert there(scene) == "x bigint"
         assert (scene.landed(P), scene.landed(Q)) == (once(2), once(1))
         assert not writer.gaps
-
-
-async def test_tables_without_the_setting_get_no_columns() -> None:
-    scene = await growing_scene()
-    scene.fixed = None
-    async with process(scene, "orders"):
-        await seconds(5)
-        await Consumer(scene).stage(P, 0, {"x": 1})
-        await seconds(5)
-        assert there(scene) == ""
-        assert scene.landed(P) == once(1)
 
 
 async def test_what_is_published_and_no_text_of_columns_adds_none() -> None:

@@ -7,13 +7,8 @@ from binwright.consumer.land import table_writer
 from binwright.consumer.land.maintenance import MaintenanceConfig
 from binwright.kafka.control_records import LANDING_PARTITIONS
 from binwright.protocol.errors import BrokerUnavailable
-from binwright.protocol.orders import TableOrder
-from binwright.tables.ports import Table
-from binwright.tables.stamp import read_stamp
 
 from .scene import (
-    CLUSTER,
-    GROUP,
     LANDING,
     ORDERS,
     P,
@@ -28,7 +23,6 @@ from .scene import (
 
 pytestmark = pytest.mark.looptime
 
-TABLE = Table("orders", GROUP, CLUSTER)
 BY = "paused by ann@host at 1970-01-01 00:00:00 UTC: a repair"
 
 
@@ -86,54 +80,6 @@ async def test_an_order_counts_that_no_stamp_holds_yet() -> None:
         assert appends(writer) == 0
 
 
-async def test_older_orders_than_the_newest_do_not_count_again() -> None:
-    """Each process reads the orders topic from its beginning."""
-    async with writing() as (scene, _):
-        scene.produce(P, 10)
-        await scene.stage({P: (5, 10)})
-        await seconds(1)
-        await pause(scene)
-        await resume(scene)
-    async with process(scene, "orders", name="w2") as writer:
-        await scene.stage({P: (0, 5)})
-        await seconds(20)
-        assert scene.landed(P) == once(10)
-        assert writer.report().state == "landing"
-
-
-async def test_a_commit_in_flight_ends_before_the_pause_begins() -> None:
-    async with writing() as (scene, writer):
-        writer.lake.latency_s = 4.0
-        await scene.land({P: (0, 3)})
-        while not writer.appending("orders"):
-            await seconds(0.1)
-        await scene.order(paused=True)
-        await seconds(20)
-        assert scene.landed(P) == once(3)
-        assert writer.report().state == "paused"
-        stamp = read_stamp(scene.storage.table("orders").commits[-1].metadata, TABLE)
-        assert stamp
-        assert f"paused {stamp.paused}" == BY
-        await scene.land({P: (3, 6)})
-    async with process(scene, "orders", name="w2"):
-        await seconds(20)
-        assert scene.landed(P) == once(3)
-
-
-async def test_a_pause_and_what_ends_it_may_be_read_together() -> None:
-    async with writing() as (scene, _):
-        await scene.land({P: (0, 3)})
-    for paused in (True, False):
-        await scene.order(paused=paused)
-        await scene.land({P: (3, 6)} if paused else {P: (6, 9)})
-    async with process(scene, "orders", name="w2") as writer:
-        await seconds(20)
-        assert scene.landed(P) == once(9)
-        assert writer.gaps == []
-        texts = [commit.metadata for commit in scene.storage.table("orders").commits]
-        assert not any("repair" in (text or "") for text in texts), "it was never paused"
-
-
 async def test_a_long_pause_takes_no_memory() -> None:
     async with writing() as (scene, writer):
         await pause(scene)
@@ -182,18 +128,6 @@ async def test_a_paused_table_is_neither_compacted_nor_vacuumed() -> None:
         await resume(scene)
         await seconds(300)
         assert jobs(writer) > before + 2
-
-
-async def test_an_order_of_any_length_and_time_is_shortened() -> None:
-    async with writing() as (scene, writer):
-        order = TableOrder(
-            topic="orders", paused=True, by="a" * 1_000, reason="r" * 9_000, at_ms=(1 << 63) - 1
-        )
-        await scene.give(order)
-        await seconds(5)
-        fault = writer.report().fault
-        assert fault.startswith(f"paused by {'a' * 100} at 9999-12-31 23:59:59 UTC: rrr")
-        assert len(fault) < 500
 
 
 async def test_a_pause_outlives_its_stamps_and_the_landing_topic() -> None:

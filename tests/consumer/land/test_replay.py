@@ -9,7 +9,6 @@ import pytest
 from binwright.protocol.metadata import TableOperation
 from binwright.tables.ports import Table
 from binwright.tables.stamp import Stamp, read_stamp
-from binwright.testing.lake import Failure
 
 from .scene import CLUSTER, COLUMNS, GROUP, P, Process, Q, Scene, once, process, seconds
 
@@ -98,42 +97,6 @@ async def test_what_does_not_decode_stays_and_what_is_left_out_is_counted() -> N
         assert reasons == {"mended in vain"}
 
 
-async def test_the_same_order_and_another_one_change_nothing_more() -> None:
-    async with with_bad_records() as (scene, writer):
-        await scene.replay()
-        await seconds(10)
-        commits = len(scene.storage.table("orders").commits)
-        await scene.replay()
-        await seconds(10)
-        assert len(scene.storage.table("orders").commits) == commits
-        await scene.replay(2)
-        await seconds(10)
-        all_moved(scene)
-        assert (operation(writer).state, operation(writer).moved) == ("done", {})
-
-
-async def test_a_dry_run_counts_and_changes_nothing() -> None:
-    async with with_bad_records() as (scene, writer):
-        scene.staging.is_bad = lambda record: record.offset == 0
-        await scene.replay(dry_run=True)
-        await seconds(10)
-        assert rows(scene) == {}
-        assert scene.bad() == {P: [*range(6)], Q: [0, 1]}
-        done = operation(writer)
-        assert (done.state, done.moved, done.left) == ("done", {"malformed": 6}, {"malformed": 2})
-
-
-async def test_a_table_of_raw_records_has_nothing_to_replay() -> None:
-    scene = await Scene().prepare()
-    async with process(scene, "orders") as writer:
-        await scene.land({P: (0, 3)})
-        await scene.replay()
-        await seconds(10)
-        assert operation(writer).state == "failed"
-        assert "raw records" in operation(writer).fault
-        assert scene.landed(P) == once(3)
-
-
 @pytest.mark.parametrize("call", ["bad_portion", "append", "change_bad"])
 async def test_it_goes_on_wherever_its_writer_dies(call: str) -> None:
     """Also between the append and what leaves the bad records: the stamp tells."""
@@ -166,24 +129,6 @@ async def test_a_writer_that_dies_before_bad_records_leave_doubles_no_row() -> N
         assert operation(second).moved == {"malformed": 8}
 
 
-@pytest.mark.parametrize(
-    "failure", [Failure.CONFLICT, Failure.UNCLEAR, Failure.UNCLEAR_LANDED, Failure.REFUSED]
-)
-@pytest.mark.parametrize("before", [0, 1])
-async def test_it_goes_on_after_a_failed_write(failure: Failure, before: int) -> None:
-    """Of the append, or of what leaves the bad records."""
-    async with with_bad_records() as (scene, writer):
-        call = ("append", "change_bad")[before]
-        writer.lake.latency_s = 0.5
-        await scene.replay()
-        await until_called(writer, ("bad_portion", "append")[before])
-        writer.lake.fail_next(failure)
-        await seconds(60)
-        assert (call, "orders") in writer.lake.calls
-        all_moved(scene)
-        assert operation(writer).state == "done"
-
-
 async def test_rows_land_in_time_beside_it() -> None:
     async with with_bad_records(freshness_s=5.0) as (scene, writer):
         writer.lake.latency_s = 1.0
@@ -194,19 +139,6 @@ async def test_rows_land_in_time_beside_it() -> None:
         await seconds(30)
         assert scene.landed(P) == once(9)
         assert operation(writer).state == "done"
-
-
-async def test_a_paused_table_is_replayed_once_it_is_resumed() -> None:
-    async with with_bad_records() as (scene, writer):
-        await scene.order(paused=True)
-        await seconds(5)
-        await scene.replay()
-        await seconds(30)
-        assert operation(writer).state == "running"
-        assert rows(scene) == {}
-        await scene.order(paused=False)
-        await seconds(20)
-        all_moved(scene)
 
 
 async def test_bad_records_that_may_land_again_are_left_alone() -> None:

@@ -55,31 +55,6 @@ async def test_rows_of_both_topics_land_once_by_one_writer() -> None:
     assert (committed(scene, P), committed(scene, C)) == (30, 15)
 
 
-async def test_offsets_of_a_topic_are_the_lowest_of_its_own_tables() -> None:
-    scene = await two_topics("orders_raw")
-    async with process(scene, "orders", "clicks") as writer:
-        await seconds(5)
-        writer.lake.refusing.add("orders_raw")
-        await land(scene, P, 0, 10)
-        await land(scene, C, 0, 10)
-        await seconds(10)
-        assert (committed(scene, P), committed(scene, C)) == (0, 10)
-
-
-async def test_a_topic_whose_role_comes_later_joins_without_another_claim() -> None:
-    scene = await two_topics()
-    async with process(scene, "orders") as writer:
-        await land(scene, P, 0, 10)
-        await seconds(8)
-        writer.writers.start(["clicks"])
-        await land(scene, C, 0, 5)
-        await seconds(8)
-        assert writer.claims == 1
-        assert committed(scene, C) == 5
-        assert {*writer.writers.reports()} == {"clicks", "orders"}
-    assert (landed(scene, P), landed(scene, C)) == (once(10), once(5))
-
-
 async def test_what_others_landed_of_a_topic_is_committed_when_its_role_comes() -> None:
     scene = await two_topics()
     async with process(scene, "orders") as writer:
@@ -148,23 +123,6 @@ async def test_a_process_that_loses_a_table_gives_up_all_its_topics() -> None:
     assert landed(scene, C) == once(5)
 
 
-async def test_a_topic_that_is_away_or_recreated_holds_no_other() -> None:
-    scene = await two_topics()
-    async with process(scene, "orders", "clicks"):
-        await land(scene, C, 0, 5)
-        await seconds(5)
-        scene.topics.delete("clicks")
-        await land(scene, P, 0, 10)
-        await seconds(20)
-        assert landed(scene, P) == once(10)
-        scene.topics.create("clicks", 1)
-        await land(scene, C, 0, 3)
-        await land(scene, P, 10, 20)
-        await seconds(40)
-    assert landed(scene, P) == once(20)
-    assert landed(scene, C) == once(5) + once(3)
-
-
 async def test_two_forms_of_one_name_refuse_the_table_and_no_other() -> None:
     scene = await two_topics("orders_raw")
     entry = load_settings(tables=[{"topics": ["clicks"], "name": ALL, "format": "string"}]).tables[
@@ -227,23 +185,6 @@ async def test_a_topic_of_which_nothing_is_known_keeps_no_other_from_landing(fau
         assert writer.report(ALL).committed == {P: 20, C: 9}
         assert writer.gaps == []
     assert landed(scene, C) == once(9)
-
-
-async def test_a_topic_without_a_leader_hides_no_gap_of_the_others() -> None:
-    scene = await two_topics()
-    async with process(scene, "orders", "clicks") as writer:
-        await land(scene, P, 0, 10)
-        await land(scene, C, 0, 5)
-        await seconds(8)
-        scene.produce(C, 5)
-        scene.topics.skip(C, 1)
-        scene.topics.log(C).leader = None
-        scene.produce(P, 20)
-        await scene.stage({P: (20, 30)}, table=ALL)
-        await scene.stage({C: (5, 11)}, table=ALL)  # five rows: its log's end is above all known
-        await seconds(120)
-        assert {P: 10} in writer.gaps
-        assert landed(scene, C) == once(10), "what is staged of it lands"
 
 
 async def test_without_a_stamp_rows_of_a_topic_that_is_not_known_do_not_land_again() -> None:

@@ -187,19 +187,6 @@ async def test_rows_that_one_table_lacks_are_read_again_and_double_none_of_the_o
         assert not scene.files(RAW)
 
 
-async def test_an_order_pauses_one_table() -> None:
-    async with writing() as (scene, writer):
-        await scene.order(paused=True, topic=TYPED)
-        await seconds(3)
-        await land(scene, 0, 10)
-        await seconds(10)
-        assert (writer.report(RAW).state, writer.report(TYPED).state) == ("landing", "paused")
-        assert (landed(scene, RAW), landed(scene, TYPED)) == (once(10), once(0))
-        await scene.order(paused=False, topic=TYPED)
-        await seconds(10)
-        assert landed(scene, TYPED) == once(10)
-
-
 async def test_a_process_that_loses_one_table_gives_up_the_topic() -> None:
     scene = await two_tables()
     async with process(scene, "orders") as one, process(scene, name="w2") as other:
@@ -225,19 +212,6 @@ async def test_kills_in_between_double_and_lose_nothing() -> None:
     async with process(scene, "orders", name="last"):
         await seconds(30)
     assert [landed(scene, table) for table in BOTH] == [once(60)] * 2
-
-
-async def test_a_topic_that_is_recreated_begins_again_in_each_table() -> None:
-    async with writing() as (scene, writer):
-        await land(scene, 0, 10)
-        await seconds(5)
-        scene.topics.delete("orders")
-        scene.topics.create("orders", 1)
-        await land(scene, 0, 5)
-        await seconds(40)
-        assert [writer.report(table).committed for table in BOTH] == [{P: 5}] * 2
-        assert committed(scene) == 5
-    assert [landed(scene, table) for table in BOTH] == [once(10) + once(5)] * 2
 
 
 async def test_an_announcement_of_another_topic_is_refused() -> None:
