@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
 from tests.controller.decide.approvals import (
     APART,
     APPROVE,
     BOTH_AT_A,
     RATES,
+    C,
     R,
     approve,
     in_mode,
@@ -27,12 +29,19 @@ from tests.controller.decide.driver import (
     sent_commands,
 )
 
-from binwright.controller.decide.approval import outdated_reason
-from binwright.controller.decide.events import Action, Packed
+from binwright.controller.decide.approval import (
+    accept_proposal,
+    outdated_reason,
+    reevaluate,
+    withdraw_proposal,
+)
+from binwright.controller.decide.events import Action
 from binwright.controller.decide.states import Manage, Sentinel
-from binwright.group.plans import Pack
+from binwright.group.fold import StateRecord
+from binwright.group.plans import Pack, Rejected
 from binwright.protocol.commands import StartReading, StopReading
 from binwright.protocol.metadata import Accepted, Planned, Proposed, Withdrawn
+from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.orders import Approved
 
 # --- a plan waits ------------------------------------------------------------------------------
@@ -99,15 +108,6 @@ def test_the_approved_plan_is_carried_out() -> None:
     assert driver.tick(3.0) == []
 
 
-def test_a_repeated_approval_changes_nothing() -> None:
-    driver, number = overloaded()
-    driver.read(Approved(plan=number, by="me"))
-    assert driver.read(Approved(plan=number, by="me")) == []
-    (accepted,) = published_of(driver.tick(), Accepted)
-    driver.read(accepted)
-    assert driver.read(Approved(plan=number, by="me")) == []
-
-
 def test_an_approval_is_refused_while_no_plan_waits() -> None:
     driver = with_approved_plan(BOTH_AT_A, RATES)
     assert logged(driver.read(Approved(plan=7, by="me")), "approval.refused") == [
@@ -135,23 +135,6 @@ def test_without_measurements_even_an_approved_plan_waits() -> None:
 
 
 # --- outdated plans ----------------------------------------------------------------------------
-
-
-def test_an_outdated_plan_is_replaced_when_it_is_approved() -> None:
-    driver, number = overloaded()
-    driver.measure({P: 90.0, Q: 10.0})
-    actions = approve(driver, number)
-    assert not published_of(actions, Accepted)
-    (withdrawn,) = published_of(actions, Withdrawn)
-    assert withdrawn.plan == number
-    assert "saves no consumer" in withdrawn.reason
-    (facts,) = logged(actions, "plan.withdrawn")
-    assert facts["approved"] is True
-    assert any(isinstance(a, Pack) for a in actions), "a new packing follows"
-    driver.read(withdrawn)
-    driver.feed(Packed(driver.now, BOTH_AT_A))  # these rates need no change
-    driver.measure(dict(RATES))
-    assert published_of(approve(driver, propose(driver, {P: B, Q: A})), Accepted)
 
 
 def test_a_plan_that_would_overload_a_consumer_by_now_is_outdated() -> None:
@@ -269,17 +252,6 @@ def test_with_no_consumer_left_partitions_wait_for_the_approved_slots_to_restart
     assert stop.partitions == (P,)
 
 
-def test_a_new_partition_is_assigned_to_a_running_consumer() -> None:
-    driver = with_approved_plan(APART, RATES)
-    driver.measure({**RATES, R: 60.0})
-    actions = driver.tick()
-    (start,) = sent_commands(actions, StartReading)
-    assert start.offsets.keys() == {R}
-    assert reconciled(actions) == [{A, B}]
-    driver.started(start, B)
-    assert driver.tick() != [], "B is above its limit now: a plan is proposed"
-
-
 def test_a_new_partition_waits_for_an_approved_slot_when_no_consumer_runs() -> None:
     driver = with_approved_plan(APART, RATES)
     driver.measure({**RATES, R: 1.0})
@@ -325,3 +297,194 @@ def test_a_rejected_plan_retires_no_consumer() -> None:
     driver.hello(B)
     driver.report(B)
     assert reconciled(driver.pack(BOTH_AT_A)) == []
+
+
+# --- In mode `approve` a restored assignment is compared again only after a change ---------------
+
+
+def restored() -> ControllerDriver:
+    """Return a leader whose last tick found the assignment as approved."""
+    driver = with_approved_plan(APART, RATES)
+    driver.tick()
+    assert isinstance(driver.state, Sentinel)
+    assert driver.state.restored_state is not None
+    return driver
+
+
+def test_reports_and_measurements_do_not_repeat_the_comparison() -> None:
+    """A comparison is O(partitions), each second."""
+    driver = restored()
+    assert isinstance(driver.state, Sentinel)
+    before = driver.state.restored_state
+    for _ in range(3):
+        driver.report(A, reading=[P])
+        driver.report(B, reading=[Q])
+        driver.measure({p: rate + 1 for p, rate in RATES.items()})
+        driver.tick()
+    assert isinstance(driver.state, Sentinel)
+    assert driver.state.restored_state is before
+
+
+def test_a_partition_that_is_gone_later_is_stopped() -> None:
+    driver = restored()
+    driver.measure({P: 90.0})
+    (stop,) = sent_commands(driver.tick(), StopReading)
+    assert stop.partitions == (Q,)
+
+
+def test_a_partition_that_is_new_later_is_assigned() -> None:
+    driver = restored()
+    driver.measure({**RATES, R: 1.0})
+    (start,) = sent_commands(driver.tick(), StartReading)
+    assert start.offsets.keys() == {R}
+
+
+def test_another_approved_plan_is_carried_out() -> None:
+    driver = restored()
+    driver.read(Accepted(term=driver.group.term or 0, plan=1, targets=BOTH_AT_A))
+    (stop,) = sent_commands(driver.tick(), StopReading)
+    assert stop.partitions == (Q,)
+
+
+def test_an_approved_consumer_that_is_ready_later_gets_its_partitions_back() -> None:
+    driver = restored()
+    (start,) = sent_commands(driver.dead(B) + driver.tick(), StartReading)
+    driver.started(start, A)
+    driver.tick()
+    assert isinstance(driver.state, Sentinel)
+    assert driver.state.restored_state is not None, "until then nothing is to be restored"
+    driver.hello(B)
+    driver.report(B)
+    (stop,) = sent_commands(driver.tick(), StopReading)
+    assert stop.partitions == (Q,)
+
+
+# --- Proposed and approved plans under the next controller, and errors of the caller -------------
+
+# --- another controller takes over -------------------------------------------------------------
+
+
+def successor(*history: StateRecord) -> ControllerDriver:
+    """Return a controller that claims after these records; A and B live."""
+    later = ControllerDriver(APPROVE)
+    for message in history:
+        later.read(message)
+    later.hello(A)
+    later.hello(B)
+    later.claim()
+    return later
+
+
+def reply(
+    driver: ControllerDriver, a: list[TopicPartition], b: list[TopicPartition]
+) -> list[Action]:
+    return driver.report(A, reading=a) + driver.report(B, reading=b)
+
+
+def proposed(target: dict[TopicPartition, Slot]) -> Proposed:
+    return Proposed(
+        term=0, reasons=(), consumers=2, rscore=0.0, owners=BOTH_AT_A, targets=target, waits=True
+    )
+
+
+def test_the_assignment_when_approvals_begin_counts_as_approved() -> None:
+    driver = successor(proposed(APART))
+    actions = reply(driver, [P], [Q])
+    (accepted_plan,) = published_of(actions, Accepted)
+    assert (accepted_plan.plan, accepted_plan.targets) == (driver.group.term, APART)
+    assert reconciled(actions) == [{A, B}]
+    assert driver.group.people.proposal is None
+
+
+def test_a_plan_that_waits_survives_the_controller_that_made_it() -> None:
+    accepted = Accepted(term=0, plan=1, targets=BOTH_AT_A)
+    driver = successor(replace(accepted, targets={P: A, Q: C}), proposed(APART))
+    assert reconciled(driver.actions) == [{A, B, C}], "approved slots run, even after a death"
+
+    driver = successor(accepted, proposed(APART))
+    actions = reply(driver, [P, Q], [])
+    assert reconciled(actions) == [{A}], "a slot that is not approved and owns nothing is retired"
+    assert not published_of(actions, Accepted)
+    driver.measure(dict(RATES))
+    assert published_of(approve(driver, 2), Accepted)
+
+
+def test_an_approval_not_carried_out_yet_is_carried_out_by_the_next_controller() -> None:
+    accepted, approved = Accepted(term=0, plan=1, targets=BOTH_AT_A), Approved(plan=2, by="me")
+    driver = successor(accepted, proposed(APART), approved, Approved(plan=1, by="old"))
+    reply(driver, [P, Q], [])
+    driver.measure(dict(RATES))
+    assert published_of(driver.tick(), Accepted)
+
+
+def test_a_successor_reads_all_orders_first_and_then_the_plans_that_they_approve() -> None:
+    driver = successor(Approved(plan=3, by="me"), Accepted(term=0, plan=1, targets=BOTH_AT_A))
+    assert driver.group.people.early_approval is None, (
+        "of a plan that does not exist: it is forgotten"
+    )
+    driver = successor(
+        Approved(plan=3, by="me"), Accepted(term=0, plan=1, targets=BOTH_AT_A), proposed(APART)
+    )
+    reply(driver, [P, Q], [])
+    driver.measure(dict(RATES))
+    assert published_of(driver.tick(), Accepted)
+
+
+def test_an_approval_of_a_plan_that_another_topic_had_does_not_count_later() -> None:
+    """Who deletes the metadata topic alone has numbers begin anew."""
+    driver = successor(Approved(plan=9, by="me"), Accepted(term=0, plan=1, targets=BOTH_AT_A))
+    reply(driver, [P, Q], [])
+    driver.measure(dict(RATES))
+    driver.offset = 8
+    driver.read(proposed(APART))
+    assert driver.group.people.proposal is not None
+    assert not driver.group.people.proposal.approved
+
+
+def test_a_plan_that_was_withdrawn_or_carried_out_does_not_wait() -> None:
+    withdrawn = Withdrawn(term=0, plan=1, reason="")
+    assert successor(proposed(APART), withdrawn).group.people.proposal is None
+    done = Accepted(term=0, plan=1, targets=APART)
+    assert successor(proposed(APART), done).group.people.proposal is None
+    other = Withdrawn(term=0, plan=0, reason="")
+    assert successor(proposed(APART), other).group.people.proposal is not None
+
+
+def test_a_plan_carried_out_without_approval_voids_the_approved_one() -> None:
+    accepted_plan = Accepted(term=3, plan=1, targets=APART)
+    plan = Planned(term=2, reasons=(), consumers=1, moves={}, rscore=0.0, rates={}, targets={})
+    older = successor(accepted_plan, plan).group.people.approved_plan
+    assert older == accepted_plan, "that controller had stepped down"
+    later = successor(accepted_plan, replace(plan, term=3))
+    assert later.group.people.approved_plan == replace(accepted_plan, targets={})
+    bringing_back = replace(plan, term=3, keeps=1)
+    assert successor(accepted_plan, bringing_back).group.people.approved_plan == accepted_plan
+    (inherited,) = published_of(reply(later, [P, Q], []), Accepted)
+    assert inherited.targets == BOTH_AT_A
+
+
+def test_in_mode_act_a_proposed_plan_is_dropped() -> None:
+    driver, number = overloaded()
+    in_mode(driver, "act")
+    driver.read(Approved(plan=number, by="me"))
+    (planned,) = published_of(driver.pack(APART), Planned)
+    assert planned.keeps is None
+    driver.read(planned)
+    assert driver.group.people.proposal is None
+
+
+# --- our own faults ----------------------------------------------------------------------------
+
+
+def test_only_a_plan_that_waits_can_be_accepted_or_withdrawn() -> None:
+    driver = with_approved_plan(BOTH_AT_A, RATES)
+    with pytest.raises(ValueError, match="no plan waits"):
+        accept_proposal(driver.group)
+    with pytest.raises(ValueError, match="no plan waits"):
+        withdraw_proposal(driver.group, "why")
+
+
+def test_a_plan_that_would_change_nothing_by_now_is_rejected() -> None:
+    driver = with_approved_plan(APART, RATES)
+    plan = replace(proposed(APART), owners=APART)
+    assert reevaluate(driver.group, plan, ()) == Rejected("nothing would change")

@@ -8,7 +8,6 @@ import pytest
 from immutables import Map
 from tests.builders import (
     TERM,
-    C,
     alive,
     changed,
     group,
@@ -17,7 +16,7 @@ from tests.builders import (
     record_read,
     with_member,
 )
-from tests.controller.decide.driver import CONFIG, A, P, Q, assigned, published
+from tests.controller.decide.driver import CONFIG, A, P, Q, published
 
 from binwright.controller.decide.apply import apply_record
 from binwright.controller.decide.catch_up import (
@@ -26,10 +25,9 @@ from binwright.controller.decide.catch_up import (
     publish_backlogs,
     with_backlogs,
 )
-from binwright.group.fold import Measured
 from binwright.group.group import Group
 from binwright.group.ownership import Released, State
-from binwright.group.plans import Pack, packing_request, triggers
+from binwright.group.plans import packing_request, triggers
 from binwright.protocol.metadata import CatchingUp, TableReport
 from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, TopicPartition
@@ -197,15 +195,6 @@ def test_a_topic_of_which_one_table_lands_in_time_may_get_more_consumers() -> No
         assert bool(found_.load.catch_up) is grows
 
 
-def test_another_tables_sink_is_its_own() -> None:
-    late = reading({C: 0}, table(age_s=61.0))
-    assert backlogs(late, measured({C: SLACK + 500}), 0.0).load.catch_up
-    unknown = changed(late, writers=group({}, {}, {"clicks": owned(A, 1)}).members.writers)
-    assert not backlogs(unknown, measured({C: SLACK + 500}), 0.0).load.catch_up, "no table yet"
-    unwritten = changed(late, writers=group({}, {}, {"clicks": Released()}).members.writers)
-    assert not backlogs(unwritten, measured({C: SLACK + 500}), 0.0).load.catch_up, "nothing lands"
-
-
 def test_a_backlog_triggers_a_plan_with_its_reason() -> None:
     found = backlogs(reading({P: 0, Q: 0}), measured({P: SLACK + 700, Q: SLACK}), 0.0)
     assert triggers(found) == ()
@@ -213,19 +202,6 @@ def test_a_backlog_triggers_a_plan_with_its_reason() -> None:
     assert triggers(found) == (
         "consumer 0 carries 116.7% of its limit, with 2 partitions to catch up in 100 s",
     )
-
-
-def test_consumers_come_for_a_backlog() -> None:
-    driver = assigned({P: RATE, Q: RATE}, {P: A, Q: A})
-    config = replace(driver.group.config.with_settings(catch_up_s=100.0), on_time_s=3.0)
-    member = replace(driver.group.members.get(A), writing={"orders": table()})
-    known = with_member(replace(driver.group, config=config), A, member)
-    driver.state = replace(driver.state, group=known)
-    driver.feed(Measured(driver.now, measured({P: SLACK, Q: SLACK})))
-    assert not [a for a in driver.tick(3) if isinstance(a, Pack)]
-    driver.feed(Measured(driver.now, measured({P: SLACK + 9_000, Q: SLACK + 9_000})))
-    (request,) = [a for a in driver.tick() if isinstance(a, Pack)]
-    assert request.load.rates == {P: 100.0, Q: 100.0}
 
 
 def test_what_backlogs_count_for_is_published_once_and_the_next_leader_goes_on_from_it() -> None:

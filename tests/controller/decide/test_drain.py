@@ -181,15 +181,6 @@ def test_a_draining_consumer_without_another_keeps_its_partitions() -> None:
     assert isinstance(driver.partition_state(P), Owned)
 
 
-def test_a_new_process_is_not_draining_because_its_predecessor_was() -> None:
-    driver = assigned(RATES, BOTH)
-    drain(driver, A)
-    assert not driver.group.members.get(A).usable
-    driver.hello(A)
-    driver.report(A)
-    assert driver.group.members.get(A).usable
-
-
 def test_a_first_known_report_can_be_both_ready_and_draining() -> None:
     """Compaction keeps only the last report of a slot: a new controller may read no other."""
     driver = ControllerDriver()

@@ -15,13 +15,11 @@ from tests.controller.decide.driver import (
     sent_commands,
 )
 
-from binwright.controller.decide.carry_out import PLAN_REJECTED
 from binwright.controller.decide.events import ProcessEnded, Reconcile
-from binwright.controller.decide.states import Manage, Sentinel, Synchronize
+from binwright.controller.decide.states import Manage, Sentinel
 from binwright.group.ownership import Owned, Released
 from binwright.group.plans import Pack
 from binwright.protocol.commands import StartReading, StopReading
-from binwright.protocol.log_events import Log
 from binwright.protocol.metadata import Dead
 from binwright.protocol.model import Slot, TopicPartition
 
@@ -46,21 +44,6 @@ def requested_packings(driver: ControllerDriver, seconds: int) -> int:
 
 
 # --- Synchronize -------------------------------------------------------------------------------
-
-
-def test_a_new_consumer_that_is_ready_before_the_others_replied_blocks_nothing() -> None:
-    """It started after the claim, so no reply is awaited; it reports its readiness only once."""
-    driver = ControllerDriver()
-    driver.hello(A)
-    driver.claim()
-    driver.hello(B)
-    driver.report(B, term=0)
-    assert driver.phase() == Synchronize
-    driver.report(A)
-    assert driver.phase() == Sentinel
-    driver.measure(dict(RATES))
-    (start,) = sent_commands(driver.pack({P: B, Q: B}), StartReading)
-    assert start.offsets.keys() == {P, Q}
 
 
 def test_after_a_pause_in_synchronize_consumers_get_more_time_to_reply() -> None:
@@ -96,37 +79,6 @@ def test_a_pending_start_of_a_gone_partition_does_not_block_the_plan() -> None:
     driver.stopped(stop, A, None)
     assert driver.phase() == Sentinel
     assert driver.group.members.partitions.keys() == {P}
-
-
-def test_a_partition_that_is_gone_before_it_is_started_does_not_block_the_plan() -> None:
-    driver = leading(RATES)
-    driver.pack({P: A, Q: B})
-    driver.measure({P: 50.0})
-    driver.hello(A)
-    (start,) = sent_commands(driver.report(A), StartReading)
-    assert start.offsets.keys() == {P}
-    driver.started(start, A)
-    assert driver.phase() == Sentinel
-
-
-def test_a_topic_that_is_not_measured_for_long_does_not_block_the_others() -> None:
-    """It was deleted while no controller ran: it will never be measured."""
-    driver = ControllerDriver()
-    driver.hello(A)
-    driver.claim()
-    driver.report(A, reading=[CLICKS])
-    driver.measure({P: 90.0, Q: 80.0})
-    (start,) = sent_commands(driver.tick(), StartReading)
-    assert start.offsets.keys() == {P, Q}, "partitions without a reader do not wait"
-    driver.started(start, A)
-    started_at, requested = driver.now, 0
-    for _ in range(100):
-        driver.measure({P: 90.0, Q: 80.0})
-        requested += requested_packings(driver, 1)
-        driver.report(A, reading=[P, Q, CLICKS])
-        if driver.now - started_at <= CONFIG.stale_s:
-            assert not requested
-    assert requested
 
 
 # --- deadlines ---------------------------------------------------------------------------------
@@ -189,19 +141,6 @@ def at_max_slots(*owners: int) -> ControllerDriver:
 
 def test_at_max_slots_an_overload_moves_partitions_if_that_reduces_it() -> None:
     assert at_max_slots(0, 1, 2).phase() == Manage
-
-
-def test_at_max_slots_no_partition_moves_if_that_does_not_reduce_the_overload() -> None:
-    """Otherwise the same overload would trigger move after move, forever."""
-    driver = at_max_slots(2, 0, 0)
-    (stop,) = sent_commands(driver.actions, StopReading)
-    start = sent_commands(driver.stopped(stop, A), StartReading)[-1]
-    driver.started(start, B)
-    assert driver.partition_state(P).slot == B
-    driver.measure({P: 200.0, Q: 190.0, CLICKS: 10.0})
-    actions = driver.pack({P: A, Q: B, CLICKS: Slot(2)})
-    assert Log(PLAN_REJECTED, {"reason": "all 2 consumers are full"}) in actions
-    assert isinstance(driver.partition_state(P), Owned)
 
 
 # --- consumers that are not needed -------------------------------------------------------------

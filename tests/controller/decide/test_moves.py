@@ -65,16 +65,6 @@ def test_no_stop_is_sent_before_the_new_owner_is_ready(owner: Any) -> None:
     assert step(known, {P: S1}, NOW) == (known, ())
 
 
-@pytest.mark.parametrize("at", [owned(S0, 1), starting(S0, 1)])
-def test_a_gone_partition_is_stopped(at: Any) -> None:
-    """A start of it might never be acknowledged, and the plan never end."""
-    known, actions = step(group(BOTH, {P: at}, counts={"orders": 0}), {}, NOW)
-    ((slot, stop),) = sent(actions)
-    assert isinstance(stop, StopReading)
-    assert (slot, stop.epoch, stop.partitions) == (S0, 1, (P,))
-    assert known.members.partitions == {P: Stopping(S0, 1, stop.revision, NOW)}
-
-
 def test_a_gone_partition_is_stopped_once() -> None:
     known = group(BOTH, {P: stopping(S0, 1)}, counts={"orders": 0})
     assert step(known, {}, NOW) == (known, ())

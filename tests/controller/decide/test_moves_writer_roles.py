@@ -43,7 +43,7 @@ from binwright.group.ownership import Owned, Released, State
 from binwright.group.plans import Pack
 from binwright.protocol.commands import StartReading, StartWriting, StopReading, StopWriting
 from binwright.protocol.log_events import Log
-from binwright.protocol.metadata import Gap, Goodbye
+from binwright.protocol.metadata import Gap
 from binwright.protocol.model import Slot, TopicPartition
 
 THREE = {S0: alive(1), S1: alive(2), S2: alive(3)}
@@ -293,21 +293,6 @@ def test_if_the_writer_dies_another_one_is_started_at_once() -> None:
     driver = assigned_without_acknowledgements(RATES, {P: A, Q: B})
     (start,) = sent_commands(driver.dead(A), StartWriting)
     assert (start.epoch, start.tables) == (driver.group.members.get(B).epoch, ("orders",))
-
-
-def test_if_the_writer_drains_its_table_moves_first_and_then_it_is_retired() -> None:
-    driver = assigned_without_acknowledgements(RATES, {P: A, Q: B})
-    actions = driver.report(A, reading=[P], leaving=True)
-    (stop,) = sent_commands(actions, StopWriting)
-    (read,) = sent_commands(actions, StopReading)
-    (start,) = sent_commands(driver.acknowledge(stop, A), StartWriting)
-    assert start.epoch == driver.group.members.get(B).epoch
-    (moved,) = sent_commands(driver.stopped(read, A), StartReading)
-    driver.acknowledge(start, B)
-    driver.read(Goodbye(slot=A, epoch=stop.epoch, next={}))
-    driver.started(moved, B)
-    assert driver.phase() == Sentinel
-    assert driver.group.members.owning() == {B}
 
 
 GROWN = 20

@@ -1,12 +1,16 @@
 """Rates from samples, against logs whose true load is known."""
 
+from collections.abc import Iterator
 from math import inf, nan
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.monitor.decide.logs import Log, after, feed, sample_at, speed
 
 from binwright.monitor.decide.estimator import TopicRates
 from binwright.protocol.metrics import PartitionRate
+from binwright.protocol.ports.kafka import LogSample
 
 
 def test_one_sample_gives_no_rate() -> None:
@@ -264,3 +268,214 @@ def test_a_sample_from_the_future_counts_as_of_now() -> None:
     rates, log = TopicRates(), Log()
     rates.feed(1, {0: sample_at(log, 9)})
     assert speed(rates.feed(2, {0: sample_at(log.write(10), 10)})[0]) == 1000
+
+
+# --- Rates of partitions whose sizes are sampled in turns, or never ------------------------------
+
+
+def turn(rates: TopicRates, now: float, log: Log, every: int) -> PartitionRate:
+    log.size_known = now % every == 0
+    return feed(rates, now, log)
+
+
+def test_rates_are_exact_at_each_size() -> None:
+    rates, log = TopicRates(window_s=12), Log()
+    for now in range(25):
+        record_bytes = 100 if now < 13 else 1000
+        measured = turn(rates, now, log.write(10, record_bytes), every=6)
+    assert (speed(measured), measured.quality) == (10_000, "measured")
+    assert measured.bytes_per_record == 1000
+
+
+def test_between_two_sizes_records_are_estimated() -> None:
+    rates, log = TopicRates(window_s=12), Log()
+    for now in range(17):
+        measured = turn(rates, now, log.write(10), every=6)
+    assert (speed(measured), measured.quality, measured.size) == (1000, "estimated", 13_000)
+
+
+def test_sizes_further_apart_than_the_window_still_give_bytes_per_record() -> None:
+    rates, log = TopicRates(window_s=4), Log()
+    for now in range(61):
+        measured = turn(rates, now, log.write(10), every=20)
+    assert (speed(measured), measured.window_s) == (1000, 4)
+
+
+def test_retention_between_two_sizes_leaves_bytes_per_record() -> None:
+    rates, log = TopicRates(), Log()
+    for now in range(25):
+        if now == 15:
+            log.retain(30)
+        measured = turn(rates, now, log.write(10), every=6)
+    assert speed(measured) == 1000
+
+
+def test_the_bytes_of_a_burst_are_distributed_by_its_records() -> None:
+    rates, log = TopicRates(window_s=10), Log()
+    for now in range(7):
+        turn(rates, now, log.write(90 if now == 1 else 2), every=6)
+    for now in range(7, 13):
+        measured = turn(rates, now, log, every=6)
+    assert speed(measured) == 4 * 200 / 10
+
+
+def test_size_without_records_counts_once() -> None:
+    """The end was sampled just before the size: bytes show first, their records a pass later."""
+    rates, log = TopicRates(), Log()
+    feed(rates, 0, log)
+    log.size += 1000
+    assert speed(feed(rates, 1, log)) == 1000
+
+
+def test_partitions_without_sizes_lack_them_longest_due_first() -> None:
+    rates = TopicRates(window_s=8)
+    first, second, idle = Log(), Log(), Log()
+    first.size_known = second.size_known = idle.size_known = False
+    rates.feed(0, {0: idle.sample, 2: first.sample})
+    rates.feed(1, {0: idle.sample, 2: first.write(5).sample, 1: second.sample})
+    rates.feed(2, {0: idle.sample, 2: first.write(5).sample, 1: second.write(5).sample})
+    assert rates.lacking_sizes() == (2, 1)
+
+
+def test_batches_give_bytes_per_record_where_sizes_are_unknown() -> None:
+    rates, log = TopicRates(window_s=8), Log()
+    log.size_known = False
+    for now in range(20):
+        price = 100.0 if rates.lacking_sizes() else None
+        measured = rates.feed(now, {0: sample_at(log.write(10), now, price)})[0]
+    assert (speed(measured), measured.quality, measured.size) == (1000, "estimated", None)
+    assert measured.bytes_per_record == 100
+
+
+def test_a_first_sample_may_have_a_batch() -> None:
+    rates, log = TopicRates(), Log()
+    log.size_known = False
+    rates.feed(0, {0: sample_at(log.write(10), 0, 100.0)})
+    assert speed(rates.feed(1, {0: sample_at(log.write(10), 1)})[0]) == 1000
+
+
+def test_partitions_with_clean_sizes_lack_none() -> None:
+    rates, log = TopicRates(window_s=8), Log()
+    for now in range(20):
+        feed(rates, now, log.write(10))
+        assert now == 0 or not rates.lacking_sizes()
+
+
+def test_with_retention_in_every_pass_sizes_are_lacking_after_a_while() -> None:
+    """Without it a change of the records' size would stay undetected during retention."""
+    rates, log = TopicRates(window_s=30), Log()
+    after(10, rates, log)
+    blind = []
+    for now in range(11, 15):
+        feed(rates, now, log.write(10).retain(20))
+        blind.append(rates.lacking_sizes())
+    assert blind == [(), (), (), (0,)]
+
+
+# --- Properties of rates for any samples and any disturbance of a log ----------------------------
+
+LEADERS = st.integers(1, 3)
+SAMPLES = st.one_of(
+    st.none(),
+    st.builds(
+        lambda leader, start, kept, size: LogSample(leader, start, start + kept, size),
+        LEADERS, st.integers(0, 1000), st.integers(0, 1000), st.none() | st.integers(0, 10**9),
+    ),
+)  # fmt: skip
+GAPS = st.floats(0.01, 100)
+
+
+@given(st.lists(st.tuples(GAPS, st.dictionaries(st.integers(0, 3), SAMPLES)), max_size=60))
+def test_no_rate_is_negative_for_any_samples(
+    passes: list[tuple[float, dict[int, LogSample | None]]],
+) -> None:
+    rates, now = TopicRates(), 0.0
+    for gap, samples in passes:
+        now += gap
+        for measured in rates.feed(now, samples):
+            assert measured.rate is None or 0 <= measured.rate < inf
+            assert measured.window_s >= 0
+            assert measured.bytes_per_record is None or 0 < measured.bytes_per_record < inf
+
+
+def disturbed(log: Log, disturbance: tuple[str, int], last: LogSample) -> Log | None:
+    """Disturb a log of 100-byte records, as brokers do; None: there is no sample."""
+    match disturbance:
+        case "retain", records:
+            log.retain(records)
+        case "compact", records:
+            shrunk = log.size - records * 100
+            # One that frees less than was written since cannot be detected; see the module.
+            log.size = shrunk if 0 <= shrunk < (last.size or 0) else log.size
+        case "move", number:
+            log.leader += number
+            log.size += number * 1000  # each replica cleans for itself
+        case "hide", number:
+            log.size_known = bool(number % 2)
+        case "silence", _:
+            return None
+    return log
+
+
+KINDS = ["nothing", "nothing", "retain", "compact", "move", "hide", "silence"]
+DISTURBANCES = st.tuples(st.sampled_from(KINDS), st.integers(1, 5000))
+
+
+@given(st.integers(0, 1000), st.lists(DISTURBANCES, max_size=100))
+def test_a_constant_load_is_measured_exactly_through_any_disturbance(
+    load: int, disturbances: list[tuple[str, int]]
+) -> None:
+    rates, log = TopicRates(), Log().write(10_000)
+    last = log.write(load).sample
+    feed(rates, 0, log)
+    assert speed(feed(rates, 1, log.write(load))) == load * 100  # so that the price is known
+    for now, disturbance in enumerate(disturbances, 2):
+        log.write(load)
+        seen = disturbed(log, disturbance, last)
+        last = seen.sample if seen else last
+        measured = feed(rates, now, seen)
+        assert measured.rate is not None or not seen
+        assert measured.rate is None or speed(measured) == pytest.approx(load * 100)
+
+
+STEPS = st.tuples(st.integers(0, 5000), st.integers(1, 2000))
+
+
+def stepped(load: tuple[int, int], log: Log, passes: range, rates: TopicRates) -> Iterator[float]:
+    records, record_bytes = load
+    for now in passes:
+        measured = feed(rates, now / 2, log.write(records, record_bytes))
+        yield measured.rate or 0.0
+
+
+@given(STEPS, STEPS, st.integers(61, 200))
+def test_within_a_window_after_a_step_the_rate_is_97_percent_there(
+    before: tuple[int, int], then: tuple[int, int], at: int
+) -> None:
+    rates, log = TopicRates(), Log()
+    *_, old = stepped(before, log, range(at), rates)
+    *_, new = stepped(then, log, range(at, at + 60), rates)
+    target = then[0] * then[1] * 2
+    assert abs(new - target) <= 0.03 * abs(old - target) + 1e-6
+
+
+@given(st.lists(st.floats(0.5, 1.5), min_size=61, max_size=90), st.integers(1, 10**6))
+def test_late_passes_do_not_distort_the_rate(gaps: list[float], load: int) -> None:
+    """The times of samples count, not their number."""
+    rates, now = TopicRates(), 0.0
+    for gap in gaps:
+        now += gap
+        measured = rates.feed(now, {0: LogSample(1, 0, int(now * load), int(now * load) * 10)})[0]
+    assert speed(measured) == pytest.approx(load * 10, rel=0.01, abs=20)
+    assert measured.window_s == pytest.approx(30)
+
+
+@given(st.lists(st.integers(0, 2**40), min_size=61, max_size=61))
+def test_a_burst_leaves_no_rounding_errors(sizes: list[int]) -> None:
+    """The sums are integers: once a burst has left the window the rate is exactly 0 again."""
+    rates, log = TopicRates(), Log()
+    for now, size in enumerate(sizes):
+        feed(rates, now, log.write(1, size))
+    for now in range(61, 91):
+        measured = feed(rates, now, log)
+    assert speed(measured) == 0
