@@ -252,75 +252,11 @@ def test_a_run_of_some_scenarios_refreshes_their_sections_only(tmp_path: Path) -
     assert "| c | 3 |" in page.read_text()
 
 
-def test_systems_stand_side_by_side_in_each_phase(tmp_path: Path) -> None:
-    page = shown(tmp_path, "handover")
-    assert page.count("| kip-848 | 31 | 32 | 12 | 1.04 | 0.54 | 0.14 |") == 2
-    assert "| binwright | 48 | 18 | 113 |" in page
-
-
-def test_a_death_that_was_not_tried_has_no_row(tmp_path: Path) -> None:
-    page = shown(tmp_path, "deaths")
-    assert "| a consumer | 2 | 0.5 | 1.07 |" in page
-    assert "leader" not in page
-
-
-def test_a_split_partition_stands_beside_one_with_one_consumer(tmp_path: Path) -> None:
-    page = shown(tmp_path, "split")
-    assert "| split, a helper and the owner killed | 4 | 12 | 3.5 | 3.5 |" in page
-    assert "| one consumer | 1 | 12 | 60.5 | 60.5 |" in page
-    assert "Audit of the split side: clean." in page
-
-
-def test_a_backlog_has_the_cases_that_were_played(tmp_path: Path) -> None:
-    page = shown(tmp_path, "catch-up")
-    assert "| a gigabyte, one consumer | 160 | - | 1 |" in page
-    assert "| the load trebles | 20.5 | 7.5 | 3 |" in page
-    assert "three" not in page
-
-
-def test_the_two_packings_of_one_size_share_a_row(tmp_path: Path) -> None:
-    assert "| 32 | 0.5 | 1 | 0.1 | 0.2 |" in shown(tmp_path, "packing")
-
-
-def test_a_forecast_stands_beside_what_is_measured(tmp_path: Path) -> None:
-    page = shown(tmp_path, "prediction")
-    row = "| a walk | 60 | 6,228: 99.55 | 6,349: 98.97 (-1.68) | 6,516: 99.88 (+0.00) |"
-    assert row in page
-
-
-def test_prices_of_zones_stand_side_by_side(tmp_path: Path) -> None:
-    page = shown(tmp_path, "zones")
-    assert "| price | 1 of 3: consumers | 1 of 3: crossing, % | 1 of 3: moved, % |" in page
-    assert "| 0 | 15.4 | 65.9 | 7.7 |" in page
-    assert "| 3 | 15.4 | 2.1 | 7.7 |" in page
-    assert "| 1,000 | 8.1 | 12.2 | 1.51 | 66.6 | 4 |" in page
-
-
-def test_the_distance_from_the_optimum_has_a_row_for_each_setting(tmp_path: Path) -> None:
-    assert "| price 2.0, delta 5 | 0.5 | 3.1 | 20 |" in shown(tmp_path, "packing")
-
-
-def test_a_workload_has_a_row_for_each_group_and_what_was_played(tmp_path: Path) -> None:
-    page = shown(tmp_path, "scaling")
-    assert page.count("| binwright | 99.1 | 12.5 |") == 2
-    assert "43,620 records in 240 s, at most 350 in one; 2.5 times as fast as the workload." in page
-
-
 def test_a_client_that_was_left_out_has_no_row(tmp_path: Path) -> None:
     page = shown(tmp_path, "monitor")
     assert "java" not in page
     assert "| 1,000 | binwright | 1 | 0.17 | 168 | 83 | 0.26 |" in page
     assert "| 100,000 | binwright, brokers of frames |" in page
-
-
-def test_a_part_of_the_timings_that_was_not_run_has_no_section(tmp_path: Path) -> None:
-    page = shown(tmp_path, "timings")
-    assert names(page) == ["timings"]
-    assert "| 2 | measurement to plan | 0.55 |" in page
-
-
-def test_the_age_of_a_run_is_that_of_its_oldest_table(tmp_path: Path) -> None:
-    assert "| 3.2 | 8.5 |" in shown(tmp_path, "demo")
 
 
 def test_make_bench_runs_every_bench_of_the_page() -> None:

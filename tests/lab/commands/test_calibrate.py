@@ -53,12 +53,6 @@ def test_a_slow_start_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> No
     assert found["difference"] == pytest.approx(-0.05, abs=0.01)
 
 
-def test_a_table_names_the_papers_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    page = printed(monkeypatch, [READ], "--conditions", "2")
-    assert "test 2" in page
-    assert "The paper's consumer sustained 2.4 MB/s." in page
-
-
 @pytest.mark.parametrize(
     ("conditions", "reason"),
     [("4", "expected 1, 2, 3, landing, got '4'"), (" , ", "name at least one")],

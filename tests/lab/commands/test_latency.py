@@ -53,14 +53,6 @@ def test_ours_and_the_published_values_are_printed() -> None:
     assert "Figure 5" not in text.replace("Figures 5 to 8", "")  # a stream of another size
 
 
-def test_json_has_every_published_value_with_its_difference() -> None:
-    found = json.loads(run("--algorithms", "kd_15", "--jobs", "1", "--json").stdout)
-    (longest,) = [one for one in found["published"] if one["figure"] == "Figure 5"]
-
-    assert longest["published"] == 482.171
-    assert longest["difference"] == longest["ours"] - 482.171
-
-
 def test_files_are_written_the_same_each_time(tmp_path: Path) -> None:
     # The paper's size, so that published values stand beside ours.
     arguments = ("--algorithms", "kd_15,kd_27,mwf", "--jobs", "1", "--output")
@@ -80,27 +72,6 @@ def test_files_are_written_the_same_each_time(tmp_path: Path) -> None:
     longest = [row["what"] for row in rows if row["figure"] == "Figure 5"]
     assert longest == ["kd_15: longest", "kd_27: longest", "mwf: longest"]
     assert "| kd_15 |" in (tmp_path / "one" / "latency.md").read_text()
-
-
-def test_published_values_are_not_beside_a_stream_of_another_kind(tmp_path: Path) -> None:
-    run(*SMALL, "--algorithms", "kd_2,mwf", "--output", str(tmp_path))
-
-    assert not (tmp_path / "latency-published.csv").exists()
-    assert "published" not in (tmp_path / "latency-figure-7.svg").read_text()
-
-
-def test_the_histogram_is_of_the_packings_that_are_named(tmp_path: Path) -> None:
-    arguments = ("--algorithms", "kd_2,kd_3,mwf", "--output", str(tmp_path))
-    run(*SMALL, *arguments, "--histogram", "kd_2,kd_3")
-
-    assert "kd_2 and kd_3" in (tmp_path / "latency-figure-5.svg").read_text()
-
-
-def test_a_stream_without_a_late_byte_has_no_histogram(tmp_path: Path) -> None:
-    run("--rows", "1", "--algorithms", "mwf", "--jobs", "1", "--output", str(tmp_path))
-
-    assert not list(tmp_path.glob("latency-figure-[58].*"))
-    assert (tmp_path / "latency-figure-7.png").exists()
 
 
 def test_a_recorded_stream_is_read(tmp_path: Path) -> None:

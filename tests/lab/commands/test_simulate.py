@@ -8,7 +8,6 @@ from typer.testing import CliRunner
 
 from binwright.cli.main import app
 from binwright.lab.commands.conditions import variants
-from binwright.protocol.errors import SettingsError
 from binwright.runtime.settings.programs import FILE_VARIABLE
 
 SMALL = ("--partitions", "6", "--rows", "6", "--delta", "20", "--jobs", "1")
@@ -31,23 +30,6 @@ def test_policies_are_compared_as_json_and_files(tmp_path: Path) -> None:
     assert json.loads((out / "policies.json").read_text()) == found
     for name in ("policies.csv", "series.csv", "changes.csv", "consumers.svg", "latency.png"):
         assert (out / name).stat().st_size > 0
-
-
-def test_the_same_load_gives_the_same_bytes(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        run(*SMALL, "--policies", "binwright,optimum", "--output", str(tmp_path / name))
-    written = sorted(file.name for file in (tmp_path / "one").iterdir())
-
-    assert written == sorted(file.name for file in (tmp_path / "two").iterdir())
-    for name in written:
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-
-
-def test_the_table_fits_into_a_line_of_a_terminal() -> None:
-    lines = run(*SMALL, "--policies", "binwright,mwf").splitlines()
-
-    assert any("binwright" in line for line in lines)
-    assert max(map(len, lines)) <= 80
 
 
 def test_settings_are_tried_side_by_side() -> None:
@@ -109,8 +91,3 @@ def test_faults_are_refused_before_anything_runs(arguments: tuple[str, ...], fau
 
     assert done.exit_code != 0
     assert fault in f"{done.output} {done.exception}"
-
-
-def test_faults_are_settings_errors() -> None:
-    with pytest.raises(SettingsError, match="--vary"):
-        variants([], ["x="], None)

@@ -57,19 +57,6 @@ def test_the_group_of_a_workload_of_ones_own_can_be_described(load: Path) -> Non
     assert minutes[1] < 0.7 * minutes[0]
 
 
-def test_tables_and_figures_are_written_the_same_each_time(load: Path, tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        run("--workload", str(load), *FAST, "--output", str(tmp_path / name))
-    one, two = (sorted((tmp_path / name).iterdir()) for name in ("one", "two"))
-
-    assert [file.name for file in one] == [file.name for file in two]
-    assert [file.read_bytes() for file in one] == [file.read_bytes() for file in two]
-    names = {file.name for file in one}
-    assert {"slo-workload.csv", "slo-ours.csv", "slo-trade-off.svg", "slo-latencies.png"} <= names
-    with (tmp_path / "one" / "slo-ours.csv").open() as file:
-        assert next(csv.DictReader(file))["policy"] == "binwright"
-
-
 def test_the_first_workload_has_the_papers_values_and_figures(tmp_path: Path) -> None:
     printed = run("--workload", "w1", *FAST, "--output", str(tmp_path))
 

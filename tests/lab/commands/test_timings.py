@@ -1,8 +1,5 @@
 """What `lab timings` prints and writes, and the options that do not go together."""
 
-import json
-from pathlib import Path
-
 import pytest
 from typer.testing import CliRunner
 
@@ -33,15 +30,6 @@ def test_tables_hold_ours_and_the_papers(capsys: pytest.CaptureFixture[str]) -> 
     assert "test 1" in printed
     assert "A machine." in printed
     assert "…" not in printed
-
-
-def test_json_has_every_event(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    show(FOUND, "A machine.", ERRORS, tmp_path, json_=True)
-    found = json.loads(capsys.readouterr().out)
-    assert found == json.loads((tmp_path / "timings.json").read_text())
-    assert [row["event"] for row in found["tables"]["timings-events"]] == [
-        *("trigger", "ready", "process")
-    ]
 
 
 @pytest.mark.parametrize(

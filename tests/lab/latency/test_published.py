@@ -82,31 +82,12 @@ def test_mwf_stands_beside_its_published_range() -> None:
     assert differences(replace(MWF, consumers=15.5))["mwf: consumers, mean"] == pytest.approx(0.26)
 
 
-def test_packings_that_were_not_published_are_not_compared() -> None:
-    assert comparisons([replace(MWF, algorithm="sticky")]) == []
-
-
-def test_the_papers_text_is_about_mwf() -> None:
-    assert headlines([BFD, *KAFKA]) == []
-    assert [(one.published, one.ours) for one in headlines([MWF, BFD])] == [(4.52, 4.52)]
-
-
 def test_the_text_compares_mwf_with_as_many_consumers_and_with_more() -> None:
     _, same, more = headlines([MWF, BFD, *KAFKA])
 
     assert (same.published, same.ours) == (217.325, 217)
     assert (more.published, more.unit) == (60.0, "%")
     assert more.ours == pytest.approx(60.0)
-
-
-def test_kd_n_may_never_be_better() -> None:
-    assert headlines([MWF, KAFKA[0]])[-1].ours is None
-
-
-def test_a_group_that_nothing_is_late_in_has_no_percentile() -> None:
-    none = replace(MWF, above_zero=0, above_zero_s={})
-
-    assert headlines([none])[0].ours is None
 
 
 @pytest.mark.parametrize("name", ["nf", "bfd", "mwf", "mbf", "mwfp", "mbfp"])

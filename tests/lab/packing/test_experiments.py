@@ -55,16 +55,6 @@ def test_an_experiment_and_its_outcome_survive_as_json() -> None:
     assert PackingOutcome.decode(run_encoded(experiment.encode())) == run_experiment(experiment)
 
 
-def test_several_processes_give_the_same_outcomes_as_one() -> None:
-    experiments = [Experiment(name, SOURCE) for name in ("nf", "mbf", "sticky")]
-    progress: list[int] = []
-
-    assert run_parallel(experiments, progress.append, 2) == run_parallel(
-        experiments, lambda _: None, 1
-    )
-    assert sum(progress) == 3
-
-
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_experiment_that_cannot_run_is_refused(jobs: int) -> None:
     with pytest.raises(PackingError, match="no packing is called 'best'"):
@@ -110,14 +100,6 @@ def test_scores_are_written_as_json_csv_and_plots(tmp_path: Path) -> None:
     for name in ("cbs", "rscore", "front"):
         assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert "recorded" not in (out / f"{name}.svg").read_text()  # that is of 200 partitions
-
-
-def test_recorded_values_stand_beside_streams_of_the_papers_size(tmp_path: Path) -> None:
-    size = ("--partitions", "200", "--rows", "1", "--deltas", "5", "--jobs", "1")
-    run("packing", *size, "--algorithms", "mwf,bfd", "--output", str(tmp_path))
-
-    for name in ("cbs", "rscore", "front"):
-        assert "recorded" in (tmp_path / f"{name}.svg").read_text()
 
 
 def test_the_dominance_table_names_a_dominating_packing() -> None:

@@ -59,10 +59,6 @@ def test_the_recorded_means_of_four_starts_have_the_fronts_of_figure_12(
     assert pareto_front(published.recorded_points(delta, OF_FOUR_STARTS)) == front
 
 
-def test_another_delta_has_no_recorded_value() -> None:
-    assert published.recorded_points(7) == {}
-
-
 @pytest.mark.parametrize(("delta", "change", "cbs"), [(25, -0.2398, 0.0881), (5, -0.5524, 0.1181)])
 def test_the_recorded_values_make_the_headline_ratios(
     delta: int, change: float, cbs: float
@@ -73,17 +69,6 @@ def test_the_recorded_values_make_the_headline_ratios(
     assert found.rival == "nfd"
     assert found.rscore_change == pytest.approx(change, abs=5e-5)
     assert found.cbs == pytest.approx(cbs, abs=5e-5)
-
-
-def test_a_headline_needs_all_classical_algorithms_and_something_that_moves() -> None:
-    some = {name: point for name, point in published.recorded_points(5).items() if name != "nf"}
-
-    assert published.saving(some) is None
-    assert published.saving(published.recorded_points(0)) is None
-    assert (
-        published.headlines({key: one for key, one in recorded_scores().items() if key[0] == 10})
-        == []
-    )
 
 
 def test_the_headlines_show_ours_beside_the_recorded() -> None:
@@ -106,17 +91,6 @@ def test_every_recorded_value_is_compared(section: ReportSection) -> None:
     ]
     assert of["Figure 9"] == pytest.approx([0.0] * 8 * deltas)
     assert of["Figure 12"][: 12 * deltas] == pytest.approx([1.0] * 12 * deltas)  # CBS: a point more
-
-
-def test_the_section_has_tables_and_charts_of_figures_9_to_12(section: ReportSection) -> None:
-    tables = {table.name: table for table in section.tables}
-
-    assert [chart.name for chart in section.charts] == [f"paper-figure-{n}" for n in range(9, 13)]
-    assert tables["paper-cbs"].rows[8][:3] == ["mwf", 0.0, 11.81]
-    assert tables["paper-cbs-starts"].rows[8][2] == 10.62
-    assert tables["paper-rscore-starts"].rows[8][2] == 8.7
-    assert tables["paper-fronts"].rows[1] == [5, *["bfd, ffd, mbfp, mbf, mwf"] * 3]
-    assert ("Figure 12", "%", 72, 1.0) in [row[:4] for row in tables["paper-differences"].rows]
 
 
 def test_the_command_prints_the_headlines_and_writes_the_report(tmp_path: Path) -> None:

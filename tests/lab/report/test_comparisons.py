@@ -2,7 +2,7 @@
 
 import pytest
 
-from binwright.lab.report.comparisons import differences, published_table, published_tables
+from binwright.lab.report.comparisons import differences, published_table
 from binwright.lab.report.contents import PublishedComparison
 
 
@@ -56,19 +56,3 @@ def test_every_comparison_has_a_row_and_ranges_are_shown() -> None:
 
     assert table.columns == ["figure", "what", "unit", "published", "ours", "difference"]
     assert [row[3:] for row in table.rows] == [["2 to 3", 3.5, 0.5], [1.0, None, None]]
-
-
-def test_tolerances_are_shown_where_there_are_any() -> None:
-    table = published_table("slo", [compared(5.0, 6.0, tolerance=2.0), compared(5.0, 6.0)])
-
-    assert table.columns[-2:] == ["tolerance", "within"]
-    assert [row[-2:] for row in table.rows] == [[2.0, "yes"], [None, None]]
-
-
-def test_the_differences_are_grouped_by_figure() -> None:
-    found = [compared(1, 2), compared(1, 2, figure="Figure 6"), compared(1, 4)]
-    first, every = published_tables("latency", found)
-
-    assert [row[:3] for row in first.rows] == [("Figure 5", "s", 2), ("Figure 6", "s", 1)]
-    assert (first.name, every.name) == ("latency-differences", "latency-published")
-    assert published_tables("latency", []) == []

@@ -61,14 +61,3 @@ def test_text_is_shown_as_it_is_written() -> None:
     assert "Ages &amp; more" in page
     assert '<td class="number">1,234.5</td>' in page
     assert "<p>&lt;script&gt;</p>" in page
-
-
-def test_equal_sections_give_an_equal_page() -> None:
-    first, second = (as_html("The lab", "All of it.", [section("One")]) for _ in range(2))
-    assert first == second
-
-
-def test_charts_and_tables_are_named_as_their_files_are() -> None:
-    page = as_html("The lab", "All of it.", [section("One")])
-    assert "<figcaption>A line. <code>curve</code></figcaption>" in page
-    assert "<caption>Ages &amp; more <code>ages</code></caption>" in page

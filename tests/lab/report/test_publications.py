@@ -40,13 +40,3 @@ def test_what_was_not_run_is_named_and_what_cannot_run_has_its_reason() -> None:
 
     assert rows["Figure 6"][-1] == MISSING
     assert rows["Figure 13"][-1] == "Needs a live system: `binwright lab timings`."
-
-
-def test_each_publication_is_listed_without_a_gap() -> None:
-    figures = {
-        key: [item.name for item in one.items if item.name.startswith("Figure")]
-        for key, one in PUBLICATIONS.items()
-    }
-
-    assert figures[GROUPS] == [f"Figure {number}" for number in range(1, 18)]
-    assert figures[QUEUES] == [f"Figure {number}" for number in range(1, 13)]

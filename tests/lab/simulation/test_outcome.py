@@ -4,8 +4,7 @@ from matplotlib.figure import Figure
 from tests.lab.simulation.builders import outcome, scenario
 
 from binwright.lab.simulation.outcome import ConsumerCounts, CountSteps, equal_seconds
-from binwright.lab.simulation.report import changes, random_walk, section, series
-from binwright.lab.simulation.run import NAMES
+from binwright.lab.simulation.report import section, series
 from binwright.protocol.model import Slot
 
 FOUND = scenario([[60.0, 0.0], [75.0, 75.0], [75.0, 75.0], [10.0, 10.0], [10.0, 10.0]])
@@ -47,20 +46,6 @@ def test_a_section_has_a_row_for_each_policy() -> None:
     assert all(isinstance(chart.figure, Figure) for chart in found.charts)
 
 
-def test_the_section_of_a_report_has_all_policies() -> None:
-    found = random_walk(1)
-
-    assert [row[0] for row in found.tables[0].rows] == list(NAMES)
-    assert found.source.startswith("32 partitions, 2.0 hours")
-
-
-def test_without_a_price_there_is_no_cost() -> None:
-    table = section(FOUND, OUTCOMES[:1], 5.0).tables[0]
-
-    assert "cost" not in table.columns
-    assert [row[0] for row in table.rows] == ["binwright"]
-
-
 def test_the_optimum_alone_has_neither_lag_nor_latency() -> None:
     assert [chart.name for chart in section(FOUND, OUTCOMES[-1:], 5.0).charts] == ["consumers"]
 
@@ -76,10 +61,3 @@ def test_the_series_holds_load_consumers_and_lag_of_each_policy() -> None:
     )
     assert [row[1] for row in table.rows] == [60.0, 150.0, 150.0, 20.0, 20.0, 20.0]
     assert table.columns[-1] == "optimum: consumers"
-
-
-def test_every_plan_is_listed_with_its_reasons() -> None:
-    rows = changes(OUTCOMES).rows
-
-    assert [row[0] for row in rows].count("binwright") == len(OUTCOMES[0].changes)
-    assert "consumer 0 carries" in str(rows[0][4])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from binwright.lab.slo.bounds import least_minutes, minutes_at
-from binwright.lab.slo.cases import TableCase, frontier_table, tables_of
-from binwright.lab.slo.report import equal_sla, section
+from binwright.lab.slo.cases import frontier_table
+from binwright.lab.slo.report import equal_sla
 from binwright.lab.slo.results import (
     GRID_S,
     SloOutcome,
@@ -78,16 +78,6 @@ def test_the_settings_at_which_the_scaler_needs_too_much_are_marked() -> None:
     assert [row[1] for row in table.rows][-2:] == ["scaled group, 65%", "KEDA, lag 90"]
     assert [row[6] for row in table.rows] == [None, "yes", "yes", "no", "no", "no"]
     assert table.rows[-1][8] == 0.898
-
-
-def test_a_section_has_the_comparison_only_if_it_was_run() -> None:
-    def of(tables: list[TableCase]) -> list[str]:
-        seeded = [replace(one, seeds=1) for one in tables]
-        results = collect(seeded, [outcome(98.0, 30.0) for _ in runs_of(seeded)])
-        return [one.name for one in section(results).tables]
-
-    assert "slo-equal-sla" not in of(tables_of(first(), 1))
-    assert "slo-equal-sla" in of([*tables_of(first(), 1), frontier_table(first(), 1)])
 
 
 def test_the_scaler_needs_fewer_minutes_than_the_lag_rule_on_workload_1() -> None:

@@ -16,7 +16,6 @@ from binwright.lab.slo.results import (
     collect,
     is_better,
     run,
-    run_all,
     runs_of,
 )
 from binwright.lab.slo.workloads import even, first, second, skewed
@@ -50,19 +49,6 @@ def result(sla: float, minutes: float, *, policy: object = None) -> PolicyResult
         settings=GroupSettings(),
     )
     return PolicyResult(setup, [outcome(sla, minutes)])
-
-
-def test_several_processes_give_the_same_outcomes_as_one() -> None:
-    runs = runs_of([small_table()])[:4]
-    progress: list[int] = []
-
-    alone, together = run_all(runs, 1, progress.append), run_all(runs, 2, progress.append)
-    assert [one.sla for one in alone] == [one.sla for one in together]
-    assert all(
-        np.array_equal(one.distribution, two.distribution)
-        for one, two in zip(alone, together, strict=True)
-    )
-    assert progress == [SHORT.duration_s] * 8
 
 
 def test_outcomes_return_to_their_tables_in_order() -> None:

@@ -13,7 +13,7 @@ from binwright.lab.timings.events import ConsumerStart, PlanTrigger, StateChange
 from binwright.lab.timings.outcome import TimedParts, shortfalls
 from binwright.lab.timings.report import section
 from binwright.lab.timings.steps import RateStep
-from binwright.lab.timings.tables import capacities, comparisons, counts, durations, events
+from binwright.lab.timings.tables import comparisons, durations
 from binwright.protocol.model import Slot
 
 CAPACITIES = [
@@ -57,30 +57,6 @@ def test_the_papers_values_stand_beside_ours() -> None:
     assert comparisons(TimedParts()) == []
 
 
-def test_a_kind_without_an_event_has_no_row() -> None:
-    labels = [each[1] for each in durations(FOUND).rows]
-    assert "its process: Hello to ready" not in labels
-    assert "the same, with a start" in labels
-    assert durations(TimedParts()).rows == []
-
-
-def test_every_event_is_in_the_table_of_events() -> None:
-    kinds = [each[0] for each in events(FOUND).rows]
-    assert kinds == [
-        *("step-90", "step-99", "trigger", "trigger", "ready", "change", "change-after-ready")
-    ]
-
-
-def test_each_condition_has_its_capacity() -> None:
-    table = capacities(CAPACITIES)
-    rows = [dict(zip(table.columns, each, strict=True)) for each in table.rows]
-    assert [each["mean, MB/s"] for each in rows] == [10.0, 8.0]
-
-
-def test_what_is_left_out_of_the_durations_is_counted() -> None:
-    assert [number for _, number in counts(FOUND).rows] == [1, 2, 0, 7]
-
-
 def test_the_section_is_written_the_same_each_time(tmp_path: Path) -> None:
     made = [write_section(section(FOUND, "a system"), tmp_path / name) for name in "ab"]
     for one, other in zip(*made, strict=True):
@@ -94,25 +70,9 @@ def test_the_section_is_written_the_same_each_time(tmp_path: Path) -> None:
     assert len(rows) == 8
 
 
-def test_a_part_that_was_not_run_has_neither_table_nor_figure() -> None:
-    found = section(replace(FOUND, steps=(), capacities=()), "a system")
-    assert [table.name for table in found.tables] == [
-        *("timings", "timings-counts", "timings-events"),
-        *("timings-differences", "timings-published"),
-    ]
-    assert [chart.name for chart in found.charts] == [
-        *("timings-delta-2-trigger", "timings-delta-3-ready", "timings-delta-4-change")
-    ]
-
-
 def test_a_distribution_with_too_few_events_is_named() -> None:
     found = replace(FOUND, wanted={1: 1, 2: 3, 3: 2, 4: 1})
 
     assert [(short.delta, short.events, short.wanted) for short in shortfalls(found)] == [
         *((2, 2, 3), (3, 1, 2))
     ]
-
-
-def test_a_distribution_without_an_event_is_named_too() -> None:
-    none = TimedParts(wanted={1: 1})
-    assert [short.label for short in shortfalls(none)] == ["monitor: 90 % of a step"]
