@@ -11,7 +11,9 @@ ROOTS := shared services apps bench tools tests
 PURE := tests/protocol tests/packing tests/group tests/tables $(wildcard tests/*/decide)
 AUDITED := build demo java kerberos monitor controller consumer tools
 SUITES := kubernetes chart compose images node dist alerts upgrade kerberos
-REAL = tests $(PURE:%=--ignore=%) $(SUITES:%=--ignore=tests/deploy/%)
+DAILY = -m "not nightly"
+ALL = tests $(SUITES:%=--ignore=tests/deploy/%)
+REAL = $(ALL) $(PURE:%=--ignore=%)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo quick check test dist audit-dependencies model fuzz chaos nightly bench clean
@@ -68,7 +70,7 @@ ifdef SUITE
 	$(BIN)/python -m pytest tests/deploy/$(SUITE) $(ARGS)
 else
 	$(BIN)/python -m pytest -n $(JOBS) $(PURE) --cov --cov-report=term --cov-fail-under=100
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --durations=25 $(REAL) $(ARGS)$(if $(AGAIN), || { [ $$? = 1 ] && $(BIN)/python -m pytest -x --last-failed $(REAL) $(ARGS); })
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --durations=25 $(DAILY) $(REAL) $(ARGS)$(if $(AGAIN), || { [ $$? = 1 ] && $(BIN)/python -m pytest -x --last-failed $(DAILY) $(REAL) $(ARGS); })
 endif
 
 test-%: ## (the same as test SUITE=...)
@@ -93,8 +95,14 @@ chaos: FAULTS ?= 10
 chaos: $(VENV)/.dev ## Break the real thing on purpose under load, and audit it (SEED=1 FAULTS=10)
 	@$(BIN)/python -m tests.chaos --seed $(SEED) --faults $(FAULTS) $(ARGS)
 
-nightly: $(VENV)/.dev ## Chaos by random seeds for an hour, then ratios of benches: a line of nightly/series.jsonl, and a page
-	@$(BIN)/python -m bench.nightly $(ARGS)
+nightly: $(VENV)/.dev ## All tests that take long, chaos by random seeds for an hour, then ratios of benches: a line of nightly/series.jsonl, and a page
+	@code=0; \
+	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=25 -m nightly $(REAL) || code=1; \
+	$(BIN)/python -m pytest -n 2 --hypothesis-profile=search -m "not integration" $(ALL) || code=1; \
+	$(BIN)/python -m tools.mutants || code=1; \
+	$(MAKE) --no-print-directory test SUITE=kubernetes || code=1; \
+	$(MAKE) --no-print-directory test SUITE=compose || code=1; \
+	$(BIN)/python -m bench.nightly $(ARGS) && exit $$code
 
 bench: $(VENV)/.dev ## Measure one thing (NAME=landing; `ls bench`), or all and write docs/figures.md (three hours)
 	@$(BIN)/python -m bench$(if $(NAME),.$(subst -,_,$(NAME))) $(ARGS)
