@@ -96,9 +96,3 @@ async def test_a_plan_goes_ahead_when_a_person_approves_exactly_it(broker: str) 
 
             code, _, err = await asked(broker, "approve", str(number))
             assert (code, "no plan of group" in err) == (2, True)
-
-
-async def test_without_a_group_there_is_nothing_to_approve(broker: str) -> None:
-    code, _, err = await asked(broker, "approve", "1", group="nobodys")
-    assert code == 1
-    assert "there is no group nobodys here" in err

@@ -57,25 +57,9 @@ def test_no_topics_are_reported(command: tuple[str, ...]) -> None:
     assert "no topics" in done.stderr
 
 
-def test_a_packing_that_does_not_exist_is_reported_before_a_broker_is_asked() -> None:
-    done = run(
-        "controller",
-        BINWRIGHT_KAFKA__BOOTSTRAP_SERVERS=UNUSED,
-        BINWRIGHT_CONTROLLER__PACKING="best",
-    )
-    assert done.returncode == 2
-    assert "no packing is called 'best'; there are: sticky, nf, nfd, " in done.stderr
-
-
 def test_an_invalid_slot_is_reported() -> None:
     done = run("consumer", "--slot=100", BINWRIGHT_TOPICS='["orders"]')
     assert (done.returncode, done.stderr) == (2, "binwright: --slot must be 0 to 99\n")
-
-
-def test_an_invalid_capacity_is_reported() -> None:
-    done = run("controller", BINWRIGHT_CONTROLLER__CAPACITY_BYTES_PER_S="0")
-    assert done.returncode == 2
-    assert "controller.capacity_bytes_per_s: must be greater than 0" in done.stderr
 
 
 def test_a_topic_that_does_not_exist_is_reported(broker: str, spark_url: str, lake: Path) -> None:
@@ -83,27 +67,6 @@ def test_a_topic_that_does_not_exist_is_reported(broker: str, spark_url: str, la
     done = run("up", "--topics", "no-such-topic", *where)
     assert done.returncode == 2
     assert f"no such topic at {broker}: no-such-topic; create it first" in done.stderr
-
-
-def test_batches_that_are_too_large_for_the_embedded_spark_are_reported_before_it_starts() -> None:
-    done = run("up", "--topics", "orders", "--spark-memory", "256m")
-    assert done.returncode == 2
-    assert "is more than half of the embedded Spark's heap (256m)" in done.stderr
-
-
-def test_a_cluster_is_only_embedded() -> None:
-    done = run("up", "--topics", "orders", "--cluster", "--spark", f"sc://{UNUSED}")
-    assert done.returncode == 2
-    assert "--cluster is about the embedded Spark" in done.stderr
-
-
-def test_a_stream_that_is_none_is_reported(tmp_path: Path) -> None:
-    file = tmp_path / "stream.json"
-    file.write_text('[{"orders": {"0": "fast"}}]')
-    done = run("demo", "--stream", str(file))
-    assert done.returncode == 2
-    assert "orders" in done.stderr
-    assert "fast" in done.stderr
 
 
 async def prepared(broker: str, group: str) -> dict[str, str]:

@@ -245,6 +245,7 @@ async def order_by_the_page(person: Person, directory: Path, order: dict[str, An
     assert b"ann by the page: the number of consumers follows the load" in errors
 
 
+@pytest.mark.nightly
 async def test_a_person_steers_a_group_and_nothing_is_lost(
     broker: str, spark_url: str, lake: Path, tmp_path: Path
 ) -> None:

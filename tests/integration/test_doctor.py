@@ -1,12 +1,10 @@
 """`binwright doctor` on a real broker and a real Spark: faults made on purpose are named."""
 
 import asyncio
-import json
 import os
 from pathlib import Path
 
 import pytest
-from tests.integration.command_line import binwright
 from tests.integration.examination import Report, examined
 from tests.integration.topics import create_topic
 
@@ -127,17 +125,6 @@ async def test_topics_that_are_missing_compacted_or_short_lived_are_named(
     assert "staged files are kept for 4 days" in warnings["topic doctor-4.landing"]
 
 
-async def test_a_pattern_that_matches_nothing_is_a_warning_and_no_topic_a_fault(
-    broker: str, spark_url: str, lake: Path
-) -> None:
-    by_pattern = await examined(broker, lake, spark_url, topic_patterns=["doctor-none-.*"])
-    assert by_pattern.code == 0
-    assert "doctor-none-" in by_pattern.of("warning")["topics"]
-    unnamed = await examined(broker, lake, spark_url)
-    assert unnamed.code == 1
-    assert "no topic" in unnamed.of("fault")["topics"]
-
-
 async def test_a_staging_location_that_cannot_be_written_is_named(
     broker: str, spark_url: str, tmp_path: Path
 ) -> None:
@@ -178,16 +165,6 @@ async def test_a_spark_that_is_away_is_named(broker: str, lake: Path) -> None:
     (fault,) = report.of("fault").items()
     assert fault[0] == f"spark sc://{AWAY}"
     assert "lake.spark" in fault[1]
-
-
-async def test_wrong_settings_are_one_fault(tmp_path: Path) -> None:
-    file = tmp_path / "binwright.toml"
-    file.write_text("[lake]\nfreshnes_s = 5\n")
-    code, output, _ = await binwright("doctor", "--json", f"--settings={file}")
-    report = Report(code, json.loads(output))
-    assert report.code == 1
-    assert "did you mean freshness_s" in report.of("fault")["settings"]
-    assert report.of("skipped").keys() == {"all else"}
 
 
 async def test_a_wrong_token_and_a_spark_that_is_not_set_up_for_delta_are_named(

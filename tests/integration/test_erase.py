@@ -65,6 +65,7 @@ def log_text(lake: Path) -> str:
     return "\n".join(line for line in lines if '"commitInfo"' in line)
 
 
+@pytest.mark.nightly
 async def test_rows_are_erased_once_though_a_consumer_dies_in_between(
     broker: str, spark_url: str, lake: Path
 ) -> None:

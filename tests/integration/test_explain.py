@@ -76,19 +76,3 @@ async def test_programs_get_json(kafka: str) -> None:
     found = json.loads((await asked(kafka, "--json")).stdout)
     assert found["about"] == f"group {GROUP}"
     assert {"kind": "why", "text": found["lines"][1]["text"]} in found["lines"]
-
-
-@pytest.mark.parametrize(
-    ("what", "error"),
-    [
-        (
-            ("payments",),
-            "payments: no table, topic, partition, consumer or plan of group explained",
-        ),
-        (("--at", "soon"), "--at: 'soon' is no time"),
-    ],
-)
-async def test_what_does_not_exist_is_named(kafka: str, what: tuple[str, ...], error: str) -> None:
-    done = await asked(kafka, *what)
-    assert done.returncode == 2
-    assert error in done.stderr

@@ -1,7 +1,6 @@
 """A stream played onto a real broker."""
 
 import asyncio
-import json
 from pathlib import Path
 
 import pytest
@@ -59,21 +58,6 @@ async def test_every_row_becomes_records_that_the_broker_has(broker: str) -> Non
     assert begun == list(enumerate(stream))
     assert load_result.rows == 2
     assert load_result.shed_bytes == 0
-
-
-async def test_sample_records_have_the_requested_size(broker: str) -> None:
-    topic = await made(broker, "load.records", 1)
-    partition = TopicPartition(topic, 0)
-    await run_load([{partition: PerCent(20)}], KafkaSettings(bootstrap_servers=broker), LOAD)
-
-    async with AIOKafkaConsumer(
-        topic, bootstrap_servers=broker, auto_offset_reset="earliest"
-    ) as consumer:
-        record = await consumer.getone()
-    value = json.loads(record.value)
-
-    assert value["customer"].encode() == record.key
-    assert abs(value["ts"] - record.timestamp) < 60_000
 
 
 async def test_it_ends_on_request_after_its_records_are_confirmed(broker: str) -> None:

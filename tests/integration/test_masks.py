@@ -111,6 +111,7 @@ def with_clear_text(*places: Path) -> Iterator[Path]:
             yield file
 
 
+@pytest.mark.nightly
 async def test_what_is_masked_is_in_no_file_and_no_log_and_what_is_left_out_is_not_lost(
     broker: str, spark_url: str, lake: Path
 ) -> None:

@@ -67,6 +67,7 @@ async def is_as_commands_have_it(environment: Mapping[str, str]) -> None:
     assert (code, "new fields:" in out) == (0, True), out
 
 
+@pytest.mark.nightly
 async def test_values_land_in_the_column_of_a_new_field_or_beside_it(
     broker: str, spark_url: str, lake: Path
 ) -> None:

@@ -68,6 +68,7 @@ def wait_unsettled(lake: Path) -> None:
         time.sleep(0.005)
 
 
+@pytest.mark.nightly
 async def test_bad_records_become_rows_once_though_a_consumer_dies_in_between(
     broker: str, spark_url: str, lake: Path
 ) -> None:

@@ -82,8 +82,3 @@ async def test_the_load_of_a_past_time_is_simulated_and_published(kafka: str) ->
     for command in (("status", "--group", GROUP), ("explain", "--group", GROUP)):
         shown = " ".join((await asked(kafka, *command)).split())
         assert "fewer replica-minutes than at peak" in shown
-
-
-async def test_a_group_that_was_not_measured_is_named(kafka: str) -> None:
-    with pytest.raises(AssertionError, match="no measurements of the topics of group saved"):
-        await asked(kafka, "savings", topic="never-measured")

@@ -84,6 +84,7 @@ async def kill_writer(stack: Stack, settings: Settings, table: str) -> None:
     await until(lambda: len({*stack.consumer_pids()} - {killed}) >= 2)
 
 
+@pytest.mark.nightly
 async def test_two_topics_get_each_record_once_into_one_table_through_kills_of_its_writer(
     broker: str, spark_url: str, lake: Path
 ) -> None:

@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 SECONDS = 60.0  # of load: a helper is killed after a third, the owner after two
 
 
+@pytest.mark.nightly
 async def test_a_split_partition_lands_once_though_a_helper_and_its_owner_are_killed(
     broker: str, spark_url: str, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

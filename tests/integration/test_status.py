@@ -140,9 +140,3 @@ async def test_watching_shows_changes(broker: str) -> None:
             watching.terminate()
             await watching.wait()
     assert watching.returncode == 0
-
-
-async def test_a_group_that_does_not_exist_is_named(broker: str) -> None:
-    done = await asked(broker, "--group", "nobodys")
-    assert done.returncode == 1
-    assert "there is no group nobodys here: no topic nobodys.metadata" in done.stderr

@@ -7,9 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.integration.topics import create_topic
 
-from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.monitor.sampling import KafkaLogs
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.selection import Selection
@@ -90,26 +88,6 @@ async def test_each_partition_gets_the_bytes_of_its_rates(
         size = sizes[partition]
         assert size is not None
         assert sent["bytes"] < size < (1 + FRAMING) * sent["bytes"]
-
-
-async def test_topics_that_hold_records_are_left_alone(broker: str, tmp_path: Path) -> None:
-    kafka = KafkaSettings(bootstrap_servers=broker)
-    file = str(tmp_path / "stream.json")
-    streams.write(tmp_path / "stream.json", rows("mine"))
-    await create_topic(kafka, "mine", 4)
-    async with KafkaControlTopics(kafka) as bus:
-        await bus.publish("mine", 2, b"k", b"v")
-        short = ("--stream", file, "--minutes", "0.02")
-        refused = load(broker, *short)
-        assert (refused.returncode, "topic mine holds records" in refused.stderr) == (2, True)
-        assert [await bus.end("mine", number) for number in range(4)] == [0, 0, 1, 0]
-        beside = load(broker, *short, "--prefix", "copy.")
-        assert beside.returncode == 0, beside.stderr
-        assert await bus.end("mine", 2) == 1
-        assert await bus.end("copy.mine", 0) > 0
-        named = load(broker, *short, "--topics", "mine")
-        assert named.returncode == 0, named.stderr
-        assert await bus.end("mine", 0) > 0
 
 
 def test_ctrl_c_ends_it_and_reports_what_was_written(broker: str, tmp_path: Path) -> None:

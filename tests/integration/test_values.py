@@ -62,6 +62,7 @@ def settings_of(broker: str, spark: str, lake: Path) -> Settings:
     )
 
 
+@pytest.mark.nightly
 async def test_values_are_those_of_kafka_until_one_is_changed(
     broker: str, spark_url: str, lake: Path
 ) -> None:

@@ -89,17 +89,6 @@ def test_the_death_of_a_superseded_process_changes_nothing() -> None:
     assert view.reports.keys() == {A, B}
 
 
-def test_a_move_is_seen_before_the_next_reports() -> None:
-    """Reports come once a second: a partition that has moved must not seem to have no reader."""
-    view = two_consumers()
-    view.apply(5, 0, Stopped(slot=A, epoch=1, revision=1, next={P: 50}))
-    assert P not in view.reports[A].reading
-    view.apply(6, 0, Started(slot=B, epoch=2, revision=1, offsets={P: 50}))
-    assert view.reports[B].reading == {P: 50}
-    view.apply(7, 0, Stopped(slot=B, epoch=1, revision=1, next={P: 50}))  # by an older process
-    assert view.reports[B].reading == {P: 50}
-
-
 def test_of_plans_only_the_last_is_kept_and_the_cost_of_each() -> None:
     """A page is served for months, and a plan names every partition."""
     view = GroupView()
@@ -117,13 +106,6 @@ def test_a_gap_is_counted_and_an_event() -> None:
     view.apply(5, 0, Gap(slot=A, epoch=1, committed={P: 40}))
     assert view.gaps == 1
     assert view.recent_events[-1] == (0, "consumer 0 needs again: orders-0 from 40")
-
-
-def test_a_report_of_a_superseded_process_is_ignored() -> None:
-    view = two_consumers()
-    view.apply(5, 0, Hello(slot=A, process="a2", version="1"))
-    view.apply(6, 0, report(A, 1, reading={P: 60}))
-    assert view.reports.keys() == {B}
 
 
 # --- tables ------------------------------------------------------------------------------------

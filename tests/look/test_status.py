@@ -269,12 +269,6 @@ def test_a_measured_limit_replaces_the_claims() -> None:
     assert (now(view).limit(A), now(view).limits_measured) == (LIMIT, False)
 
 
-def test_limits_are_the_claims_until_some_are_measured() -> None:
-    view = GroupView()
-    view.apply(0, 0, Claim(controller="c", limit=LIMIT, measured=True))
-    assert (now(view).limit(A), now(view).limits_measured) == (LIMIT, True)
-
-
 def test_a_partition_that_gets_more_than_its_consumer_sustains_is_hot() -> None:
     view = two_consumers()
     view.apply(5, 0, Claim(controller="d", limit=BytesPerSecond(90.0), slot_limits=((A, LIMIT),)))

@@ -16,7 +16,6 @@ from tests.scaler.fakes import FakeKafka
 from binwright.local.server import HOST, reserve_port
 from binwright.protocol.errors import SettingsError
 from binwright.runtime.run import background_tasks, must_not_end
-from binwright.scaler.decide.members import GroupDescription, GroupMember
 from binwright.scaler.keda.messages import CLASSES, ScaledObjectRef
 from binwright.scaler.keda.server import CALLS, serve_keda
 from binwright.scaler.keda.triggers import TRIGGERS, KedaTriggers
@@ -148,47 +147,9 @@ async def refusal(kafka: FakeKafka, method: str = "GetMetrics", **metadata: str)
     return caught.value.code(), str(caught.value.details())
 
 
-MEMBER = GroupMember(topics=frozenset({"orders"}))
-LIVE = GroupDescription("Stable", "range", {"a": MEMBER, "b": MEMBER})
-
-
 async def answer(kafka: FakeKafka, **metadata: str) -> bytes:
     async with keda(kafka) as client:
         return await client.call("GetMetrics", text(1, reference({**METADATA, **metadata})))
-
-
-def uncommitted(members: GroupDescription | None = None) -> FakeKafka:
-    """Return a topic of 3,000 records, of which the group has committed nothing."""
-    kafka = FakeKafka({"orders": [0.0] * 2}, {"orders": [1_500] * 2}, expired={"orders"})
-    if members is not None:
-        kafka.descriptions["orders"] = members
-    return kafka
-
-
-async def test_a_group_that_has_committed_nothing_and_names_no_topics_is_unavailable() -> None:
-    """It is misspelt, or new: 0 would end it, and never start it."""
-    code, details = await refusal(uncommitted(LIVE))
-    assert code is grpc.StatusCode.UNAVAILABLE
-    assert details == "group orders has committed nothing, and no topics are named"
-
-
-async def test_members_before_their_first_commit_are_never_reported_zero() -> None:
-    code, details = await refusal(uncommitted(LIVE), "IsActive", topics="orders")
-    assert (code, "startsAt" in details) == (grpc.StatusCode.UNAVAILABLE, True)
-    assert await answer(uncommitted(LIVE), topics="orders", startsAt="latest") == replicas(1)
-    early = {"topics": "orders", "offsetResetPolicy": "earliest", "scalerAddress": "s"}
-    assert await answer(uncommitted(LIVE), **early, recordsPerSecond="30") == replicas(2)
-
-
-async def test_without_members_records_start_a_group_unless_it_skips_them() -> None:
-    assert await answer(uncommitted(), topics="orders") == replicas(1)
-    assert await answer(uncommitted(), topics="orders", startsAt="latest") == replicas(0)
-
-
-async def test_members_that_cannot_be_looked_up_are_not_none() -> None:
-    kafka = uncommitted()
-    kafka.undescribed = "no right"
-    assert await refusal(kafka, topics="orders") == (grpc.StatusCode.UNAVAILABLE, "no right")
 
 
 async def test_a_newline_of_a_secret_is_no_part_of_a_name() -> None:

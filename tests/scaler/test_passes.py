@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Collection
 
 import pytest
-from structlog.testing import capture_logs
 from tests.scaler.decide.scaled_groups import changed
 from tests.scaler.fakes import FakeKafka, FakeWorkload
 
@@ -76,78 +75,9 @@ async def test_a_group_at_zero_wakes_between_two_passes() -> None:
     assert kafka.ended[1:] == [{"orders"}] * 2
 
 
-async def test_a_group_whose_offsets_kafka_has_deleted_meanwhile_still_wakes() -> None:
-    kafka = FakeKafka(rates={"orders": [0.0] * 4})
-    workload = FakeWorkload(0)
-    loop = asyncio.get_running_loop()
-    loop.call_later(15, lambda: kafka.expired.add("orders"))
-    loop.call_later(33, lambda: kafka.lags.update(orders=[1, 0, 0, 0]))
-    await run_for(scaler(kafka, target(least=0, workload=workload)), 33 + ZERO_POLL_S)
-
-    assert workload.orders == [1]
-
-
-async def test_records_of_a_recreated_topic_wake_a_group_whose_commits_went_with_it() -> None:
-    kafka = FakeKafka(rates={"orders": [0.0] * 4}, ids={"orders": "a"})
-    workload = FakeWorkload(0)
-    loop = asyncio.get_running_loop()
-
-    def recreated() -> None:
-        kafka.expired.add("orders")
-        kafka.ids["orders"] = "b"
-        kafka.lags["orders"] = [40, 0, 0, 0]
-
-    kafka.lags["orders"] = [0] * 4
-    loop.call_later(15, recreated)
-    await run_for(scaler(kafka, target(least=0, workload=workload)), 20 + ZERO_POLL_S)
-
-    assert workload.orders == [1]
-
-
-async def test_a_group_that_has_never_committed_gets_a_replica_for_the_records_that_are_there() -> (
-    None
-):
-    kafka = FakeKafka(rates={"orders": [0.0] * 4}, lags={"orders": [250] * 4}, expired={"orders"})
-    workload, skips = FakeWorkload(0), FakeWorkload(0)
-    new, latest = target(least=0, workload=workload), target(least=0, workload=skips)
-    new.config = changed(new.config, topics=("orders",))
-    latest.key, latest.config = "latest", changed(new.config, starts_at="latest")
-    await run_for(scaler(kafka, new, latest), 1)
-
-    assert (workload.orders, skips.orders) == ([1], [])
-
-
-async def test_a_group_without_commits_and_topics_is_started_and_is_a_fault() -> None:
-    kafka, workload = FakeKafka(rates={"orders": []}, expired={"orders"}), FakeWorkload(0)
-    misspelt = target(least=0, workload=workload)
-    made = scaler(kafka, misspelt)
-    await run_for(made, 1)
-
-    assert (workload.orders, misspelt.fault) == ([1], "")
-    assert misspelt.problem.startswith("group orders")
-    assert metrics(made)["binwright_scaled_group_fault", "orders"] == 1
-
-
 def metrics(made: Scaler) -> dict[tuple[str, str | None], float]:
     """Return metrics by their names and targets."""
     return {(each.name, each.labels.get("target")): each.value for each in made.samples()}
-
-
-async def test_a_named_topic_that_does_not_exist_is_a_fault_and_the_others_count() -> None:
-    kafka, workload = FakeKafka(rates={"orders": [40.0] * 6}), FakeWorkload()
-    typo = target(workload=workload)
-    typo.config = changed(
-        typo.config,
-        topics=(
-            "orders",
-            "nosuch",
-        ),
-    )
-    with capture_logs() as logs:
-        await run_for(scaler(kafka, typo), 2.5 * PERIOD_S)
-
-    assert (workload.orders, typo.problem) == ([3], "topic nosuch does not exist")
-    assert [one["event"] for one in logs if "fault" in one["event"]] == ["group.faulted"]
 
 
 async def test_deleted_records_are_a_metric_and_keep_no_replica() -> None:
@@ -239,16 +169,6 @@ async def test_an_unexpected_error_in_one_group_ends_no_other() -> None:
 
     assert broken.fault.startswith("PackingError: ")
     assert other.state.last_order == 3
-
-
-async def test_only_named_topics_count() -> None:
-    kafka = FakeKafka(rates={"orders": [40.0] * 6, "other": [1.0]})
-    named = target()
-    named.config = changed(named.config, topics=("other",))
-    await run_for(scaler(kafka, named), 1)
-
-    assert named.verdict is not None
-    assert {p.topic for p in named.verdict.work.loads} == {"other"}
 
 
 async def test_changes_are_reported_after_a_pass_and_after_an_order() -> None:

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
-from binwright.protocol.ports.kafka import ControlTopics
 from binwright.testing.control_topics import READ_RECORDS, FakeControlTopics
 
 pytestmark = pytest.mark.looptime
@@ -13,14 +12,6 @@ pytestmark = pytest.mark.looptime
 
 def now() -> float:
     return asyncio.get_running_loop().time()
-
-
-async def test_it_implements_the_port() -> None:
-    bus: ControlTopics = FakeControlTopics({"t": 1})
-    reader = await bus.reader("t", 0, 0)
-    assert await bus.publish("t", 0, b"k", b"v") == 0
-    (record,) = await reader.read(1)
-    assert (record.offset, record.key, record.value) == (0, b"k", b"v")
 
 
 async def test_records_have_the_loops_time() -> None:

@@ -9,10 +9,8 @@ from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import (
     NO_RECORDS,
-    DataReader,
     GroupOffset,
     LogSample,
-    LogSampler,
     Records,
 )
 from binwright.testing.data_topics import FakeDataReader, FakeTopics
@@ -25,15 +23,6 @@ pytestmark = pytest.mark.looptime
 
 def offsets(fetched: Mapping[TopicPartition, Records], partition: TopicPartition = P) -> list[int]:
     return list(fetched.get(partition, NO_RECORDS).offsets)
-
-
-async def test_they_implement_the_ports() -> None:
-    topics = FakeTopics({"orders": 2})
-    logs: LogSampler = topics
-    intake: DataReader = FakeDataReader(topics)
-
-    assert list((await sample_topics(logs, "orders", "gone"))["orders"]) == [0, 1]
-    assert not await intake.fetch(1, 1)
 
 
 async def test_produced_records_are_fetched_once_and_in_order() -> None:

@@ -21,7 +21,6 @@ from binwright.tables.ports import (
     Commit,
     Compaction,
     FileSlice,
-    Lake,
     SmallFiles,
     Table,
 )
@@ -47,12 +46,6 @@ async def opened(storage: FakeStorage, *, latency_s: float = 0.0) -> FakeLake:
     await lake.open(TABLE)
     lake.latency_s = latency_s
     return lake
-
-
-async def test_it_implements_the_port() -> None:
-    lake: Lake = await opened(FakeStorage())
-
-    await lake.open(TABLE)
 
 
 async def test_an_append_lands_the_staged_rows() -> None:

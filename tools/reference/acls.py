@@ -14,9 +14,9 @@ refuses by default refuses; [operations.md](../operations.md#kafka-acls) has mor
 and [security.md](../security.md) what each right allows.
 """
 OTHERS = """
-`assignor` is the user of `binwright.client.*` of
-[brokers that assign](../how-to/assignor.md#in-the-brokers). Members with the
-[assignor for Java or aiokafka](../how-to/assignor.md#java) need `Read` on `binwright.plans`."""
+Beside these, the [assignor in brokers](../how-to/assignor.md#in-the-brokers) needs `Read` on
+`binwright.metrics` and `Describe` on the groups' topics (the user of `binwright.client.*`), members
+with the [assignor for Java or aiokafka](../how-to/assignor.md#java) `Read` on `binwright.plans`."""
 NAMES = Names(
     group="binwright",
     data=("orders", "clicks"),

@@ -10,7 +10,6 @@ import os
 import signal
 import socket
 import sys
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,11 +38,10 @@ PROCESS_OVERDUE = LogEvent.warning(
     "process.overdue", "A consumer process did not end within its grace period and is killed."
 )
 
-# A look reads command lines of processes; of our own children we are told when they end.
+# A look reads the command lines of all processes; of our own children we are told when they end.
 WATCH_S, WATCH_SETTLED_S = 0.5, 2.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0  # before the restart of a process that ended early
 STEADY_S = 30.0  # a process that lived longer is restarted without a pause
-BECOMES_S = 10.0  # a process that is younger may still get another command line, by exec
 
 
 @dataclass
@@ -80,7 +78,6 @@ class ProcessFleet:
     _pauses: dict[Slot, _Pause] = field(default_factory=dict)
     _started: dict[Slot, float] = field(default_factory=dict)
     _retiring: dict[int, float] = field(default_factory=dict)  # pid -> when it gets SIGKILL
-    _others: set[int] = field(default_factory=set)  # pids of processes that are no slot's
     _on_end: Callable[[], None] | None = None
     _changed: asyncio.Event = field(default_factory=asyncio.Event)  # a child has ended
     _waiting: set[asyncio.Task[None]] = field(default_factory=set)
@@ -125,16 +122,12 @@ class ProcessFleet:
         """Return the running processes of each slot, ours and an earlier controller's."""
         slots = {tuple(self.command(slot)): slot for slot in map(Slot, range(self.max_slots))}
         processes: dict[Slot, list[psutil.Process]] = {}
-        pids = set(psutil.pids())
-        self._others &= pids
-        for pid in pids - self._others:
+        for process in psutil.process_iter():
             with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-                process = psutil.Process(pid)
                 slot = slots.get(tuple(process.cmdline()))
-                if slot is None:
-                    if time.time() - process.create_time() > BECOMES_S:
-                        self._others.add(pid)
-                elif process.status() != psutil.STATUS_ZOMBIE and self.owned(process):
+                if slot is None or process.status() == psutil.STATUS_ZOMBIE:
+                    continue
+                if self.owned(process):
                     processes.setdefault(slot, []).append(process)
         return processes
 

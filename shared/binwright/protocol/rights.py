@@ -17,21 +17,16 @@ Service = Literal[
     "consumer",
     "scaler",
     "balancer",
-    "assignor",
     "viewer",
     "operator",
     "approver",
 ]
-"""Who has a user: the services, brokers that assign groups, and people.
-
-These look, operate groups, or approve plans for brokers.
-"""
+"""Who has a user: the services, and people: who look, operate groups, approve plans for brokers."""
 Kind = Literal["cluster", "group", "topic"]
 CLUSTER = "kafka-cluster"
 PROBE = "binwright.probe"
 """The topic by which the balancer measures how long producers wait."""
 ACTING, APPROVING = "brokers.mode approve or act", "brokers.mode approve"
-ASSIGNING = "binwright.assignor.LoadAssignor in group.consumer.assignors of brokers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +100,7 @@ def rights(names: Names) -> Iterator[Right]:
 
 
 def other_rights(names: Names) -> Iterator[Right]:
-    """Yield the rights of the scaler, the balancer, brokers that assign, and people."""
+    """Yield the rights of the scaler, the balancer, and people."""
     yield from _of("scaler", [names.metrics], "Create", "Read")
     yield from _of("scaler", names.data, "Describe")
     for group in names.scaled:
@@ -126,9 +121,6 @@ def other_rights(names: Names) -> Iterator[Right]:
     yield from _of("balancer", names.data, "AlterConfigs", when=ACTING)
     yield from _of("balancer", [names.brokers], "Create", "Read", "Write", when=ACTING)
     yield from _of("balancer", [PROBE], "Create", "Delete", "Write", when=ACTING)
-
-    yield from _of("assignor", [names.metrics], "Read", when=ASSIGNING)
-    yield from _of("assignor", names.data, "Describe", when=ASSIGNING)
 
     yield from _of("viewer", [names.metrics, names.metadata, names.orders], "Read")
     yield from _of("viewer", names.data, "Describe")

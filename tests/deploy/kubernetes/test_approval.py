@@ -70,26 +70,6 @@ async def test_a_plan_waits_for_the_annotation_with_its_number(harness: GroupsHa
     await until(shown)
 
 
-async def test_an_outdated_plan_is_replaced_by_one_with_another_number(
-    harness: GroupsHarness,
-) -> None:
-    await harness.apply("orders", topics=["orders"], mode="approve")
-    first = await waiting_plan(harness, 600.0, 500.0)
-    second = await waiting_plan(harness, 600.0, 500.0, 400.0, other_than=first["plan"])
-    assert second["starts"] == 3
-    await harness.sandbox.wait_for_event("PlanWithdrawn", "partitions have come or gone")
-    await annotate(harness, first["plan"])
-    await harness.sandbox.wait_for_event("ApprovalRefused", f"plan {first['plan']} does not wait")
-    assert not await harness.sandbox.slots()
-    await annotate(harness, second["plan"])
-
-    async def carried_out() -> bool:
-        await harness.measure("orders", 600.0, 500.0, 400.0)
-        return bool(await harness.sandbox.slots())
-
-    await until(carried_out)
-
-
 async def test_every_budget_can_be_set_and_is_checked(harness: GroupsHarness) -> None:
     for name in (
         "replanInterval",

@@ -19,7 +19,6 @@ from binwright.kafka.control_records import METRICS_CONFIG
 from binwright.kafka.metrics_topic import run_measurements
 from binwright.kubernetes.objects import Obj
 from binwright.protocol import wire
-from binwright.protocol.metadata import Planned, decode_inbound
 from binwright.protocol.metrics import Measurement, PartitionRate
 from binwright.protocol.model import BytesPerSecond, Slot
 from binwright.runtime.run import background_tasks
@@ -178,25 +177,6 @@ def _container(deployment: Obj) -> Obj:
     return found
 
 
-@pytest.mark.parametrize("spec", [{"mode": "observe"}, {"paused": True}])
-async def test_an_observing_controller_only_proposes(harness: GroupsHarness, spec: Obj) -> None:
-    await harness.apply("watched", topics=["orders"], **spec)
-
-    async def proposed() -> bool:
-        await harness.measure("orders", 600.0, 500.0)
-        return await harness.sandbox.has_event("PlanProposed", "without a reader")
-
-    await until(proposed)
-    assert not await harness.sandbox.slots()
-    await harness.apply("watched", topics=["orders"], mode="act", paused=False)
-
-    async def acted() -> bool:
-        await harness.measure("orders", 600.0, 500.0)
-        return {0, 1} <= await harness.sandbox.slots()
-
-    await until(acted)
-
-
 async def test_several_groups_are_led_independently(harness: GroupsHarness) -> None:
     await harness.apply("one", topics=["orders"])
     await harness.apply("two", topics=["clicks"], maxConsumers=1)
@@ -271,45 +251,6 @@ async def test_a_spec_that_only_the_controller_can_check_is_refused_in_the_statu
 
     await until(refused)
     await harness.sandbox.wait_for_event("SpecRefused", "magic")
-
-
-async def test_a_group_may_have_topics_by_pattern(harness: GroupsHarness) -> None:
-    await harness.apply("many", topicPatterns=["or.*", "cl.*"])
-
-    async def planned() -> bool:
-        for topic in ("orders", "clicks", "others", "x.metadata"):
-            await harness.measure(topic, 100.0)
-        return (await harness.status("many")).get("partitions") == 2
-
-    await until(planned)
-    await harness.apply("odd", topicPatterns=["or.*", "("])
-
-    async def refused() -> bool:
-        return await harness.condition("odd", "Accepted") == "False SpecRefused"
-
-    await until(refused)
-    await harness.sandbox.wait_for_event("SpecRefused", "topicPatterns.1")
-
-
-async def test_the_pins_of_an_object_are_those_of_its_plans(harness: GroupsHarness) -> None:
-    pin = {"topic": "orders", "partitions": [1], "consumer": 3}
-    budgets = {"movesPerHour": 9, "movesAtATime": 2, "movingBytesPerSecond": 1.5}
-    await harness.apply("pinned", topics=["orders"], control={"pins": [pin], **budgets})
-
-    def plans() -> list[Planned]:
-        records = harness.bus.records("pinned.metadata", 0)
-        every = [decode_inbound(record.value) for record in records]
-        return [message for message in every if isinstance(message, Planned)]
-
-    async def planned() -> bool:
-        await harness.measure("orders", 100.0, 100.0)
-        if not harness.is_led("pinned") or not await harness.bus.partitions("pinned.metadata"):
-            return False
-        return bool(plans())
-
-    await until(planned)
-    targets = {str(p): slot for p, slot in plans()[0].targets.items()}
-    assert targets == {"orders-0": 0, "orders-1": 3}
 
 
 async def test_an_object_s_broken_template_is_shown_in_its_status(harness: GroupsHarness) -> None:

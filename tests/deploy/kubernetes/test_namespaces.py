@@ -134,28 +134,6 @@ async def test_of_two_groups_of_one_name_in_two_namespaces_the_later_is_refused(
         await two_consumers(home, "orders")
 
 
-async def test_a_group_of_another_namespaces_prefix_is_refused_and_keeps_no_name(
-    sandbox: Sandbox,
-) -> None:
-    """Else the first to name another's group would have its offsets, commands and tables."""
-    away = await add_namespace(sandbox, "away")
-    where, group = (sandbox.namespace, away.namespace), f"{sandbox.namespace}.orders"
-    async with controller(sandbox, *where, group_prefix="{namespace}.") as (bus, groups):
-        home, far = GroupsHarness(sandbox, bus, groups), GroupsHarness(away, bus, groups)
-        await far.apply("squatter", topics=["orders"], group=group)
-
-        async def refused() -> bool:
-            return await far.condition("squatter", "Accepted") == "False SpecRefused"
-
-        await until(refused)
-        assert "kubernetes.group_prefix" in await far.message("squatter", "Accepted")
-        await asyncio.sleep(1.1)  # creation times have whole seconds
-        await home.apply("orders", topics=["orders"], group=group)
-        await two_consumers(home, "orders")
-        assert await refused()
-        assert not await away.slots()
-
-
 async def test_all_namespaces_are_followed_including_later_ones(sandbox: Sandbox) -> None:
     await grant(sandbox, "all-namespaces")
     for kind in ("clusterroles", "clusterrolebindings"):

@@ -182,16 +182,6 @@ async def test_a_group_goes_to_zero_and_back_on_its_first_record(place: Place) -
         await place.until_replicas(1)
 
 
-async def test_observe_shows_the_change_and_makes_none(place: Place) -> None:
-    await place.apply(scaled_group(mode="observe"))
-    async with place.scaler():
-        await place.until_condition("Scaling", "Observed")
-        await place.sandbox.wait_for_event("ChangeProposed", "proposal 1: 3 replicas")
-        assert (await place.status())["proposal"]["replicas"] == 3
-
-    assert await place.replicas() == 1
-
-
 async def test_a_change_waits_for_the_annotation(place: Place) -> None:
     await place.apply(scaled_group(mode="approve"))
     async with place.scaler():
@@ -204,15 +194,6 @@ async def test_a_change_waits_for_the_annotation(place: Place) -> None:
         await place.kubectl("annotate", "scaledgroup", "orders", annotation, "--overwrite")
         await place.until_replicas(3)
         await place.sandbox.wait_for_event("ChangeApproved", "proposal 1")
-
-
-async def test_a_pause_changes_nothing_until_it_ends(place: Place) -> None:
-    await place.apply(scaled_group(paused=True))
-    async with place.scaler():
-        await place.until_condition("Scaling", "Paused")
-        assert await place.replicas() == 1
-        await place.apply(scaled_group(paused=False))
-        await place.until_replicas(3)
 
 
 async def test_an_autoscaler_on_the_same_workload_is_named_and_not_fought(place: Place) -> None:

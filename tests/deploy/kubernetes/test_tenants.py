@@ -185,28 +185,6 @@ async def test_the_controller_refuses_another_sink(
     assert not await tenant.sandbox.slots()
 
 
-async def test_an_allowed_template_is_laid_over_that_of_the_configmap(
-    harness: GroupsHarness, tenant: Tenant
-) -> None:
-    fields = {"metadata": ALLOWED["metadata"], "spec": {**ALLOWED["spec"]}}
-    del fields["spec"]["topologySpreadConstraints"], fields["spec"]["affinity"]
-    assert not await tenant.create("good", template=fields)
-
-    async def created() -> bool:
-        await harness.measure("orders", 600.0)
-        return 0 in await tenant.sandbox.slots()
-
-    await until(created)
-    pod = (await tenant.sandbox.deployments())[Slot(0)]["spec"]["template"]
-    (container,) = pod["spec"]["containers"]
-    assert container["image"] == "sleeper"
-    assert container["resources"] == {"requests": {"cpu": "10m", "memory": "10Mi"}}
-    assert {"name": "BINWRIGHT_LOG_LEVEL", "value": "debug"} in container["env"]
-    assert pod["spec"]["nodeSelector"] == {"disk": "fast"}
-    assert pod["metadata"]["labels"]["team"] == "a"
-    assert pod["spec"]["automountServiceAccountToken"] is False
-
-
 async def test_with_any_a_template_is_the_whole_pod(harness: GroupsHarness) -> None:
     base = harness.groups.base
     kubernetes = base.kubernetes.model_copy(update={"templates": "any"})

@@ -29,6 +29,7 @@ RULES = [
 ]
 
 
+@pytest.mark.nightly
 async def test_the_documented_rights_are_enough_to_assign_a_group(tmp_path: Path) -> None:
     scaler = ScalerSettings.model_validate(
         {"period_s": 1, "zero_poll_s": 1, "rate_window_s": 10, "groups": [ASSIGNED]}

@@ -188,6 +188,7 @@ async def test_the_brokers_own_assignor_leaves_that_load_uneven(assigning_broker
         assert ratio(members, SKEWED) > 1.25
 
 
+@pytest.mark.nightly
 async def test_members_get_equal_numbers_by_rates_that_are_stale(assigning_broker: str) -> None:
     kafka, topic = KafkaSettings(bootstrap_servers=assigning_broker), "stale-group"
     await create_topic(kafka, topic, 9)
@@ -217,6 +218,7 @@ async def test_members_read_only_what_they_subscribe_to(assigning_broker: str) -
         assert all(name.startswith(one) for member in narrow for name in member.owned)
 
 
+@pytest.mark.nightly
 async def test_the_scaler_has_the_broker_assign_when_the_load_has_become_uneven(
     assigning_broker: str,
 ) -> None:
@@ -250,6 +252,7 @@ async def test_the_scaler_has_the_broker_assign_when_the_load_has_become_uneven(
         assert sorted(len(member.owned) for member in seen.members.values()) == [1, 5]
 
 
+@pytest.mark.nightly
 async def test_a_broken_metrics_topic_leaves_a_group_assigned(tmp_path: Path) -> None:
     """Records that are no measurements, or inflate to more than its memory, are passed over.
 

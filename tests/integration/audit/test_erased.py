@@ -21,6 +21,7 @@ def places(fresh: Place) -> list[set[tuple[int, int]]]:
     return [{place for place, noted in erased.items() if noted} for _, _, erased in found]
 
 
+@pytest.mark.nightly
 async def test_erased_rows_are_counted_and_lost_ones_are_found(fresh: Place) -> None:
     await fresh.create(2)
     await fresh.produce(0, 1)

@@ -46,6 +46,7 @@ async def read_by_a_process(topic: DataTopic, partitions: int, records: int) -> 
     return results
 
 
+@pytest.mark.nightly
 async def test_a_bomb_of_any_codec_costs_bounded_memory_and_delays_no_other_partition(
     broker: str,
 ) -> None:

@@ -103,6 +103,7 @@ async def test_a_table_opened_again_is_not_changed(
     assert clustering(spark, lake) == ["day", "one.b"]
 
 
+@pytest.mark.nightly
 async def test_compaction_sorts_what_is_new_and_clustering_all_of_it(
     lake: Path, spark_url: str, staging: FileStaging, spark: SparkSession
 ) -> None:
