@@ -121,6 +121,7 @@ def refusals(logs: list[Path]) -> Iterator[str]:
                 yield line
 
 
+@pytest.mark.nightly
 async def test_services_land_records_and_people_look_with_these_acls_and_no_others(
     tmp_path: Path, spark_url: str
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
 
+@pytest.mark.nightly
 def test_a_consumer_reads_a_backlog_and_is_alone_with_it(tmp_path: Path) -> None:
     """A backlog of seconds is too short for the consumer's own estimate."""
     done = subprocess.run(

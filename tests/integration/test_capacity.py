@@ -65,6 +65,7 @@ def readers(found: Status) -> set[Slot]:
     return {each.slot for each in found.consumers if each.partitions}
 
 
+@pytest.mark.nightly
 async def test_a_group_needs_fewer_consumers_once_they_have_measured_what_they_sustain(
     broker: str, spark_url: str, lake: Path
 ) -> None:

@@ -34,6 +34,7 @@ def of_ours(mark: Path) -> list[psutil.Process]:
     return found
 
 
+@pytest.mark.nightly
 def test_load_lands_exactly_once_although_consumer_and_controller_are_killed(
     tmp_path: Path,
 ) -> None:

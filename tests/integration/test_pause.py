@@ -47,6 +47,7 @@ async def table(broker: str) -> dict[str, Any]:
     return dict(found)
 
 
+@pytest.mark.nightly
 async def test_a_pause_outlives_its_writer_and_loses_nothing(
     broker: str, spark_url: str, lake: Path
 ) -> None:

@@ -69,6 +69,7 @@ async def asked(kafka: str, *arguments: str, topic: str = P.topic) -> str:
     return done.stdout
 
 
+@pytest.mark.nightly
 async def test_the_load_of_a_past_time_is_simulated_and_published(kafka: str) -> None:
     planned = ("savings", "--group", GROUP, "--hours", "1", "--publish", "--json")
     found = json.loads(await asked(kafka, *planned))

@@ -70,6 +70,7 @@ async def metrics(port: int, table: str) -> dict[str, float]:
     return found
 
 
+@pytest.mark.nightly
 async def test_tables_are_listed_described_and_measured(
     broker: str, spark_url: str, lake: Path, port: int
 ) -> None:

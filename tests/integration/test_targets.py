@@ -69,6 +69,7 @@ async def kill(stack: Stack) -> None:
     await until(lambda: bool(stack.consumer_pids()) and not {*stack.consumer_pids()} & {*killed})
 
 
+@pytest.mark.nightly
 async def test_a_raw_and_a_typed_table_get_each_record_once_through_kills(
     broker: str, spark_url: str, lake: Path
 ) -> None:

@@ -42,6 +42,7 @@ def run(*options: str, **variables: str) -> tuple[dict[str, Any], str]:
     return found, done.stderr
 
 
+@pytest.mark.nightly
 def test_an_embedded_run_times_every_part_and_leaves_nothing(tmp_path: Path) -> None:
     temporary, output = tmp_path / "tmp", tmp_path / "output"
     temporary.mkdir()
@@ -69,6 +70,7 @@ def test_an_embedded_run_times_every_part_and_leaves_nothing(tmp_path: Path) -> 
     assert not list(temporary.iterdir())
 
 
+@pytest.mark.nightly
 async def test_the_history_of_a_running_group_is_read(broker: str) -> None:
     kafka = KafkaSettings(bootstrap_servers=broker)
     async with KafkaControlTopics(kafka) as bus:

@@ -77,6 +77,7 @@ async def receiver() -> AsyncIterator[Receiver]:
             await runner.cleanup()
 
 
+@pytest.mark.nightly
 async def test_plans_and_commits_are_traced_from_their_cause_to_their_end(
     broker: str, spark_url: str, lake: Path
 ) -> None:

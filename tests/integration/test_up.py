@@ -259,6 +259,7 @@ async def check_a_standby_ends_only_what_it_started(home: Path, at: Running) -> 
     assert consumers(home) == before
 
 
+@pytest.mark.nightly
 async def test_own_records_land_through_a_cluster_of_spark(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

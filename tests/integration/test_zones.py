@@ -230,6 +230,7 @@ async def asked(kafka: KafkaSettings, *arguments: str) -> tuple[int, str]:
     return code, out
 
 
+@pytest.mark.nightly
 async def test_partitions_go_to_the_consumer_of_their_zone(
     kafka: KafkaSettings, producer: AIOKafkaProducer, lake: Path
 ) -> None:

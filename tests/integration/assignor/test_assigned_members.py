@@ -149,6 +149,7 @@ class Kafka:
                 await asyncio.sleep(0.1)
 
 
+@pytest.mark.nightly
 async def test_a_group_is_assigned_and_nothing_changes_for_it_when_the_scaler_dies(
     broker: str,
 ) -> None:

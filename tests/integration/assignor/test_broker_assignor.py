@@ -281,6 +281,7 @@ async def test_a_broken_metrics_topic_leaves_a_group_assigned(tmp_path: Path) ->
                 await assigned(kafka, topic, hot(8), every, reads_alone(every, f"{topic}-8"))
 
 
+@pytest.mark.nightly
 async def test_a_group_goes_on_after_its_broker_starts_again(tmp_path: Path) -> None:
     """And after the monitor has been away for nine minutes: rates count for ten."""
     async with run_assigning(tmp_path) as broker:

@@ -56,6 +56,7 @@ async def console_consumer(
         await process.wait()
 
 
+@pytest.mark.nightly
 async def test_console_consumers_read_what_is_planned(broker: str, tmp_path: Path) -> None:
     kafka, topic = KafkaSettings(bootstrap_servers=broker), "console-group"
     await create_topic(kafka, topic, 5)

@@ -104,6 +104,7 @@ async def published(servers: str, group: str) -> list[GroupPlan]:
     return [plan for plan in plans if plan is not None and plan.group == group]
 
 
+@pytest.mark.nightly
 async def test_replicas_come_for_their_bins_and_go_empty_so_that_no_record_is_read_twice(
     broker: str, tmp_path: Path
 ) -> None:

@@ -47,6 +47,7 @@ async def uneven(kafka: KafkaSettings, topic: str, size: int) -> dict[TopicParti
     return dict(zip(partitions, spread, strict=True))
 
 
+@pytest.mark.nightly
 async def test_a_run_that_is_killed_under_load_is_continued_to_the_end(
     kafka: KafkaSettings, admin: AdminClient, tmp_path: Path
 ) -> None:

@@ -97,6 +97,7 @@ def in_sync(state: ClusterState) -> bool:
     return all({*each.replicas} == each.in_sync for each in state.partitions.values())
 
 
+@pytest.mark.nightly
 async def test_a_balancer_that_is_killed_while_it_moves_finishes_its_plan_within_the_budget(
     kafka: KafkaSettings, admin: AdminClient, tmp_path: Path
 ) -> None:
@@ -128,6 +129,7 @@ async def test_a_balancer_that_is_killed_while_it_moves_finishes_its_plan_within
     await check_nothing_is_lost(kafka, load)
 
 
+@pytest.mark.nightly
 async def test_a_balancer_moves_nothing_until_a_person_approves_its_plan(
     kafka: KafkaSettings, admin: AdminClient, tmp_path: Path
 ) -> None:

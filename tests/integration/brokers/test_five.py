@@ -40,6 +40,7 @@ def holders(state: ClusterState) -> set[int]:
     return {broker for each in state.partitions.values() for broker in each.replicas}
 
 
+@pytest.mark.nightly
 async def test_a_broker_that_joined_is_filled_and_one_is_drained_over_a_kill_under_load(
     kafka: KafkaSettings, admin: AdminClient, tmp_path: Path
 ) -> None:

@@ -69,6 +69,7 @@ async def copied(bus: KafkaControlTopics) -> list[int]:
     return [message.bytes for _, message in records if isinstance(message, CopiesStarted)]
 
 
+@pytest.mark.nightly
 async def test_observe_proposes_an_approval_moves_and_the_budget_holds(
     kafka: KafkaSettings, admin: AdminClient
 ) -> None:

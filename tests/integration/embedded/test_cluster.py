@@ -92,6 +92,7 @@ async def check_an_outsider_gets_no_executor(place: Path, home: Path, master: Ma
     assert not executors(home)
 
 
+@pytest.mark.nightly
 async def test_executors_of_both_workers_write_for_a_driver_that_has_the_secret(
     tmp_path: Path,
 ) -> None:

@@ -33,6 +33,7 @@ def settings_of(broker: str, spark: str, lake: Path, **table: Any) -> Settings:
     )
 
 
+@pytest.mark.nightly
 async def test_a_table_of_the_wrong_format_stops_and_lands_once_it_is_mended(
     broker: str, spark_url: str, lake: Path
 ) -> None:

@@ -277,6 +277,7 @@ async def test_a_server_that_does_not_exist_is_named_with_what_to_check(lake: Pa
     assert "secret" not in str(result.value)
 
 
+@pytest.mark.nightly
 async def test_a_killed_and_a_frozen_server_lose_no_row(
     tmp_path: Path, lake: Path, staging: FileStaging
 ) -> None:

@@ -179,6 +179,7 @@ def versions(place: Place) -> list[str]:
     return sorted(file.stem for file in (place.root / "t" / "_delta_log").glob("*.json"))
 
 
+@pytest.mark.nightly
 def test_tables_are_written_without_links_also_by_two_at_a_time_and_after_a_kill(
     lake: Path, linkless_loop: BackgroundLoop, linkless_spark: SparkServer
 ) -> None:

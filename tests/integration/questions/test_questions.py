@@ -37,7 +37,7 @@ from binwright.protocol.metadata import Held
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.nightly]
 
 PAGE = ROOT / "docs" / "how-to" / "status.md"
 SHARE = 25 / 30  # of the limit that a plan gives a consumer

@@ -46,6 +46,7 @@ def value_of(kind: str, number: int, schema: int) -> bytes:
     return json_schema.written(value, schema)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("kind", "schema", "indexes"), [("avro", ONE, 0), ("protobuf", PROTO, 1), ("json", OBJECTS, 0)]
 )

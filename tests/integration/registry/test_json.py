@@ -48,6 +48,7 @@ async def test_schemas_come_with_those_that_they_use(registry: RegistryServer) -
     assert version.number == number
 
 
+@pytest.mark.nightly
 async def test_records_of_several_versions_land_in_the_columns_of_all(
     broker: str, spark_url: str, lake: Path, registry: RegistryServer
 ) -> None:

@@ -27,6 +27,7 @@ OTHER_KEY = 888_888
 """The id of a schema that the registry does not have."""
 
 
+@pytest.mark.nightly
 async def test_keys_are_decoded_each_by_its_own_schema_and_every_offset_has_one_row(
     broker: str, spark_url: str, lake: Path, registry: RegistryServer
 ) -> None:

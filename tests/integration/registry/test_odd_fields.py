@@ -74,6 +74,7 @@ CASES: dict[str, Any] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", CASES)
 async def test_a_field_that_a_table_cannot_hold_costs_no_other(
     kind: str, broker: str, spark_url: str, lake: Path, registry: RegistryServer

@@ -72,6 +72,7 @@ async def test_a_message_within_itself_is_json_as_text(registry: RegistryServer)
         assert columns(await client.schema(number)) == "next string"
 
 
+@pytest.mark.nightly
 async def test_records_of_several_versions_land_each_by_its_own(
     broker: str, spark_url: str, lake: Path, registry: RegistryServer
 ) -> None:

@@ -65,6 +65,7 @@ async def users(tmp_path: Path) -> AsyncIterator[Mapping[str, KafkaSettings]]:
         yield {"owner": owner, **connections}
 
 
+@pytest.mark.nightly
 async def test_what_each_user_may_not_is_refused_to_it(users: Mapping[str, KafkaSettings]) -> None:
     """One broker for all: its start takes longer than they do."""
     async with asyncio.timeout(DEADLINE_S):

@@ -176,6 +176,7 @@ async def asked(address: str, token: str = "") -> str:
         return await found.text()
 
 
+@pytest.mark.nightly
 async def test_no_secret_is_seen_anywhere(
     secured: SecuredBroker,
     spark_url: str,

@@ -167,6 +167,7 @@ async def tried(cluster: ClusterClient, expected: set[Attempt]) -> set[Attempt]:
     return found
 
 
+@pytest.mark.nightly
 async def test_each_user_may_what_the_list_grants_and_nothing_else(tmp_path: Path) -> None:
     rules = [rule for line in COMMANDS for rule in parse_command(line)]
     users = sorted({rule.principal.removeprefix("User:") for rule in rules})

@@ -63,6 +63,7 @@ async def answer(settings: LakeSettings) -> int:
         return await reader.run("ask", one)
 
 
+@pytest.mark.nightly
 async def test_consumers_land_rows_through_it(
     broker: str, settings: LakeSettings, lake: Path, tmp_path: Path
 ) -> None:
