@@ -1,4 +1,4 @@
-"""`make nightly`: chaos with random seeds for an hour, then the benches that compare.
+"""What `make nightly` ends with: chaos by random seeds for an hour, then benches that compare.
 
 Each night is a line of a series, which a page of HTML shows. The exit code is 1 if a run of chaos
 was not clean or a bench failed; tables and logs of such a run are kept beside the series.

@@ -192,6 +192,7 @@ async def test_a_fleet_that_only_observes_holds_no_eviction_back(
     assert not await budgets(sandbox.api, sandbox.namespace)
 
 
+@pytest.mark.nightly
 async def test_changed_settings_are_reported_and_restart_nothing_by_themselves(
     sandbox: Sandbox,
 ) -> None:

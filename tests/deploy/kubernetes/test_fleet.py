@@ -132,6 +132,7 @@ async def test_a_deployment_edited_by_hand_is_repaired(sandbox: Sandbox) -> None
     await until(repaired)
 
 
+@pytest.mark.nightly
 async def test_a_changed_template_goes_from_pod_to_pod_and_stops_at_a_broken_one(
     sandbox: Sandbox,
 ) -> None:

@@ -68,6 +68,7 @@ class Approver:
         return all(owners[change["partition"]] == change["to"] for change in changes)
 
 
+@pytest.mark.nightly
 async def test_approved_plans_are_carried_out_and_every_row_lands_once(
     system: System,
 ) -> None:

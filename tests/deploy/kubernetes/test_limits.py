@@ -38,6 +38,7 @@ def over(groups: Groups, namespace: str) -> Mapping[str, float]:
     return found
 
 
+@pytest.mark.nightly
 async def test_a_flood_of_objects_in_one_namespace_is_refused_and_another_goes_on(
     sandbox: Sandbox,
 ) -> None:
@@ -82,6 +83,7 @@ async def test_a_flood_of_objects_in_one_namespace_is_refused_and_another_goes_o
         await until(next_one_is_led)
 
 
+@pytest.mark.nightly
 async def test_topics_beyond_the_limit_are_not_read_and_the_older_group_has_its_own(
     sandbox: Sandbox,
 ) -> None:
@@ -125,6 +127,7 @@ async def read_by_young(home: GroupsHarness, partitions: int) -> bool:
     return (await home.status("young")).get("partitions") == partitions
 
 
+@pytest.mark.nightly
 async def test_the_younger_group_has_only_the_consumers_that_are_left(sandbox: Sandbox) -> None:
     limits = LimitSettings(consumers=3)
     async with controller(sandbox, sandbox.namespace, limits=limits) as (bus, groups):

@@ -179,6 +179,7 @@ async def test_rights_are_bound_to_the_controller_in_its_own_namespace(
     )
 
 
+@pytest.mark.nightly
 async def test_a_namespace_has_a_spark_of_its_own_that_takes_its_consumers_alone(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:

@@ -112,6 +112,7 @@ async def until_planned(system: System, text: str) -> None:
         raise AssertionError(f"no plan because of {text}:\n{events}") from exc
 
 
+@pytest.mark.nightly
 async def test_partitions_move_before_pods_end_by_a_drain_a_spot_notice_or_a_new_image(
     system: System,
 ) -> None:

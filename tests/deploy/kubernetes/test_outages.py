@@ -50,6 +50,7 @@ async def test_after_an_expired_watch_an_informer_lists_again(sandbox: Sandbox) 
     await asyncio.gather(following, return_exceptions=True)
 
 
+@pytest.mark.nightly
 async def test_a_fleet_recovers_from_a_restart_of_the_api_server(sandbox: Sandbox) -> None:
     fleet = await sandbox.fleet()
     await fleet.reconcile([Slot(0)])
@@ -76,6 +77,7 @@ async def test_a_fleet_recovers_from_a_restart_of_the_api_server(sandbox: Sandbo
     await until(restored, LONG_S)
 
 
+@pytest.mark.nightly
 async def test_a_verb_missing_from_the_role_is_reported_until_it_is_back(
     sandbox: Sandbox,
 ) -> None:
@@ -127,6 +129,7 @@ async def test_nothing_beyond_the_role_is_allowed(sandbox: Sandbox) -> None:
         assert refused.value.status == 403
 
 
+@pytest.mark.nightly
 async def test_the_slot_of_a_lost_node_runs_on_another(sandbox: Sandbox) -> None:
     fleet = await sandbox.fleet()
     await fleet.reconcile([Slot(0)])

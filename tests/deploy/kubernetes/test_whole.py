@@ -36,6 +36,7 @@ async def system(
         yield running
 
 
+@pytest.mark.nightly
 async def test_the_manifests_run_a_system_that_survives_faults_and_every_row_lands_once(
     system: System,
 ) -> None:
