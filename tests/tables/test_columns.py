@@ -30,7 +30,6 @@ from binwright.tables.columns import (
     path_text,
     quoted,
     stored,
-    type_at,
 )
 
 
@@ -133,13 +132,6 @@ def test_a_name_that_sql_does_not_take_as_it_is_is_quoted(name: str, text: str) 
     assert columns_text((Column(name, Simple("int")),)) == f"{text} int"
 
 
-def test_the_text_of_each_type_is_that_of_spark() -> None:
-    text = "a map<string,array<decimal(5,2)>>, b struct<`x-y`:date,z:struct<t:timestamp>>"
-    assert columns_text(parse_columns(text.upper())) == text.upper().replace(
-        "MAP<STRING,ARRAY<DECIMAL", "map<string,array<decimal"
-    ).replace("STRUCT", "struct").replace("DATE", "date").replace("TIMESTAMP", "timestamp")
-
-
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
@@ -197,21 +189,6 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     except ValueError:
         return
     assert parse_columns(columns_text(columns)) == columns
-
-
-def test_a_path_names_a_column_or_a_field_within_one() -> None:
-    columns = parse_columns("id BIGINT, by STRUCT<`first-name`: STRING, at: STRUCT<`x.y`: DATE>>")
-    for text, path, kind in [
-        ("id", ("id",), "bigint"),
-        ("BY.`First-name`", ("BY", "First-name"), "string"),
-        ("by.at.`x.y`", ("by", "at", "x.y"), "date"),
-        ("by", ("by",), "struct<`first-name`:string,at:struct<`x.y`:date>>"),
-    ]:
-        assert parse_path(text) == path
-        assert parse_path(path_text(path)) == path
-        assert str(type_at(columns, path)) == kind
-    for missing in (("no",), ("id", "x"), ("by", "at", "x")):
-        assert type_at(columns, missing) is None
 
 
 @pytest.mark.parametrize("text", ["", ".", "a.", ".a", "a..b", "`a", "`a`b", "a`b", "`a`\n"])

@@ -41,23 +41,6 @@ def nested(depth: int, name: str = "a") -> dict[str, Any]:
     return {name: 1 if depth == 0 else nested(depth - 1)}
 
 
-def test_each_kind_of_json_has_its_type() -> None:
-    document = {
-        "id": 1,
-        "price": 0.5,
-        "item": "tea",
-        "paid": True,
-        "tags": ["a", None],
-        "by": {"name": "Ann", "ages": [1, 2]},
-        "lines": [{"n": 1}, {"text": "x"}],
-    }
-    assert inferred(document) == (
-        "id bigint, price double, item string, paid boolean, tags array<string>, "
-        "by struct<name:string,ages:array<bigint>>, lines array<struct<n:bigint,text:string>>"
-    )
-    assert not left_out(document)
-
-
 def test_fields_of_all_objects_count_in_the_order_in_which_they_appear() -> None:
     assert inferred({"b": 1}, {"a": None}, {"a": "x", "b": 2}) == "b bigint, a string"
 

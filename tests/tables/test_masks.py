@@ -144,14 +144,6 @@ def test_columns_of_a_subject_are_not_known_to_the_settings() -> None:
     assert columns_text(found.masked) == "_kafka_key string"
 
 
-def test_a_raw_table_has_its_value_masked() -> None:
-    raw = {"format": "raw", "columns": None}
-    assert (
-        entry({"fields": {"value": "null"}}, **raw).masking
-        == "bad null; field value null; key None"
-    )
-
-
 def test_the_text_of_a_mask_differs_where_the_mask_does_and_has_no_key_file() -> None:
     fields = {"mail": "sha256"}
     masks = [

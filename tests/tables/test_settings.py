@@ -11,32 +11,11 @@ from binwright.runtime.settings.loading import settings_environment
 from binwright.tables.columns import columns_text, parse_columns
 
 ID = parse_columns("id BIGINT")
-NAME = parse_columns("name STRING")
 SCHEMA = '\n {"type": "object", "properties": {"id": {"type": "integer"}, "any": {}}} \n'
 
 
 def table(columns: str | None = "id BIGINT", **given: Any) -> dict[str, Any]:
     return {"format": "json", "columns": columns, **given}
-
-
-def test_a_topic_has_the_columns_of_the_table_that_names_it_else_of_the_first_pattern() -> None:
-    settings = load_settings(
-        tables=[
-            table(topic_patterns=["or.*"]),
-            table("name STRING", topics=["orders"], topic_patterns=[".*s"]),
-        ]
-    )
-    found = {t: settings.targets(t) for t in ("orders", "orderings", "clicks", "tea")}
-    assert all([target.name for target in found[topic]] == [topic] for topic in found)
-    columns = {t: target.decoded and target.decoded.parsed for t, (target,) in found.items()}
-    assert columns == {"orders": NAME, "orderings": ID, "clicks": NAME, "tea": None}
-
-
-def test_tables_reach_consumers_as_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = load_settings(tables=[table(topics=["orders"])])
-    for name, value in settings_environment(settings).items():
-        monkeypatch.setenv(name, value)
-    assert load_settings().tables == settings.tables
 
 
 @pytest.mark.parametrize(
@@ -128,14 +107,6 @@ def test_a_table_of_named_columns_may_have_a_subject_whose_context_counts() -> N
     assert other.subject_of("b") == ":.staging:b-value"
     assert not other.by_subject
     assert other.decoding != plain.decoding == "avro: id bigint"
-
-
-def test_json_without_columns_has_those_of_its_subject() -> None:
-    (entry,) = avro("json").tables
-    assert (entry.by_schema, entry.parsed, entry.subject_of("a")) == (True, (), "a-value")
-    assert entry.decoding == "json: {topic}-value"
-    (entry,) = load_settings(tables=[table(topics=["a"])]).tables
-    assert not entry.by_schema
 
 
 def test_a_json_schema_names_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

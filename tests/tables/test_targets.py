@@ -6,7 +6,6 @@ import pytest
 
 from binwright.protocol.errors import SettingsError, TableRefused
 from binwright.runtime.settings.group import Settings, load_settings
-from binwright.runtime.settings.loading import settings_environment
 from binwright.tables.targets import TableNames, Targets, check_forms, forms_differ
 
 
@@ -63,24 +62,6 @@ def test_a_name_may_have_what_groups_of_the_pattern_match() -> None:
         ]
     )
     assert named(settings, "shop.eu.orders") == {"orders-eu": "raw", "shop.eu.orders": "string"}
-
-
-@pytest.mark.parametrize(
-    ("pattern", "name", "topic", "why"),
-    [
-        (".(?P<a>.*)", "{a}", "yx__bad", "x__bad has the name of a table of bad records"),
-        (".(?P<a>.*)", "{a}", "x_staging", "a directory in a lake has the name _staging"),
-        (".(?P<a>.*)", "{a}", "x..", "a table's name has letters"),
-        ("x(?P<a>y)?", "{a}", "x", "a table's name has letters"),
-        (".*", "t-{topic}", "x" * 249, "a table's name has letters"),
-    ],
-)
-def test_a_topic_that_only_a_pattern_names_is_refused_under_a_name_that_no_table_has(
-    pattern: str, name: str, topic: str, why: str
-) -> None:
-    settings = load_settings(tables=[entry(topic_patterns=[pattern], name=name)])
-    with pytest.raises(TableRefused, match=why):
-        settings.targets(topic)
 
 
 @pytest.mark.parametrize(
@@ -161,11 +142,3 @@ def test_names_of_tables_are_known_for_each_topic() -> None:
     )
     assert refused("x1") == ()
     assert names != refused
-
-
-def test_names_reach_consumers_as_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = [entry(topics=["a"], name="a_raw"), entry(topics=["a"], format="string")]
-    settings = load_settings(tables=tables)
-    for name, value in settings_environment(settings).items():
-        monkeypatch.setenv(name, value)
-    assert load_settings().targets("a") == settings.targets("a")
