@@ -34,15 +34,6 @@ def test_a_commit_beyond_the_end_is_no_lag() -> None:
     assert work.lag == 0
 
 
-def test_without_a_commit_lag_counts_from_the_first_end_that_was_seen() -> None:
-    first, baseline = work_of({P0: 200}, ["orders"], KNOWN, Baseline(), 90)
-    later = {"orders": LogEnds(130.0, {0: 500, 1: 75}, {0: 10.0, 1: 1.0}, 2)}
-    second, _ = work_of({P0: 200}, ["orders"], later, baseline, 90)
-
-    assert first.loads[P1].lag == 0
-    assert second.loads[P1].lag == 5
-
-
 def test_ends_that_are_out_of_date_are_used_and_counted() -> None:
     work, _ = work_of(BOTH, ["orders"], KNOWN, Baseline(), 101)
 
@@ -128,14 +119,6 @@ def test_a_trend_is_the_difference_between_the_halves_of_the_time() -> None:
     history = history.with_ends(20, {0: 260, 1: 140})
 
     assert history.latest(2).trend == TopicTrend(10, 0.1)
-
-
-def test_a_trend_takes_the_look_up_next_to_the_middle() -> None:
-    history = EndHistory().with_ends(0, {0: 0}).with_ends(4, {0: 40}).with_ends(19, {0: 190})
-
-    trend = history.with_ends(20, {0: 200}).latest(1).trend
-    assert trend.age_s == 10
-    assert trend.growth == pytest.approx(0)
 
 
 def test_without_two_halves_or_without_records_there_is_no_trend() -> None:
@@ -301,15 +284,6 @@ def test_a_commit_that_stays_beyond_the_end_is_of_another_log() -> None:
     assert lags(work) == [60]
     work, _ = work_of({P0: 100}, ["orders"], logs({0: 150}, at_s=120.0), baseline, 90)
     assert lags(work) == [150]
-
-
-def test_a_partition_that_is_added_counts_from_its_start() -> None:
-    _, baseline = work_of({P0: 500}, ["orders"], logs({0: 500}), Baseline(), 90)
-    late = {"orders": LogEnds(100.0, {0: 500}, {0: 0.0}, 2, topic_id="a")}
-    _, baseline = work_of({P0: 500}, ["orders"], late, baseline, 90)
-    work, _ = work_of({P0: 500}, ["orders"], logs({0: 500, 1: 70}), baseline, 90)
-
-    assert (lags(work), work.uncommitted) == ([0, 70], 0)
 
 
 def test_records_wait_where_some_arrive_or_more_are_left_than_stay_anyway() -> None:

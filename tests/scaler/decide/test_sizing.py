@@ -68,14 +68,6 @@ def test_a_rising_rate_is_met_before_it_is_there() -> None:
     )
 
 
-def test_lag_that_is_gone_before_a_replica_reads_needs_none() -> None:
-    """40 records more than a burst: 80/s for half a second, or 8/s for five."""
-    lagging = work([6] * 5, [14] * 5)
-
-    assert verdict(BURSTY, lagging, 1).wanted == 2
-    assert verdict(changed(BURSTY, start_s=5.0), lagging, 1).wanted == 1
-
-
 def test_there_are_never_more_replicas_than_partitions() -> None:
     found = verdict(changed(CONFIG, min_replicas=5, max_replicas=10), work([10, 10]), 1)
     assert found.wanted == 2
@@ -142,17 +134,6 @@ def test_a_group_without_a_known_capacity_is_measured_while_it_is_behind() -> No
         "what a replica serves is not known yet: it is measured while the group is behind",
     )
     assert (known.wanted, known.capacity) == (4, 200)
-
-
-def test_without_offsets_only_the_bounds_count() -> None:
-    assert verdict(CONFIG, Work(), 3).reasons == (
-        "only the bounds count: the group has no committed offsets, and no topics are named",
-    )
-    found = verdict(CONFIG, Work(missing=2), 3)
-    assert (found.order, found.reasons) == (
-        None,
-        ("only the bounds count: the ends of its logs are not known yet",),
-    )
 
 
 def test_a_group_that_has_never_read_gets_its_least() -> None:

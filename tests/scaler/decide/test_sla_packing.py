@@ -24,15 +24,6 @@ def test_it_packs_rates_up_to_the_headroom() -> None:
     assert replicas(POLICY, observe([37] * 5)) == 2
 
 
-def test_a_replica_keeps_speed_in_reserve_to_catch_up() -> None:
-    """Nine tenths of nine tenths of 200/s; bursts need less of the full speed anyway."""
-    reserved = replace(POLICY, busy=0.9)
-
-    assert replicas(reserved, observe([32.4] * 5)) == 1
-    assert replicas(reserved, observe([32.5] * 5)) == 2
-    assert replicas(replace(reserved, capacity=BURSTS), observe([18] * 5)) == 1
-
-
 def test_bursts_halve_what_a_replica_sustains() -> None:
     bursts = replace(POLICY, capacity=BURSTS)
 
@@ -122,15 +113,6 @@ def test_a_rebalance_longer_than_the_sla_is_not_made_twice() -> None:
     assert replicas(slow, observe([8] * 5, replicas=2)) == 1
 
 
-def test_a_change_is_sized_for_what_gathers_while_it_lasts() -> None:
-    """In 2 s 4 times as much waits as may: 45/s of each replica, or 40/s before one goes."""
-    slow = replace(POLICY, rebalance_s=2)
-
-    assert replicas(slow, observe([36] * 5)) == 1
-    assert replicas(slow, observe([37] * 5)) == 5
-    assert replicas(slow, observe([9] * 5, replicas=2)) == 2
-
-
 def test_it_waits_after_a_change() -> None:
     many = observe([100] * 5, scaled_s=95)
 
@@ -157,14 +139,6 @@ def test_an_assignment_again_takes_no_replica_away() -> None:
 
     assert decision.replicas == 3
     assert max(rates_of(seen, decision)) == 180
-
-
-def test_a_group_that_is_too_small_waits_for_its_cooldown() -> None:
-    """Another assignment alone does not help."""
-    patient = replace(POLICY, cooldown_up_s=60)
-    seen = observe([100] * 3, owners=[0, 0, 0], scaled_s=80)
-
-    assert patient.decide(seen)[0] == Decision(1, "the last change is too recent")
 
 
 def test_a_group_that_takes_no_assignment_is_not_assigned_again() -> None:
