@@ -32,12 +32,8 @@ from binwright.inspect.table_lookup import (
     read_tables,
 )
 from binwright.inspect.table_reading import Details, read_details
-from binwright.look.table_status import (
-    PartitionStatus,
-    check_known,
-    operation_text,
-    topics_text,
-)
+from binwright.look.table_status import PartitionStatus, check_known, topics_text
+from binwright.look.work_texts import operation_text
 from binwright.protocol.errors import LakeUnavailable
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.settings.group import Settings

@@ -14,7 +14,8 @@ from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.look.follower import Connect, followed
 from binwright.look.group_view import GroupView
 from binwright.look.orders_topic import publish_order
-from binwright.look.table_status import check_known, records_text
+from binwright.look.table_status import check_known
+from binwright.look.work_texts import records_text
 from binwright.protocol.errors import ExternalError, UserError
 from binwright.protocol.metadata import TableOperation
 from binwright.protocol.orders import OperationOrder

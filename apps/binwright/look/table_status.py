@@ -4,11 +4,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from binwright.cli.moments import moment_text
 from binwright.look.group_view import GroupView
 from binwright.look.table_view import NO_REPORT, TableView
 from binwright.protocol.errors import UserError
-from binwright.protocol.metadata import Report, TableOperation, TableReport
+from binwright.protocol.metadata import Report, TableReport
 from binwright.protocol.model import Slot, TopicPartition
 
 LISTED = 3
@@ -163,37 +162,3 @@ def _table(
         freshness_s=report.freshness_s(now_ms),
         topics=topics,
     )
-
-
-def operation_text(operation: TableOperation) -> str:
-    """Return what was ordered, by whom and why, how far it is, and what became of records."""
-    reason = f": {operation.reason}" if operation.reason else ""
-    what = f"{operation.work}{' (dry run)' if operation.dry_run else ''} by {operation.by}"
-    fault = f": {operation.fault}" if operation.fault else ""
-    ordered = f"{what} at {moment_text(operation.at_ms)}{reason}"
-    return f"{ordered}; {operation.state}{fault}; {records_text(operation)}"
-
-
-def records_text(operation: TableOperation) -> str:
-    """Return what became of records; of bad ones, by their classes."""
-    if operation.work == "erase":
-        return _erased_text(operation)
-    would = "would move" if operation.dry_run else "moved"
-    counts = [_by_class(would, operation.moved), _by_class("left", operation.left)]
-    counts += [f"{operation.skipped} skipped"] if operation.skipped else []
-    counts += [f"{operation.masked} without their values, masked"] if operation.masked else []
-    return ", ".join(counts)
-
-
-def _erased_text(operation: TableOperation) -> str:
-    would = "to erase" if operation.dry_run or operation.state == "running" else "erased"
-    counts = [f"{operation.erased} rows {would}, {operation.bad_erased} bad records"]
-    counts += [f"{operation.bad_left} bad records not looked at"] if operation.bad_left else []
-    if operation.files_until_ms:
-        counts.append(f"in older versions until {moment_text(operation.files_until_ms)}")
-    return ", ".join(counts)
-
-
-def _by_class(what: str, counts: Mapping[str, int]) -> str:
-    classes = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
-    return f"{sum(counts.values())} {what}{f' ({classes})' if classes else ''}"

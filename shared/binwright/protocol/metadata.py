@@ -178,6 +178,13 @@ class TableRegistration:
     fault: str = ""  # why it is not; empty: it was not tried yet
 
 
+OUTCOMES: Mapping[str, tuple[str, ...]] = {
+    "replay": ("moved", "left", "skipped", "masked"),
+    "erase": ("erased", "bad_erased", "bad_left"),
+}
+"""Work -> what becomes of records by it: fields of `TableOperation`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOperation:
     """The work on a table that a person ordered last, and how far its writer is with it."""
@@ -203,10 +210,8 @@ class TableOperation:
     @property
     def outcomes(self) -> Mapping[str, int]:
         """Return what became of records -> of how many."""
-        moved, left = sum(self.moved.values()), sum(self.left.values())
-        counts = {"moved": moved, "left": left, "skipped": self.skipped, "masked": self.masked}
-        erased = {"erased": self.erased, "bad_erased": self.bad_erased, "bad_left": self.bad_left}
-        return erased if self.work == "erase" else counts
+        counts = {name: getattr(self, name) for name in OUTCOMES.get(self.work, ())}
+        return {n: c if isinstance(c, int) else sum(c.values()) for n, c in counts.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -214,8 +214,8 @@ class Batch:
     """Those of its files whose decoded rows are laid out as the table's."""
     beside: frozenset[str] = frozenset()
     """Those of them that have bad records: in files beside them."""
-    replayed: bool = False
-    """Its rows are those of bad records that have landed as such, and decode now."""
+    work: str = ""
+    """The work of which it is a portion, as ordered; empty: its files are announced."""
 
     @property
     def files(self) -> tuple[str, ...]:

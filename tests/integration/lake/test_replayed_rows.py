@@ -23,7 +23,7 @@ from binwright.consumer.stage.file_staging import FileStaging
 from binwright.protocol.errors import StagedUnreadable, TableRefused
 from binwright.protocol.model import TopicPartition
 from binwright.tables.masks import MASKED_REASON
-from binwright.tables.operations import Cursor
+from binwright.tables.operations import REPLAY, Cursor
 from binwright.tables.ports import BadPlace, BadPortion, BadQuery
 
 pytestmark = pytest.mark.integration
@@ -128,7 +128,7 @@ async def test_what_a_table_has_of_its_bad_records_is_found(
 ) -> None:
     there = [Decoded(0, {"id": 0}), replace(Decoded(1, {}), timeless=True), Decoded(8, {})]
     batch = stage_decoded(lake, there, name="c.parquet")
-    await tables.append("items", replace(batch, replayed=True), LEASE, "stamp")
+    await tables.append("items", replace(batch, work=REPLAY), LEASE, "stamp")
     both = await tables.landed_bad("items", {ZERO: (0, 9), ONE: (0, 9)})
     assert sorted(place.offset for place in both) == [0, 1]
     assert [each.offset for each in await tables.landed_bad("items", {ZERO: (1, 2)})] == [1]
@@ -140,7 +140,7 @@ async def test_what_a_table_has_of_its_bad_records_is_found(
 async def test_a_portion_is_refused_without_a_lease_or_a_table(
     tables: SparkLake, lake: Path, staging: FileStaging
 ) -> None:
-    batch = replace(stage_decoded(lake, [Decoded(0, {})], name="c.parquet"), replayed=True)
+    batch = replace(stage_decoded(lake, [Decoded(0, {})], name="c.parquet"), work=REPLAY)
     await staging.delete_other_leases("items", "another")
     with pytest.raises(StagedUnreadable):
         await tables.append("items", batch, LEASE, "stamp")

@@ -3,7 +3,7 @@
 import pytest
 
 from binwright.look.commands.erase import checked, receipt
-from binwright.look.table_status import operation_text, records_text
+from binwright.look.work_texts import operation_text, records_text
 from binwright.protocol.errors import UserError
 from binwright.protocol.metadata import TableOperation
 

@@ -13,8 +13,8 @@ from binwright.look.commands.replay import classes_named, since_ms
 from binwright.look.follower import Connect
 from binwright.look.group_view import GroupView
 from binwright.look.operations import carry_out, check, operation_of
-from binwright.look.table_status import operation_text, records_text
 from binwright.look.table_view import TableView
+from binwright.look.work_texts import operation_text, records_text
 from binwright.protocol.errors import ExternalError, SettingsError, UserError
 from binwright.protocol.metadata import TableOperation, TableReport
 from binwright.protocol.model import Slot

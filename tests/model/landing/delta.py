@@ -20,7 +20,7 @@ from binwright.consumer.decide.land.states import (
     Unreadable,
 )
 from binwright.tables.columns import Columns
-from binwright.tables.operations import ERASE
+from binwright.tables.operations import ERASE, REPLAY
 from binwright.tables.ports import Batch, Commit, ErasedCounts, Ranges
 from binwright.tables.stamp import Stamp, read_stamp
 
@@ -97,7 +97,7 @@ def end(world: World, call: Call) -> tuple[World, Outcome | Call]:
     if call.batch is None:
         return world.table(call.target, with_metadata(table, call.stamp)), Committed()
     rows = frozenset(call.rows or ())
-    replayed = call.batch.replayed
+    replayed = call.batch.work == REPLAY
     _check_once(world, table, call, rows)
     if call.part == "bad records":
         return _land_bad(world, call, rows), Committed()
@@ -144,7 +144,7 @@ def _check_once(world: World, table: DeltaTable, call: Call, rows: frozenset[Row
     """Raise if rows land twice, or are there still when what a person ordered has ended."""
     if back := rows & table.erased:
         raise InvariantViolation(f"rows come back that were erased: {sorted(back)}")
-    replayed = call.batch is not None and call.batch.replayed
+    replayed = call.batch is not None and call.batch.work == REPLAY
     before = (table.landed - table.bad) | table.moved if replayed else table.landed
     if (twice := rows & before) or len(rows) < len(call.rows or ()):
         raise InvariantViolation(f"rows land twice: {sorted(twice or rows)}")

@@ -12,7 +12,7 @@ from binwright.cli.runner import progress_console
 from binwright.cli.terminal import print_json
 from binwright.look.commands.approve import user_name
 from binwright.look.operations import STANDSTILL_S, Patience, run_operation
-from binwright.look.table_status import records_text
+from binwright.look.work_texts import records_text
 from binwright.protocol.errors import UserError
 from binwright.protocol.metadata import TableOperation
 from binwright.protocol.orders import CONDITION_LENGTH, REASON_LENGTH, OperationOrder

@@ -15,7 +15,7 @@ from binwright.cli.runner import progress_console
 from binwright.cli.terminal import print_json
 from binwright.look.commands.approve import user_name
 from binwright.look.operations import STANDSTILL_S, Patience, run_operation
-from binwright.look.table_status import records_text
+from binwright.look.work_texts import records_text
 from binwright.protocol.errors import SettingsError, UserError
 from binwright.protocol.fields import LATEST_MS
 from binwright.protocol.orders import REASON_LENGTH, BadKind, OperationOrder

@@ -42,6 +42,7 @@ from binwright.consumer.decide.new_columns import ADDED, MOST_ADDED
 from binwright.protocol.log_events import Log
 from binwright.protocol.model import TopicPartition
 from binwright.tables.columns import Column, Columns, Simple, parse_columns, parse_row
+from binwright.tables.operations import REPLAY
 from binwright.tables.ports import Batch, ColumnsThere, FileSlice, Footer, NotInPlace
 
 from .scene import CONFIG, ID, TABLE, TOPIC, part, staged, topic_state
@@ -114,12 +115,12 @@ class Table:
         lease: str = LEASE,
         committed: Mapping[TopicPartition, int] | None = None,
         late: bool = False,
-        replayed: bool = False,
+        work: str = "",
     ) -> Outcome:
         """Land these files; return the verdict."""
         self.footers, self.asked = {slice_.file: footer for slice_, footer in files}, []
         rows = sum(end - first for slice_, _ in files for first, end in slice_.ranges.values())
-        batch = Batch(tuple(slice_ for slice_, _ in files), rows=rows, replayed=replayed)
+        batch = Batch(tuple(slice_ for slice_, _ in files), rows=rows, work=work)
         request = Append(batch, lease, NUMBER, STAMP, late)
         commit = BatchCommit(request, self.known, self.config, committed or {})
         wanted: AppendRequest | None = commit.begin()
@@ -791,7 +792,7 @@ def test_many_small_files_that_are_late_land_in_place() -> None:
 def test_rows_of_bad_records_are_appended_alone_under_the_lease() -> None:
     """They are among the bad records still, so none is looked for there; nor are they new."""
     table = Table(config=replace(CONFIG, bad_share=0.0, in_place=True))
-    assert table.land(file(end=2), replayed=True) == Committed()
+    assert table.land(file(end=2), work=REPLAY) == Committed()
     assert [type(each) for each in table.asked] == [CheckLease, ReadFooters, AppendRows]
     (wanted,) = (each for each in table.asked if isinstance(each, AppendRows))
     assert (wanted.lease, wanted.stamp) == (LEASE, STAMP)
@@ -803,7 +804,7 @@ def test_rows_of_bad_records_are_appended_alone_under_the_lease() -> None:
 def test_rows_of_bad_records_do_not_land_without_the_lease() -> None:
     table = Table()
     table.next_replies(CheckLease, LeaseGone())
-    assert table.land(file(), replayed=True) == LeaseGone()
+    assert table.land(file(), work=REPLAY) == LeaseGone()
     table.next_replies(CheckLease, Done(), LeaseGone())
     table.next_replies(AppendRows, Unreadable(frozenset({LEASE})))
-    assert table.land(file(), replayed=True) == LeaseGone()
+    assert table.land(file(), work=REPLAY) == LeaseGone()

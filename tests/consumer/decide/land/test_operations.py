@@ -30,7 +30,7 @@ from binwright.consumer.decide.land.states import (
 from binwright.protocol.log_events import Log
 from binwright.protocol.orders import OperationOrder
 from binwright.tables.columns import parse_columns
-from binwright.tables.operations import Cursor, Operation, ordered
+from binwright.tables.operations import REPLAY, Cursor, Operation, ordered
 from binwright.tables.ports import Batch, FileSlice
 from binwright.tables.stamp import read_stamp
 
@@ -185,7 +185,7 @@ def test_rows_are_appended_before_their_records_leave_and_the_stamp_names_them()
     scene = replaying()
     wanted = sent(scene)
     slices = (FileSlice("portion", {0: (3, 8)}, whole=True, bytes=100, topic=TOPIC),)
-    assert wanted.batch == Batch(slices, rows=2, bytes=100, replayed=True)
+    assert wanted.batch == Batch(slices, rows=2, bytes=100, work=REPLAY)
     found = stamped(wanted)
     assert (found.unsettled, found.moved) == ({part(0): (3, 8)}, {"malformed": 2})
     assert (found.after, found.left) == (None, {})
@@ -331,7 +331,7 @@ def test_nothing_is_done_that_was_not_asked() -> None:
     with pytest.raises(ValueError, match="no step"):
         operations.apply_outcome(state, TYPED, Done(), 0.0)
     with pytest.raises(ValueError, match="in flight"):
-        replays.apply_verdict(state, TYPED, Committed(), 0.0)
+        operations.apply_verdict(state, TYPED, Committed(), 0.0)
 
 
 # --- beside landing -------------------------------------------------------------------------------

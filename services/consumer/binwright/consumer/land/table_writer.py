@@ -55,6 +55,7 @@ from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import log
 from binwright.runtime.metrics import topic_label
 from binwright.runtime.spark_url import redacted_url
+from binwright.tables.operations import REPLAY
 from binwright.tables.ports import Lake
 from binwright.tables.targets import Target, check_forms, forms_differ
 
@@ -371,7 +372,7 @@ class TableWriter:
             maintenance.committed(
                 self._table,
                 before.flight.batch,
-                in_place=not (runner.appended or before.flight.batch.replayed),
+                in_place=not runner.appended and before.flight.batch.work != REPLAY,
                 bad=after.bad > before.bad,
             )
         if (operation := after.operation) is not None:

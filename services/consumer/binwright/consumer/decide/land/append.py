@@ -48,6 +48,7 @@ from binwright.consumer.decide.new_columns import ADDED, MOST_ADDED, growth, pro
 from binwright.protocol.log_events import Log, LogEvent
 from binwright.protocol.model import TopicPartition, newest
 from binwright.tables.columns import Column, Columns, columns_text
+from binwright.tables.operations import REPLAY
 from binwright.tables.ports import Batch, FileSlice, Footer, NotInPlace, PartitionOffsets
 
 TABLE_COLUMNS_FULL = LogEvent.warning(
@@ -241,7 +242,7 @@ class BatchCommit:
             yield from self._grow(fixed)
         if unfit := (yield from self._unfit(batch)):
             return unfit
-        if batch.replayed:
+        if batch.work == REPLAY:
             return (yield from self._replay(batch))
         share = self.known.share.after(
             sum(footer.rows for footer in footers.values()),

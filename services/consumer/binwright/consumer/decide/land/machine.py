@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from binwright.consumer.decide.land import chain as chains
-from binwright.consumer.decide.land import landing, operations, replays
+from binwright.consumer.decide.land import landing, operations
 from binwright.consumer.decide.land.begins import (
     at_first_record,
     begin_at_end,
@@ -386,8 +386,8 @@ def _apply_while_landing(writer: Writer, phase: Landing, outcome: Outcome, now: 
     config = writer.config
     if phase.flight is None:
         return _apply_answer(writer, phase, outcome, now)
-    if phase.flight.batch.replayed and isinstance(outcome, Committed | Unreadable | Refused):
-        return _with_phase(writer, replays.apply_verdict(phase, config, outcome, now))
+    if phase.flight.batch.work and isinstance(outcome, Committed | Unreadable | Refused):
+        return _with_phase(writer, operations.apply_verdict(phase, config, outcome, now))
     match outcome:
         case Committed():
             return _with_phase(writer, landing.committed(phase, config, now, outcome))

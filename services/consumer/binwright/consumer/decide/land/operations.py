@@ -8,8 +8,17 @@ from dataclasses import replace
 from typing import Protocol
 
 from binwright.consumer.decide.land import erasures, replays
-from binwright.consumer.decide.land.progress import Asked, Step, facts
-from binwright.consumer.decide.land.states import Landing, OperationRequest, Outcome, WriterConfig
+from binwright.consumer.decide.land.progress import Asked, Step, delayed, facts, timed
+from binwright.consumer.decide.land.states import (
+    Committed,
+    DeleteFiles,
+    Landing,
+    OperationRequest,
+    Outcome,
+    Refused,
+    Unreadable,
+    WriterConfig,
+)
 from binwright.protocol.log_events import Log, LogEvent
 from binwright.protocol.orders import OperationOrder
 from binwright.tables.operations import ERASE, REPLAY, Operation, ordered
@@ -42,7 +51,7 @@ class Work(Protocol):
     def apply_outcome(
         self, state: Landing, config: WriterConfig, asked: Asked, outcome: Outcome, now: float, /
     ) -> Step:
-        """Apply the outcome of a step's request."""
+        """Apply the outcome of a step's request, or that a batch is in the table."""
 
 
 WORKS: Mapping[str, Work] = {REPLAY: replays, ERASE: erasures}
@@ -127,3 +136,27 @@ def apply_outcome(state: Landing, config: WriterConfig, outcome: Outcome, now: f
         raise ValueError("no step was requested")
     state = replace(state, asked=None)
     return WORKS[operation.work].apply_outcome(state, config, (operation, asked), outcome, now)
+
+
+def apply_verdict(
+    state: Landing, config: WriterConfig, outcome: Committed | Unreadable | Refused, now: float
+) -> Step:
+    """Apply that a portion is in the table, or that the table does not take it.
+
+    Then, or if a file of it is lost, it is staged again later, when a person may have mended
+    something.
+    """
+    flight, operation = state.flight, state.operation
+    if flight is None or operation is None or flight.stamp.operation is None:
+        raise ValueError("no portion is in flight")
+    state = replace(state, flight=None)
+    if isinstance(outcome, Committed):
+        operation = flight.stamp.operation
+        state = replace(
+            state, operation=operation, since_full=1, full_at=now, commits=state.commits + 1
+        )
+        state = timed(state, flight.sent_at, now)
+        asked = operation, flight.batch
+        return WORKS[operation.work].apply_outcome(state, config, asked, outcome, now)
+    state, effects = delayed(replace(state, portion=None), operation, config, outcome.reason, now)
+    return state, (*effects, DeleteFiles(flight.batch.files))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from binwright.consumer.decide.land.states import Effect, Landing, OperationRequest, WriterConfig
 from binwright.protocol.log_events import Log, LogEvent
 from binwright.tables.operations import MOST_WORDS, Operation
+from binwright.tables.ports import Batch
 
 OPERATION_ENDED = LogEvent.info(
     "operation.ended", "A piece of work on a table, as a person has ordered, is done."
@@ -20,8 +21,8 @@ OPERATION_DELAYED = LogEvent.warning(
 NEWEST_WEIGHT = 0.3  # of the newest step's duration in their mean
 
 Step = tuple[Landing, tuple[Effect, ...]]
-Asked = tuple[Operation, OperationRequest]
-"""The work, and what was asked for it."""
+Asked = tuple[Operation, OperationRequest | Batch]
+"""The work, and what was asked for it, or the batch that was to land."""
 
 
 def ended(state: Landing, operation: Operation) -> Step:

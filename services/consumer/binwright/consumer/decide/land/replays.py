@@ -23,11 +23,10 @@ from binwright.consumer.decide.land.states import (
     Refused,
     SettleBad,
     StagePortion,
-    Unreadable,
     WriterConfig,
 )
 from binwright.protocol.orders import OperationOrder
-from binwright.tables.operations import Operation, added, ordered
+from binwright.tables.operations import REPLAY, Operation, added, ordered
 from binwright.tables.ports import BadQuery, Batch, FileSlice
 
 NO_BAD_RECORDS = "the table has raw records, so it has no bad ones: nothing is decoded for it"
@@ -77,31 +76,7 @@ def _batch(portion: Portion) -> Batch:
     ranges = {p.partition: ends for p, ends in portion.places.items()}
     (topic,) = {p.topic for p in portion.places}
     part = FileSlice(portion.file, ranges, whole=True, bytes=portion.bytes, topic=topic)
-    return Batch(slices=(part,), rows=portion.rows, bytes=portion.bytes, replayed=True)
-
-
-def apply_verdict(
-    state: Landing, config: WriterConfig, outcome: Committed | Unreadable | Refused, now: float
-) -> Step:
-    """Apply that the portion's rows are in the table, or that it does not take them.
-
-    Then, or if its file is lost, it is staged again later, when a person may have mended something.
-    """
-    flight, portion, operation = state.flight, state.portion, state.operation
-    if flight is None or portion is None or operation is None:
-        raise ValueError("nothing is in flight")
-    state = replace(state, flight=None)
-    if isinstance(outcome, Committed):
-        done = replace(
-            state,
-            operation=flight.stamp.operation,
-            since_full=1,
-            full_at=now,
-            commits=state.commits + 1,
-        )
-        return timed(done, flight.sent_at, now), ()
-    state, effects = delayed(replace(state, portion=None), operation, config, outcome.reason, now)
-    return state, (*effects, DeleteFiles((portion.file,)))
+    return Batch(slices=(part,), rows=portion.rows, bytes=portion.bytes, work=REPLAY)
 
 
 def apply_outcome(
@@ -112,6 +87,8 @@ def apply_outcome(
     match request, outcome, state.portion:
         case StagePortion(), PortionStaged(portion=portion), _:
             return _staged(timed(state, state.asked_at, now), operation, portion)
+        case Batch(), Committed(), _:
+            return state, ()  # its records leave the bad ones next
         case StagePortion(), Refused(reason=reason), _:
             return failed(state, operation, reason)
         case SettleBad(), Done(), _:
