@@ -41,9 +41,10 @@ from binwright.consumer.mailbox import Mailbox, Outbox
 from binwright.consumer.read.backlog import Backlog
 from binwright.consumer.read.capacity import CapacityMeter
 from binwright.consumer.read.partitions import AssignedPartitions
+from binwright.consumer.read.ranges import OpenReader
 from binwright.consumer.stage.collection import collect_regularly
 from binwright.consumer.stage.file_writer import FileWriter, Origin, one_raw_table
-from binwright.consumer.stage.part_stager import OpenReader, PartStager
+from binwright.consumer.stage.part_stager import PartStager
 from binwright.consumer.stage.splits import Splits
 from binwright.consumer.stage.stager import Stager
 from binwright.consumer.stage.timings import Timings

@@ -1,0 +1,86 @@
+"""Reads ranges of offsets of one partition, with a reader of its own; one at a time."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+
+from binwright.consumer.decide.buffer import BufferedRange
+from binwright.consumer.decide.split import PATIENCE_S
+from binwright.protocol.errors import RangeRefused
+from binwright.protocol.landing import OffsetRange
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.ports.kafka import DataReader, Records
+from binwright.runtime.clock import loop_s
+
+FETCH_BYTES = 8 << 20
+FETCH_WAIT_S = 0.5
+
+OpenReader = Callable[[], AbstractAsyncContextManager[DataReader]]
+
+
+class RangeReader:
+    """Reads ranges in pieces."""
+
+    def __init__(self, open_reader: OpenReader) -> None:
+        """Read with the reader that this opens, when it is needed for the first time."""
+        self._open_reader = open_reader
+        self._stack = AsyncExitStack()
+        self._reader: DataReader | None = None
+        self._turn = asyncio.Lock()
+
+    @property
+    def stored_bytes(self) -> int:
+        """Return the size of all that was read, as stored on the brokers."""
+        return 0 if self._reader is None else self._reader.progress().stored_bytes
+
+    async def close(self) -> None:
+        """Close the reader."""
+        await self._stack.aclose()
+
+    async def read(
+        self, partition: TopicPartition, wanted: OffsetRange, piece_bytes: int
+    ) -> AsyncGenerator[BufferedRange, None]:
+        """Yield a range in pieces, in order: of about `piece_bytes` of memory, but for the last.
+
+        Close it if it is left before its end: the next range waits for that.
+
+        Raises:
+            RangeRefused: Retention took some of it, the log ends before it, a batch cannot be
+                decoded, or it does not get on.
+            ExternalError: Kafka does not answer.
+        """
+        async with self._turn:
+            if self._reader is None:
+                self._reader = await self._stack.enter_async_context(self._open_reader())
+            reader = self._reader
+            await reader.start(partition, wanted.first)
+            try:
+                begin = position = wanted.first
+                rows: list[Records] = []
+                got_on_at = loop_s()
+                while begin < wanted.next:
+                    before, fetched = position, await reader.fetch(FETCH_BYTES, FETCH_WAIT_S)
+                    if (records := fetched.get(partition)) is not None:
+                        if inside := records.since(position).before(wanted.next):
+                            rows.append(inside)
+                        position = max(position, records.next)  # none may be before the end (†)
+                    position = max(position, reader.passed().get(partition, 0))
+                    position = min(position, wanted.next)
+                    _check(reader, partition, position)  # before anything of it is staged (†)
+                    got_on_at = loop_s() if position > before else got_on_at
+                    if loop_s() - got_on_at > PATIENCE_S:
+                        raise RangeRefused(f"{partition} does not get on at {position}")
+                    size = sum(each.bytes for each in rows)
+                    if position == wanted.next or size >= piece_bytes:
+                        yield BufferedRange(OffsetRange(begin, position), rows, size)
+                        rows, begin, got_on_at = [], position, loop_s()
+            finally:
+                reader.stop(partition)
+
+
+def _check(reader: DataReader, partition: TopicPartition, position: int) -> None:
+    """Raise for what only the partition's owner handles; it reads on there by itself."""
+    if partition in reader.jumps():
+        raise RangeRefused(f"{partition} has no offset {position} any more, or not yet")
+    if partition in reader.undecodable() or partition in reader.stuck():
+        raise RangeRefused(f"a batch of {partition} at {position} cannot be decoded")
