@@ -7,7 +7,7 @@ import asyncio
 import io
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from uuid import NAMESPACE_OID, uuid5
 
 import pyarrow as pa
@@ -22,14 +22,16 @@ from tests.integration.object_store import BUCKET, ObjectStore, missing_packages
 from binwright.consumer.decide.land.states import WriterConfig
 from binwright.consumer.events import Event, RowsMissing, TableLost
 from binwright.consumer.land.announcements import LandingTopic
+from binwright.consumer.land.backfill import EarlierStager
 from binwright.consumer.land.context import SharedLake, WriterContext
 from binwright.consumer.land.lake.spark_lake import SparkLake
 from binwright.consumer.land.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.land.orders import TableOrders
 from binwright.consumer.land.replay import BadRecordDecoder
 from binwright.consumer.land.writers import Writers
+from binwright.consumer.read.ranges import RangeReader
 from binwright.consumer.stage.file_staging import FileStaging
-from binwright.consumer.stage.file_writer import one_raw_table
+from binwright.consumer.stage.file_writer import RowWriter, one_raw_table
 from binwright.inspect.doctor.lake_checks import ConnectServer, probe_file
 from binwright.local.java import find_java
 from binwright.local.server import no_progress
@@ -152,6 +154,10 @@ class Bucket:
             reader=FakeDataReader(self.scene.topics, GROUP),
             staging=self.staging,
             bad_records=BadRecordDecoder(staging=self.staging),
+            earlier=EarlierStager(
+                reader=RangeReader(lambda: nullcontext(FakeDataReader(self.scene.topics, GROUP))),
+                writer=RowWriter(staging=self.staging),
+            ),
             config=config,
             maintenance=TableMaintenance(MaintenanceConfig(), lambda _: "sc://spark"),
         )

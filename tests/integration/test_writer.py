@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -19,13 +19,15 @@ from binwright.consumer.decide.land.compaction import CompactionConfig
 from binwright.consumer.decide.land.states import WriterConfig
 from binwright.consumer.events import Event, RowsMissing
 from binwright.consumer.land.announcements import LandingTopic
+from binwright.consumer.land.backfill import EarlierStager
 from binwright.consumer.land.context import SharedLake, WriterContext
 from binwright.consumer.land.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.land.orders import TableOrders
 from binwright.consumer.land.replay import BadRecordDecoder
 from binwright.consumer.land.writers import Writers
+from binwright.consumer.read.ranges import RangeReader
 from binwright.consumer.stage.file_staging import FileStaging
-from binwright.consumer.stage.file_writer import one_raw_table
+from binwright.consumer.stage.file_writer import RowWriter, one_raw_table
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.settings.consumer import LakeSettings
@@ -101,6 +103,12 @@ class Ground:
                 reader=FakeDataReader(self.scene.topics, GROUP),
                 staging=self.scene.staging,
                 bad_records=BadRecordDecoder(staging=self.scene.staging),
+                earlier=EarlierStager(
+                    reader=RangeReader(
+                        lambda: nullcontext(FakeDataReader(self.scene.topics, GROUP))
+                    ),
+                    writer=RowWriter(staging=self.scene.staging),
+                ),
                 config=self._rules,
                 maintenance=TableMaintenance(
                     maintenance or MaintenanceConfig(), lambda _: "sc://spark"

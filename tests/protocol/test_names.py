@@ -142,3 +142,4 @@ def test_what_a_writer_stages_itself_is_no_staged_file() -> None:
     assert is_portion(name)
     assert not any(of(name) for of in (is_staged_file, is_bad_file, is_lease))
     assert not is_portion(STAGED.file)
+    assert is_bad_file(bad_file(name))

@@ -200,10 +200,11 @@ SPECIAL: dict[type, dict[str, some.SearchStrategy[Any]]] = {
         **ORDER,
         "table": NAMES,
         "id": some.from_regex(r"[0-9a-f]{32}", fullmatch=True),
-        "work": some.sampled_from(["replay", "erase"]),
+        "work": some.sampled_from(["replay", "erase", "backfill"]),
         **dict.fromkeys(["where", "bad_where"], some.text(max_size=99)),
         "classes": some_tuple(some.sampled_from(get_args(BadKind))),
         "since_ms": MOMENTS,
+        "offsets": some_map(NUMBERS),
         "dry_run": some.booleans(),
     },
     Savings: {

@@ -18,12 +18,15 @@ from binwright.consumer.decide.buffer import BatchConfig
 from binwright.consumer.decide.land.states import WriterConfig
 from binwright.consumer.ingest import Ingest, IngestConfig
 from binwright.consumer.land.announcements import LandingTopic
+from binwright.consumer.land.backfill import EarlierStager
 from binwright.consumer.land.context import SharedLake, WriterContext
 from binwright.consumer.land.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.land.orders import TableOrders
 from binwright.consumer.land.replay import BadRecordDecoder
 from binwright.consumer.land.writers import Writers
 from binwright.consumer.mailbox import open_mailbox
+from binwright.consumer.read.ranges import RangeReader
+from binwright.consumer.stage.file_writer import RowWriter
 from binwright.controller.decide.events import Event, Tick
 from binwright.controller.decide.states import Sentinel
 from binwright.controller.group_context import GroupContext
@@ -163,6 +166,12 @@ class Process:
             reader=reader,
             staging=staging,
             bad_records=BadRecordDecoder(staging=staging),
+            earlier=EarlierStager(
+                reader=RangeReader(
+                    lambda: contextlib.nullcontext(gated(self.part_reader, self.gate))
+                ),
+                writer=RowWriter(staging=staging),
+            ),
             config=self._writer_config,
             maintenance=TableMaintenance(MaintenanceConfig(), lambda _: "sc://spark"),
         )

@@ -9,7 +9,7 @@ from tests.consumer.decide.land.scene import TABLE, part, stamp
 
 from binwright.protocol.metadata import TableOperation
 from binwright.protocol.orders import OperationOrder
-from binwright.tables.operations import Cursor, Operation, added, ordered, read_operation
+from binwright.tables.operations import Cursor, Operation, added, gives_way, ordered, read_operation
 from binwright.tables.stamp import read_stamp
 
 BEGUN = Operation(id="1", work="replay", state="running")
@@ -36,6 +36,12 @@ WHOLE = Operation(
     ended_ms=12,
     files_until_ms=13,
     earlier_until_ms=12,
+    offsets={part(0): 5},
+    ranges={part(0): (5, 9), part(2): (0, 7)},
+    rows=14,
+    bad=15,
+    gone=16,
+    to_go=11,
 )
 
 
@@ -81,6 +87,9 @@ def test_without_work_a_stamp_is_as_in_versions_that_had_none() -> None:
         {"after": ["no/topic", 1, 2]},
         {"unsettled": [["orders", 0, 1]]},
         {"unsettled": 5},
+        {"ranges": [["orders", 0, -1, 5]]},
+        {"offsets": {"orders": 5}},
+        {"to_go": -1},
         {"moved": {"malformed": "x"}},
         {"left": [1]},
         {"skipped": 1.5},
@@ -117,6 +126,30 @@ def test_an_order_begins_work_with_few_words() -> None:
         dry_run=True,
         state="running",
     )
+
+
+def test_offsets_to_go_are_those_of_its_ranges() -> None:
+    filling = BEGUN.with_ranges({part(0): (5, 9), part(2): (0, 7)})
+    assert (filling.to_go, filling.gone) == (11, 0)
+    left = filling.without_ranges([part(2), part(3)])
+    assert (left.ranges, left.to_go, left.gone) == ({part(0): (5, 9)}, 4, 7)
+
+
+@pytest.mark.parametrize(
+    ("operation", "wanted"),
+    [
+        (replace(BEGUN, fault="no"), False),
+        (replace(BEGUN, work="erase", fault="no"), True),
+        (replace(BEGUN, work="erase", fault="no", erased=1), False),
+        (replace(BEGUN, work="backfill", fault="no", rows=5), True),
+        (replace(BEGUN, work="backfill"), False),
+    ],
+)
+def test_work_whose_steps_fail_gives_way_where_that_does_no_harm(
+    operation: Operation,
+    wanted: bool,
+) -> None:
+    assert gives_way(operation) is wanted
 
 
 def test_counts_are_added_by_class() -> None:

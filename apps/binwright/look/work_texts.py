@@ -11,8 +11,8 @@ def operation_text(operation: TableOperation) -> str:
     reason = f": {operation.reason}" if operation.reason else ""
     what = f"{operation.work}{' (dry run)' if operation.dry_run else ''} by {operation.by}"
     fault = f": {operation.fault}" if operation.fault else ""
-    ordered = f"{what} at {moment_text(operation.at_ms)}{reason}"
-    return f"{ordered}; {operation.state}{fault}; {records_text(operation)}"
+    at = f" at {moment_text(operation.at_ms)}" if operation.at_ms else ""  # not of its entry's
+    return f"{what}{at}{reason}; {operation.state}{fault}; {records_text(operation)}"
 
 
 def records_text(operation: TableOperation) -> str:
@@ -45,6 +45,20 @@ def _erased(operation: TableOperation) -> Iterator[str]:
         yield f"in older versions until {moment_text(operation.files_until_ms)}"
 
 
+def _backfilled(operation: TableOperation) -> Iterator[str]:
+    if operation.dry_run:
+        yield f"{operation.to_go} offsets to back-fill"
+        return
+    yield f"{operation.rows} rows back-filled"
+    yield f"{operation.bad} bad records"
+    if operation.skipped:
+        yield f"{operation.skipped} skipped"
+    if operation.gone:
+        yield f"{operation.gone} offsets that Kafka has no more"
+    if operation.to_go:
+        yield f"{operation.to_go} offsets to go"
+
+
 def _counts(operation: TableOperation) -> Iterator[str]:
     """Yield the counts of work that only a later version knows."""
     for name, count in operation.outcomes.items():
@@ -54,4 +68,5 @@ def _counts(operation: TableOperation) -> Iterator[str]:
 TEXTS: Mapping[str, Callable[[TableOperation], Iterator[str]]] = {
     "replay": _replayed,
     "erase": _erased,
+    "backfill": _backfilled,
 }

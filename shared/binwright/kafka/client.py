@@ -481,9 +481,10 @@ class ClusterClient:
         *,
         stable: bool = False,
     ) -> dict[tuple[str, int], int]:
-        """Return the `LATEST` or `EARLIEST` offsets of partitions that `broker` leads.
+        """Return the `LATEST` or `EARLIEST` offsets of partitions, or of a time, ms since 1970.
 
-        Partitions that it does not lead are left out. Raises `BrokerUnavailable`.
+        Partitions that `broker` does not lead are left out. A log without a record of the time or
+        later has -1. Raises `BrokerUnavailable`.
 
         Args:
             broker: Who is asked.

@@ -99,7 +99,7 @@ class TopicMissing(ExternalError):
 
 
 class RangeRefused(ExternalError):
-    """A consumer cannot stage a range of a split partition now; the partition's owner does.
+    """A consumer cannot read a range of a split partition, or of before a table's beginning, now.
 
     Nothing, unless it happens again and again: the log of the consumer says why.
     """

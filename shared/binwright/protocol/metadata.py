@@ -181,6 +181,7 @@ class TableRegistration:
 OUTCOMES: Mapping[str, tuple[str, ...]] = {
     "replay": ("moved", "left", "skipped", "masked"),
     "erase": ("erased", "bad_erased", "bad_left"),
+    "backfill": ("rows", "bad", "skipped", "gone", "to_go"),
 }
 """Work -> what becomes of records by it: fields of `TableOperation`."""
 
@@ -190,7 +191,7 @@ class TableOperation:
     """The work on a table that a person ordered last, and how far its writer is with it."""
 
     id: str  # of the order
-    work: str  # replay: bad records are decoded again; erase: rows are deleted
+    work: str  # replay: bad records are decoded again; erase: rows go; backfill: earlier ones land
     by: str = ""  # who ordered it, for people
     reason: str = ""  # why, for people
     at_ms: Number = 0  # when, wall clock, ms since 1970
@@ -200,6 +201,10 @@ class TableOperation:
     moved: Mapping[str, Number] = field(default_factory=dict)  # class -> that became rows
     left: Mapping[str, Number] = field(default_factory=dict)  # class -> that are bad still
     skipped: Number = 0  # that are in no table now, as the settings want
+    rows: Number = 0  # rows of records from before the table's beginning
+    bad: Number = 0  # bad records from before it
+    gone: Number = 0  # offsets from before it that Kafka has no more
+    to_go: Number = 0  # offsets from before it that are to be read
     masked: Number = 0  # bad records whose values are masked: they are not decoded again
     erased: Number = 0  # rows that were deleted
     bad_erased: Number = 0  # bad records that were deleted

@@ -75,7 +75,8 @@ def bad_file(name: str) -> str:
 
 def is_bad_file(name: str) -> bool:
     """Tell whether a file has the bad records of a staged one."""
-    return name.endswith(_OF_BAD) and is_staged_file(name.removesuffix(_OF_BAD) + _PARQUET)
+    staged = name.removesuffix(_OF_BAD) + _PARQUET
+    return name.endswith(_OF_BAD) and (is_staged_file(staged) or is_portion(staged))
 
 
 def staged_by(name: str) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 from immutables import Map
 from pydantic import Field
 
-from binwright.protocol.fields import LATEST_MS, Amount, Number, Offset, SlotNumber
+from binwright.protocol.fields import LATEST_MS, Amount, Number, Offset, Offsets, SlotNumber
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import TopicName
 from binwright.protocol.wire import Decode, decoder, key
@@ -173,9 +173,10 @@ class OperationOrder:
 
     table: TopicName  # its name
     id: OperationId  # unique; the same order read again begins nothing
-    work: Literal["replay", "erase"]  # bad records are decoded again; rows are deleted
+    work: Literal["replay", "erase", "backfill"]  # as of the report's `TableOperation`
     classes: tuple[BadKind, ...] = ()  # of bad records; empty: all of them
-    since_ms: Moment = 0  # only those that landed then or later, ms since 1970
+    since_ms: Moment = 0  # only those that landed, or are of, then or later, ms since 1970
+    offsets: Offsets = field(default_factory=dict)  # back-filled from here on; empty: all are
     where: ConditionText = ""  # on the table's columns: which rows are erased; empty: none
     bad_where: ConditionText = ""  # on those of bad records: which of them; empty: by `where`
     dry_run: bool = False  # nothing changes: what would is counted

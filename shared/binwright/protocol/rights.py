@@ -94,7 +94,7 @@ def rights(names: Names) -> Iterator[Right]:
     yield from _of("consumer", [names.metadata], "Write")
     yield Right("consumer", "topic", names.metadata, "Read", not_checked)
     yield from _of("consumer", [names.landing], "Read", "Write")
-    unordered = "its tables are neither paused, resumed, replayed nor erased from"
+    unordered = "its tables are neither paused, resumed, replayed, back-filled nor erased from"
     yield Right("consumer", "topic", names.orders, "Read", unordered)
     yield Right("consumer", "group", names.group, "Read")
 

@@ -140,7 +140,8 @@ TABLE_OPERATION_FAILED = Metric(
 TABLE_OPERATION_RECORDS = Metric(
     "binwright_table_operation_records",
     "Records of the work that a person ordered last: moved, left, skipped or masked (replay); "
-    "erased, bad_erased or bad_left (erase).",
+    "erased, bad_erased or bad_left (erase); rows, bad, skipped, gone or to_go (backfill; the last "
+    "two are offsets).",
     (*TABLE, "work", "outcome"),
     "consumer, group",
 )

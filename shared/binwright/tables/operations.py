@@ -3,13 +3,13 @@
 The table's stamps have it, so it outlives its writers: the newest one counts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import PlainValidator, TypeAdapter
 
-from binwright.protocol.fields import Number, Offset
+from binwright.protocol.fields import Number, Offset, Offsets
 from binwright.protocol.metadata import TableOperation
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import TopicName
@@ -19,6 +19,8 @@ REPLAY = "replay"
 """Bad records are decoded again; what decodes moves to the table."""
 ERASE = "erase"
 """Rows that meet a condition are deleted, and what older versions have of them once it may be."""
+BACKFILL = "backfill"
+"""What Kafka has of before a table's beginning lands in it, from its beginning down."""
 MOST_NAME, MOST_WORDS = 100, 300  # characters of an order in stamps, and of a fault
 
 Counts = Mapping[str, int]
@@ -60,6 +62,22 @@ class Operation(TableOperation):
     earlier_until_ms: Number = 0
     """As `files_until_ms`, of rows that earlier work deleted: the earliest of what was to come."""
     unsettled: Annotated[Places, PlainValidator(_read_places)] = field(default_factory=dict)
+    offsets: Offsets = field(default_factory=dict)
+    """Partition -> from where on it is back-filled; empty: all are, as far as `since_ms`."""
+    ranges: Annotated[Places, PlainValidator(_read_places)] = field(default_factory=dict)
+    """Partition -> (first, where the table begins by now): what is to be back-filled still; empty:
+    it is not known."""
+
+    def with_ranges(self, ranges: Places) -> "Operation":
+        """Return it with these ranges to back-fill."""
+        return replace(
+            self, ranges=ranges, to_go=sum(end - first for first, end in ranges.values())
+        )
+
+    def without_ranges(self, partitions: Collection[TopicPartition]) -> "Operation":
+        """Return it without what is left of these partitions: Kafka has it no more."""
+        left = self.with_ranges({p: e for p, e in self.ranges.items() if p not in partitions})
+        return replace(left, gone=self.gone + self.to_go - left.to_go)
 
     def deletes(self, at_ms: int, until_ms: int) -> "Operation":
         """Return it as it deletes rows from now on, which older versions have `until_ms`."""
@@ -81,7 +99,9 @@ class Operation(TableOperation):
         """Return plain values for JSON, without what is as in a new one."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         values["after"] = [*(self.after or ())]
-        values["unsettled"] = [[*p, *ends] for p, ends in sorted(self.unsettled.items())]
+        for name in ("unsettled", "ranges"):
+            values[name] = [[*p, *ends] for p, ends in sorted(values[name].items())]
+        values["offsets"] = {str(p): offset for p, offset in sorted(self.offsets.items())}
         return {name: value for name, value in values.items() if value not in (0, "", (), {}, [])}
 
 
@@ -95,6 +115,7 @@ def ordered(order: OperationOrder) -> Operation:
         at_ms=order.at_ms,
         classes=order.classes,
         since_ms=order.since_ms,
+        offsets=order.offsets,
         dry_run=order.dry_run,
         state="running",
     )
@@ -119,12 +140,13 @@ def _with_few_words(of: Operation) -> Operation:
 
 
 def gives_way(operation: TableOperation) -> bool:
-    """Whether a newer order replaces what runs: an erasure whose steps fail, and that did nothing.
+    """Whether a newer order replaces what runs, and whose steps fail.
 
-    Its condition may be one that never ends.
+    So it does of a back-fill, since a table has no gap wherever one ends, and of an erasure that
+    did nothing: its condition may be one that never ends.
     """
-    done = operation.erased or operation.bad_erased
-    return operation.work == ERASE and bool(operation.fault) and not done
+    may_end = {BACKFILL: True, ERASE: not (operation.erased or operation.bad_erased)}
+    return bool(operation.fault) and may_end.get(operation.work, False)
 
 
 def added(counts: Counts, more: Counts) -> Counts:

@@ -562,6 +562,16 @@ class Lake(Protocol):
         It is slow: it scans the table.
         """
 
+    async def lowest_offsets(self, table: str) -> PartitionOffsets:
+        """Return the lowest offset of each partition that has rows, or had some that were erased.
+
+        So had those of which bad records were erased. It is slow: it scans the table. Raises like
+        `history`.
+        """
+
+    async def lowest_bad_offsets(self, table: str) -> PartitionOffsets:
+        """Return the lowest offset of each partition that has bad records; raise like `history`."""
+
     async def small_files(self, table: str) -> tuple[SmallFiles, ...] | None:
         """Return the table's small files, and those of its bad records.
 

@@ -255,6 +255,10 @@ class TableSettings(DecodingSettings):
     """Further columns, or fields, than those of `cluster_by` and the place in Kafka, by whose
     values queries skip files.
     """
+    begin: Literal["group", "earliest"] = "group"
+    """Where a new table begins: where the group stands, as the topic's other tables do; or with all
+    that Kafka has: what is before lands beside what is written now, as by `table backfill`.
+    """
     keep_days: KeepDays | None = None
     """As `lake.keep_days`, for these tables and their bad records; unset: the same."""
     register_as: CatalogName | None = None

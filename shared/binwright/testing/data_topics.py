@@ -216,6 +216,20 @@ class FakeDataReader:
             p: bounds for p, bounds in of_logs.items() if self._topics.log(p).leader is not None
         }
 
+    async def offsets_at(
+        self, partitions: Collection[TopicPartition], at_ms: int
+    ) -> Mapping[TopicPartition, int]:
+        """Fit `DataReader.offsets_at`."""
+        await self._request(*partitions)
+        found: dict[TopicPartition, int] = {}
+        for p in partitions:
+            log = self._topics.log(p)
+            for offset, record in log.read(loop_s(), log.start):
+                if record is not None and record.timestamp_ms >= at_ms:
+                    found[p] = offset
+                    break
+        return found
+
     async def partitions(self, topic: str) -> Collection[TopicPartition]:
         """Fit `DataReader.partitions`."""
         await self._request(TopicPartition(topic, 0))

@@ -328,6 +328,20 @@ class FakeLake:
             highest[p] = max(offset, highest.get(p, 0))
         return highest
 
+    async def lowest_offsets(self, table: str) -> PartitionOffsets:
+        """Fit `Lake.lowest_offsets`."""
+        await self._read("lowest", table)
+        stored = self._storage.table(table)
+        offsets = [(p, r.offset) for p, rows in stored.rows.items() for r in rows]
+        offsets += [(p, o) for noted in stored.noted.values() for _, _, p, o, _ in noted]
+        return {p: min(o for q, o in offsets if q == p) for p, _ in offsets}
+
+    async def lowest_bad_offsets(self, table: str) -> PartitionOffsets:
+        """Fit `Lake.lowest_bad_offsets`."""
+        await self._read("lowest_bad", table)
+        offsets = [(p, offset) for _, p, offset, _ in self._bad_records(table)]
+        return {p: min(o for q, o in offsets if q == p) for p, _ in offsets}
+
     async def small_files(self, table: str) -> tuple[SmallFiles, ...] | None:
         """Fit `Lake.small_files`."""
         await self._maintain("small_files", table)

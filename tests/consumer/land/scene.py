@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import count
 from types import MappingProxyType
@@ -13,11 +13,14 @@ from binwright.consumer.decide.land.states import Portion, WriterConfig
 from binwright.consumer.decode.json_values import JsonDecoder
 from binwright.consumer.events import Event, RowsMissing, TableLost, WritingStopped
 from binwright.consumer.land.announcements import LandingTopic
+from binwright.consumer.land.backfill import EarlierStager
 from binwright.consumer.land.context import SharedLake, WriterContext
 from binwright.consumer.land.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.land.orders import TableOrders
 from binwright.consumer.land.replay import BadRecordDecoder, DecodedAgain
 from binwright.consumer.land.writers import Writers
+from binwright.consumer.read.ranges import RangeReader
+from binwright.consumer.stage.file_writer import RowWriter
 from binwright.kafka.control_records import LANDING_PARTITIONS, landing_partition
 from binwright.protocol import wire
 from binwright.protocol.landing import OffsetRange, Staged
@@ -55,6 +58,7 @@ class Scene:
         self.keep_s = 0.0  # of all tables
         self.retention_s = 0.0  # after which a vacuum deletes files of older versions
         self.register_as = ""  # of the one table
+        self.from_earliest = False  # new tables are back-filled at once
         self.decoding = ""  # the settings by which values are decoded
         self.masking = ""  # those by which staged records are masked
         self.fixed: Columns | None = None  # beside which tables get columns for new fields
@@ -65,6 +69,14 @@ class Scene:
         self.bad_records = FakeBadRecordDecoder(staging=self.staging)
         self.named: dict[str, tuple[str, ...]] = {}  # topic -> its tables; else one of its name
         self._numbers = count(1)
+
+    async def decoder_of(self, *_: object) -> ValueDecoder | None:
+        """Fit `DecoderOf`."""
+        if self.columns is None:
+            return None
+        decoder = JsonDecoder(self.columns)
+        decoder.settings = self.decoding
+        return decoder
 
     async def prepare(self) -> "Scene":
         """Make the group's topics."""
@@ -171,6 +183,27 @@ class Scene:
             )
         )
 
+    async def backfill(
+        self,
+        number: int = 1,
+        *,
+        since_ms: int = 0,
+        offsets: Mapping[TopicPartition, int] = MappingProxyType({}),
+        dry_run: bool = False,
+    ) -> None:
+        """Have what is before the beginning of `orders` landed."""
+        await self.give(
+            OperationOrder(
+                table="orders",
+                id=f"{number:032x}",
+                work="backfill",
+                since_ms=since_ms,
+                offsets=dict(offsets),
+                dry_run=dry_run,
+                by="ann@host",
+            )
+        )
+
     async def give(self, order: TableOrder | OperationOrder) -> None:
         await self.bus.publish(ORDERS, 0, wire.key(order), wire.encode(order))
 
@@ -260,6 +293,7 @@ class Process:
         servers: Mapping[str, str] = MappingProxyType({}),  # of tables on another one
         in_place: bool = False,
     ) -> None:
+        self.earlier_reader = FakeDataReader(scene.topics, GROUP)
         self.lake = FakeLake(scene.storage, scene.staging)
         self.reader = FakeDataReader(scene.topics, GROUP)
         self.opened = 0
@@ -283,6 +317,7 @@ class Process:
             "fixed": scene.fixed,
             "retention_s": scene.retention_s,
             "in_place": in_place,
+            "from_earliest": scene.from_earliest,
         }
 
         def server(table: str) -> str:
@@ -304,6 +339,11 @@ class Process:
             config=self._writer_config,
             maintenance=TableMaintenance(maintenance, server, asyncio.get_running_loop().time),
             bad_records=scene.bad_records,
+            earlier=EarlierStager(
+                reader=RangeReader(lambda: nullcontext(self.earlier_reader)),
+                writer=RowWriter(staging=scene.staging, decoder_of=scene.decoder_of),
+                piece_bytes=2_000,
+            ),
         )
         self.writers = Writers(self.context, self._record_event)
         self.running: asyncio.Task[None] | None = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from binwright.consumer.read.data_topics import DataTopics
+from binwright.consumer.read.data_topics import NO_OFFSET, DataTopics
 from binwright.kafka.client import EARLIEST, NO_LEADER
 from binwright.kafka.leaders import Leaders
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
@@ -33,6 +33,7 @@ class FakeCluster:
         self.latency_s = 0.0
         self.stable: dict[int, int] = {}  # partition -> where its open transaction begins
         self.ids: dict[int, str] = {}
+        self.times: dict[int, int] = {}  # partition -> its first offset of a time
         self.silent: set[int] = set()
         self.moved: set[int] = set()
 
@@ -61,6 +62,8 @@ class FakeCluster:
     ) -> dict[tuple[str, int], int]:
         await asyncio.sleep(3600 if broker in self.hanging else self.latency_s)
         self._answer(broker)
+        if when >= 0:
+            return {(t, n): self.times[n] for t, numbers in partitions.items() for n in numbers}
         ends = self.stable if stable else {}
         return {
             (topic, number): 10 * number if when == EARLIEST else ends.get(number, 10 * number + 5)
@@ -106,6 +109,18 @@ async def test_bounds_are_those_of_partitions_whose_leader_answers() -> None:
     assert await topics.bounds(orders(1)) == {}
     with pytest.raises(BrokerUnavailable, match="broker 2"):
         await topics.bounds(orders(1, 2))
+
+
+async def test_offsets_of_a_time_are_those_of_logs_that_have_such_a_record() -> None:
+    cluster, topics = queries({0: 1, 1: 2, 2: NO_LEADER, 3: 2})
+    cluster.times = {0: 7, 1: NO_OFFSET, 3: 0}
+    assert await topics.offsets_at(orders(0, 1, 2, 3), 1_000) == {
+        TopicPartition("orders", 0): 7,
+        TopicPartition("orders", 3): 0,
+    }
+    cluster.silent = {2}
+    with pytest.raises(BrokerUnavailable, match="broker 2"):
+        await topics.offsets_at(orders(0, 1), 1_000)
 
 
 async def test_bounds_of_a_partition_that_does_not_exist_name_it() -> None:

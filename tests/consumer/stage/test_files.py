@@ -22,7 +22,14 @@ from binwright.consumer.stage.files import Files
 from binwright.consumer.stage.parquet import SCHEMA, to_arrow
 from binwright.protocol.errors import StagingUnavailable
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.names import ADDED_COLUMNS, TABLE_LAYOUT, bad_file, batch_name, mark_name
+from binwright.protocol.names import (
+    ADDED_COLUMNS,
+    TABLE_LAYOUT,
+    bad_file,
+    batch_name,
+    mark_name,
+    portion_name,
+)
 from binwright.protocol.ports.kafka import Record
 from binwright.tables.columns import parse_columns
 from binwright.tables.ports import Footer, Staging
@@ -89,11 +96,13 @@ async def stage_with_bad(tmp_path: Path, name: str = NEW) -> tuple[FileStaging, 
     return staging, tmp_path / "orders" / bad_file(name)
 
 
-async def test_what_is_beside_a_file_is_deleted_with_it(tmp_path: Path) -> None:
-    staging, beside = await stage_with_bad(tmp_path)
-    assert contents(beside.parent) == sorted([NEW, beside.name, TABLE_LAYOUT])
-    assert (await staging.sizes("orders")).keys() == {NEW}, "it is announced with its file"
-    await staging.delete("orders", [NEW])
+@pytest.mark.parametrize("name", [NEW, portion_name("0" * 32)])
+async def test_what_is_beside_a_file_is_deleted_with_it(tmp_path: Path, name: str) -> None:
+    staging, beside = await stage_with_bad(tmp_path, name)
+    assert contents(beside.parent) == sorted([name, beside.name, TABLE_LAYOUT])
+    announced = {NEW} if name == NEW else set()
+    assert (await staging.sizes("orders")).keys() == announced, "it is announced with its file"
+    await staging.delete("orders", [name])
     assert contents(beside.parent) == [TABLE_LAYOUT]
 
 

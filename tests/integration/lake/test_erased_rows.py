@@ -215,6 +215,18 @@ async def test_the_highest_offsets_are_also_those_of_erased_rows(tables: SparkLa
     assert await tables.highest_offsets("items") == {ZERO: 9}
 
 
+async def test_the_lowest_offsets_are_also_those_of_erased_records_and_of_no_bad_ones(
+    tables: SparkLake,
+) -> None:
+    """Else a back-fill would bring the former back, and begin below the latter."""
+    assert await tables.lowest_offsets("items") == {ZERO: 0}
+    assert await tables.lowest_bad_offsets("items") == {ZERO: 6}
+    assert await erase(tables, query("_kafka.offset < 3")) == (3, 0, 3)
+    assert await tables.lowest_offsets("items") == {ZERO: 0}
+    await tables.open(TABLE)
+    assert await tables.lowest_offsets("orders") == {}
+
+
 async def test_what_was_noted_of_an_earlier_table_counts_no_more(
     tables: SparkLake, lake: Path
 ) -> None:

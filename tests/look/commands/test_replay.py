@@ -86,10 +86,12 @@ def test_what_became_of_records_is_counted_by_class() -> None:
         "3 moved (1 incompatible, 2 malformed), 4 left (4 malformed), 5 skipped, "
         "6 without their values, masked"
     )
-    assert operation_text(DONE).startswith("replay by ann at 1970-01-01 00:00:00 UTC: a repair; ")
-    would = TableOperation(id="1", work="replay", by="ann", state="running", dry_run=True)
+    assert operation_text(DONE).startswith("replay by ann: a repair; ")
+    would = TableOperation(
+        id="1", work="replay", by="ann", at_ms=1_000, state="running", dry_run=True
+    )
     assert operation_text(would) == (
-        "replay (dry run) by ann at 1970-01-01 00:00:00 UTC; running; 0 would move, 0 left"
+        "replay (dry run) by ann at 1970-01-01 00:00:01 UTC; running; 0 would move, 0 left"
     )
     failed = TableOperation(id="1", work="replay", by="ann", state="failed", fault="no")
     assert "failed: no" in operation_text(failed)

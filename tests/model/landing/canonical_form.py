@@ -9,13 +9,16 @@ from binwright.consumer.decide.land.chain import Chain
 from binwright.consumer.decide.land.states import (
     BadOffsetsFound,
     Claiming,
+    EarlierPortion,
     InFlightCommit,
     Landing,
     Outcome,
+    Portion,
     Resolving,
 )
 from binwright.protocol.landing import Staged
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.names import is_portion
 from binwright.tables.columns import columns_text
 from binwright.tables.operations import Operation
 from binwright.tables.ports import Batch, CutFiles, PartitionOffsets
@@ -33,7 +36,8 @@ def canonical(world: World) -> Plain:
 def _operation(of: Operation | None) -> Plain:
     if of is None:
         return ()
-    return of.state, tuple(of.after or ()), _sorted(of.unsettled), bool(of.fault)
+    places = _sorted(of.unsettled), _sorted(of.ranges)
+    return of.state, tuple(of.after or ()), places, bool(of.fault)
 
 
 def _sorted(found: Mapping[Any, object]) -> Plain:
@@ -52,6 +56,11 @@ class _Names:
     def __init__(self, world: World) -> None:
         self.files: dict[str, int] = {}
         self.writers: dict[str, int] = {}
+        self.portions = {
+            name: (_rows(file.rows), _rows(file.bad), file.footer and file.footer.decoded_by)
+            for name, file in world.files.items()
+            if is_portion(name)
+        }
         for staged in world.landing:
             if staged is not None:
                 self.files.setdefault(staged.file, len(self.files))
@@ -79,7 +88,7 @@ class _Names:
                 world.settings,
                 world.produce,
                 world.rereads,
-                tuple(sorted(map(self.file, world.files_to_delete))),
+                tuple(sorted(map(self.file, world.files_to_delete), key=repr)),
             ),
             (tuple(-1 if o is None else o for o in world.owners)),
             (tuple(-1 if o is None else o for o in world.start_offsets)),
@@ -124,7 +133,7 @@ class _Names:
         return slices, batch.landed_in_part
 
     def file(self, name: str) -> Plain:
-        return self.files.get(name, -1)
+        return self.portions.get(name) or self.files.get(name, -1)
 
     def call(self, name: int, call: Call, world: World) -> Plain:
         awaited = tuple(w is not None and w.call == name for w in world.writers)
@@ -190,6 +199,8 @@ class _Names:
             world.bounds.bad_share < 1 and known.share.counts,
             tuple(sorted(columns_text(columns or ()) for columns in known.taken)),
             ends and (self.lease(ends.lease), _sorted(ends.since), self.offsets(ends.highest)),
+            known.lowest_bad
+            and (self.lease(known.lowest_bad.lease), _sorted(known.lowest_bad.offsets)),
             tuple(sorted(known.read_again_at)),
             known.grown and tuple(sorted(str(column) for column in known.grown.proposed)),
             tuple(sorted(known.unaddable)),
@@ -220,7 +231,8 @@ class _Names:
             reread_from,
             _sorted(phase.behind),
             (now - phase.checked_at >= TICK_S, now >= phase.retry_at),
-            (_operation(phase.operation), phase.portion is not None, now >= phase.step_at),
+            (_operation(phase.operation), self.portion(phase.portion), now >= phase.step_at),
+            (phase.span, phase.turn and tuple(phase.turn)),
             type(phase.asked).__name__,
             phase.erasure
             and (
@@ -229,6 +241,12 @@ class _Names:
                 phase.erasure.noted is not None,
             ),
         )
+
+    def portion(self, portion: Portion | EarlierPortion | None) -> Plain:
+        if not isinstance(portion, EarlierPortion):
+            return portion is not None
+        files = tuple(self.file(part.file) for part in portion.slices)
+        return tuple(portion.partition), portion.first, files
 
     def flight(self, flight: InFlightCommit) -> Plain:
         stamp = self.stamp(flight.stamp.encode())

@@ -20,7 +20,7 @@ from binwright.consumer.decide.land.states import (
     Unreadable,
 )
 from binwright.tables.columns import Columns
-from binwright.tables.operations import ERASE, REPLAY
+from binwright.tables.operations import BACKFILL, ERASE, REPLAY
 from binwright.tables.ports import Batch, Commit, ErasedCounts, Ranges
 from binwright.tables.stamp import Stamp, read_stamp
 
@@ -145,14 +145,19 @@ def _check_once(world: World, table: DeltaTable, call: Call, rows: frozenset[Row
     if back := rows & table.erased:
         raise InvariantViolation(f"rows come back that were erased: {sorted(back)}")
     replayed = call.batch is not None and call.batch.work == REPLAY
-    before = (table.landed - table.bad) | table.moved if replayed else table.landed
-    if (twice := rows & before) or len(rows) < len(call.rows or ()):
+    landed = (table.landed - table.bad) | table.moved if replayed else table.landed
+    if (twice := rows & landed) or len(rows) < len(call.rows or ()):
         raise InvariantViolation(f"rows land twice: {sorted(twice or rows)}")
     operation = parse_stamp(call.stamp).operation
     if operation is not None and operation.work == ERASE and operation.state == "done":
         left = {r for r in world.meant - table.erased if _is_kept(world, r)}
         if left:
             raise InvariantViolation(f"an erasure ends, and left {sorted(left)}")
+    if operation is not None and operation.work == BACKFILL and operation.state == "done":
+        begins, there = table.begin_offset, table.landed | rows
+        before = {r for r in world.meant if r.offset < begins.get((r.topic, r.partition), 0)}
+        if left := {r for r in before - there if _is_kept(world, r)}:
+            raise InvariantViolation(f"a back-fill ends, and left {sorted(left)}")
     both = table.moved & table.bad
     if both and operation is not None and operation.state != "running":
         raise InvariantViolation(f"both tables have {sorted(both)} when the replay ends")

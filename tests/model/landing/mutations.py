@@ -12,6 +12,7 @@ from binwright.consumer.decide.bad_share import BadShare
 from binwright.consumer.decide.buffer import Buffer
 from binwright.consumer.decide.land import (
     append,
+    backfills,
     erasures,
     landed_offsets,
     landing,
@@ -20,7 +21,13 @@ from binwright.consumer.decide.land import (
 )
 from binwright.consumer.decide.land import chain as chains
 from binwright.consumer.decide.land import commits as table_commits
-from binwright.consumer.decide.land.append import BadEnds, BatchCommit, Steps, TableKnowledge
+from binwright.consumer.decide.land.append import (
+    BadEnds,
+    BatchCommit,
+    LowestBad,
+    Steps,
+    TableKnowledge,
+)
 from binwright.consumer.decide.land.chain import Announcement, Chain
 from binwright.consumer.decide.land.commits import Resolved
 from binwright.consumer.decide.land.landed_offsets import Offsets
@@ -36,6 +43,7 @@ from binwright.consumer.decide.land.states import (
     Committed,
     Conflict,
     Done,
+    EarlierFound,
     EraseNoted,
     KafkaState,
     Landing,
@@ -53,9 +61,11 @@ from binwright.consumer.decode import one_by_one
 from binwright.protocol.landing import Staged
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import GroupOffset
+from binwright.tables.operations import BACKFILL
 from binwright.tables.ports import Batch, Commit, Footer, PartitionOffsets, Ranges
 from binwright.tables.stamp import Stamp, read_stamp
 
+from . import backfills as model_backfills
 from . import delta, replays
 from . import reading_mutations as reading
 from .world import TOPIC, Call, DeltaTable, World
@@ -368,8 +378,8 @@ def _claims_no_bad(world: World, _call: Call) -> World:
     return world
 
 
-def _keeps_bad_ends(self: BatchCommit) -> BadEnds | None:
-    return self.known.bad_ends
+def _keeps_bad_offsets(self: BatchCommit) -> tuple[BadEnds | None, LowestBad | None]:
+    return self.known.bad_ends, self.known.lowest_bad
 
 
 def _any_claims_bad_ends(known: TableKnowledge, lease: str) -> BadEnds:
@@ -469,7 +479,67 @@ def _waits_for_its_order_alone(state: Landing) -> bool:
     return state.erasure is None
 
 
+# --- a back-fill ---------------------------------------------------------------------------------
+
+
+def _stamps_where_it_began(*args: Any) -> tuple[Landing, Request]:
+    state, wanted = _landing_send(*args)
+    assert isinstance(wanted, Append)
+    assert state.flight is not None
+    stamp = state.flight.stamp
+    if wanted.batch.work != BACKFILL or stamp.operation is None:
+        return state, wanted
+    (part,) = wanted.batch.slices
+    before = {TopicPartition(part.topic, n): (0, end) for n, (_, end) in part.ranges.items()}
+    operation = replace(stamp.operation, ranges={**stamp.operation.ranges, **before})
+    return state, replace(wanted, stamp=replace(stamp, operation=operation).encode())
+
+
+_earlier = backfills.earlier
+
+
+def _begins_where_it_stands(operation: Any, committed: Any, found: EarlierFound) -> Any:
+    return _earlier(operation, committed, replace(found, lowest={}))
+
+
+def _finds_no_bad_records(self: BatchCommit, batch: Batch) -> Steps[bool]:
+    del self, batch
+    yield from ()
+    return False
+
+
+def _lowest_with_bad(world: World, table: DeltaTable) -> Any:
+    return model_backfills.outermost(world, table.landed | table.noted)
+
+
+def _no_fault(*_: object) -> str:
+    return ""
+
+
+def _goes_on(state: Landing, _partitions: object) -> Landing:
+    return state
+
+
 MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
+    # a back-fill
+    "a stamp does not say that the table begins before a portion": (
+        (landing, "_send", _stamps_where_it_began),
+    ),
+    "what a table has is back-filled": ((backfills, "earlier", _begins_where_it_stands),),
+    "bad records of a portion that did not land are not left out": (
+        (BatchCommit, "_has_bad_records", _finds_no_bad_records),
+    ),
+    "a table begins with bad records that landed alone": (
+        (model_backfills, "lowest", _lowest_with_bad),
+    ),
+    "a log that is cut is back-filled": (
+        (backfills, "waits", _never),
+        (backfills, "without", _goes_on),
+    ),
+    "a topic that was recreated is back-filled": (
+        (backfills, "_fault", _no_fault),
+        (backfills, "without", _goes_on),
+    ),
     # a replay
     "bad records leave before their rows land": (
         (operations, "next_step", _removes_before_append),
@@ -577,7 +647,7 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     "rows land before their bad records": ((BatchCommit, "_land", _rows_first),),
     "a claim leaves the table of bad records": ((delta, "claim_bad", _claims_no_bad),),
     "bad offsets are not found again after a conflict": (
-        (BatchCommit, "_forget_bad_ends", _keeps_bad_ends),
+        (BatchCommit, "_forget_bad_offsets", _keeps_bad_offsets),
     ),
     "a new claim knows the bad offsets of the one before": (
         (append, "bad_ends_of", _any_claims_bad_ends),

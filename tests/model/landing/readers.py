@@ -17,7 +17,7 @@ from binwright.protocol.landing import Staged
 from binwright.protocol.model import Slot
 from binwright.protocol.ports.kafka import Record, Records
 from binwright.tables.columns import Columns, parse_columns, parse_row
-from binwright.tables.ports import Footer
+from binwright.tables.ports import Footer, Ranges
 
 from .world import NOTHING, TABLES, TOPIC, File, ReaderProcess, Row, World, kind_of
 
@@ -115,10 +115,16 @@ def fetch(world: World, index: int, partition: int) -> World:
 def _records(world: World, partition: int, first: int) -> list[Record]:
     entries = world.logs[partition].entries
     return [
-        Record(offset, 0, None, f"{entries[offset]}{kind_of(world, partition, offset)}".encode())
+        Record(offset, 0, None, value(world, partition, offset))
         for offset in range(first, len(entries))
         if entries[offset] != NOTHING
     ]
+
+
+def value(world: World, partition: int, offset: int) -> bytes:
+    """Return the value of a record: when it was written, and its kind."""
+    written = world.logs[partition].entries[offset]
+    return f"{written}{kind_of(world, partition, offset)}".encode()
 
 
 def _out_of_range(world: World, index: int, partition: int) -> World:
@@ -160,22 +166,10 @@ def stage(world: World, index: int, topic: str = TOPIC) -> World:
     }
     rows = frozenset(values)
     ranges = {p.partition: (r.range.first, r.range.next) for p, r in taken.items()}
-    footer = Footer(f"{topic}{world.topic}", len(rows), ranges, topic=topic)
-    bad = frozenset[Row]()
-    if world.bounds.typed:
-        decoding = decoder(world)
-        try:
-            bad = _undecodable(decoding, values)
-        except OverflowError:
-            return world  # a fault of staging, which is tried again
-        footer = replace(
-            footer,
-            columns=decoding.columns,
-            bad=len(bad),
-            decoded_by=decoding.settings,
-            proposed=decoding.proposed,
-            as_table=world.bounds.in_place,
-        )
+    try:
+        footer, bad = encoded(world, topic, values, ranges)
+    except OverflowError:
+        return world  # a fault of staging, which is tried again
     staged: list[Staged] = []
     for target in range(world.bounds.targets):
         slot, epoch = reader.consumer.slot, reader.consumer.epoch
@@ -199,6 +193,26 @@ def stage(world: World, index: int, topic: str = TOPIC) -> World:
     consumer = machine.staging_started(reader.consumer, {p: s.range.next for p, s in taken.items()})
     reader = replace(reader, buffer=buffer, consumer=consumer, unannounced=tuple(staged))
     return world.reader(index, reader)
+
+
+def encoded(
+    world: World, topic: str, values: Mapping[Row, bytes | None], ranges: Ranges
+) -> tuple[Footer, frozenset[Row]]:
+    """Return what a file of these records says of itself, and which of them are bad."""
+    footer = Footer(f"{topic}{world.topic}", len(values), ranges, topic=topic)
+    if not world.bounds.typed:
+        return footer, frozenset()
+    decoding = decoder(world)
+    bad = _undecodable(decoding, values)
+    footer = replace(
+        footer,
+        columns=decoding.columns,
+        bad=len(bad),
+        decoded_by=decoding.settings,
+        proposed=decoding.proposed,
+        as_table=world.bounds.in_place,
+    )
+    return footer, bad
 
 
 def decoder(world: World) -> RaisingDecoder:

@@ -1,4 +1,4 @@
-"""What a person orders: a replay of bad records, or that all rows are erased."""
+"""What a person orders: a replay of bad records, that all rows are erased, or a back-fill."""
 
 from dataclasses import replace
 
@@ -6,6 +6,7 @@ from binwright.consumer.decide.land import machine
 from binwright.consumer.decide.land.states import (
     ChangeBad,
     EraseNoted,
+    FindEarlier,
     Landing,
     NoteErased,
     OperationRequest,
@@ -13,6 +14,7 @@ from binwright.consumer.decide.land.states import (
     Portion,
     PortionStaged,
     SettleBad,
+    StageEarlier,
     StagePortion,
 )
 from binwright.protocol.names import portion_name
@@ -20,16 +22,19 @@ from binwright.protocol.orders import OperationOrder
 from binwright.tables.operations import Cursor
 from binwright.tables.ports import BadQuery, Footer
 
-from . import readers, writers
+from . import backfills, readers, writers
 from .delta import topic_number
 from .world import TABLES, Call, File, Row, World, kind_of, rows_between
 
 REPLAY = OperationOrder(table=TABLES[0].name, id="0" * 32, work="replay", by="ann")
 ERASE = replace(REPLAY, work="erase", where="_kafka.offset >= 0")
+BACKFILL = replace(REPLAY, work="backfill")
 
 
 def order_of(world: World) -> OperationOrder:
     """Return what is ordered."""
+    if world.bounds.backfill:
+        return BACKFILL
     return ERASE if world.bounds.erase else REPLAY
 
 
@@ -48,6 +53,8 @@ def take_step(world: World, index: int, wanted: OperationRequest) -> World:
     """Decode bad records again and deliver the portion, or send what leaves them."""
     if isinstance(wanted, StagePortion):
         return _stage_portion(world, index, wanted)
+    if isinstance(wanted, FindEarlier | StageEarlier):
+        return backfills.take_step(world, index, wanted)
     if isinstance(wanted, NoteErased | EraseNoted):
         return writers.send_call(world, index, erasing(world, index, wanted))
     return writers.send_call(world, index, _change(world, index, wanted))

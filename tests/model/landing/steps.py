@@ -52,8 +52,9 @@ def steps(world: World) -> Iterator[Step[World]]:
     yield from _controller(world)
     for index in range(len(world.readers)):
         yield from readers.steps(world, index)
-    if (world.bounds.replay or world.bounds.erase) and not world.ordered:
-        what = "an erasure" if world.bounds.erase else "a replay"
+    bounds = world.bounds
+    if (bounds.replay or bounds.erase or bounds.backfill) and not world.ordered:
+        what = "a back-fill" if bounds.backfill else "an erasure" if bounds.erase else "a replay"
         yield Step((what, "is ordered"), partial(replays.order, world))
     if world.produce:
         for number in range(len(world.logs)):

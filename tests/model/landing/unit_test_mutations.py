@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from tests.consumer.decide.land import test_append, test_chain, test_topics
+from tests.consumer.decide.land import test_append, test_backfills, test_chain, test_topics
 
 DETECTED_BY_TEST: Mapping[str, Callable[[], None]] = {
     "files are taken after a full batch": (
@@ -13,6 +13,9 @@ DETECTED_BY_TEST: Mapping[str, Callable[[], None]] = {
     ),
     "files that another writer deleted are read again": (
         test_append.test_files_that_another_writer_deleted_are_not_read_again
+    ),
+    "a log that is cut is back-filled": (
+        test_backfills.test_a_log_that_is_cut_is_back_filled_no_further
     ),
     "a busy neighbour hides a topic that is recreated": (
         test_topics.test_a_busy_neighbour_hides_no_topic_recreated

@@ -61,6 +61,7 @@ class Bounds:
     bad_share: float = 1.0
     replay: bool = False  # a person orders that bad records are decoded again
     erase: bool = False  # a person orders that all rows and bad records are erased
+    backfill: bool = False  # a person orders that what is before the table's beginning lands
     rereads: int = 2  # how often partitions are read again for gaps; unbounded for liveness
 
 

@@ -32,6 +32,7 @@ from binwright.consumer.decide.land.states import (
     Effect,
     FilesFound,
     FindBadOffsets,
+    FindLowestBad,
     FindReadable,
     FootersRead,
     HistoryRead,
@@ -40,6 +41,7 @@ from binwright.consumer.decide.land.states import (
     Landing,
     LeaseGone,
     Lost,
+    LowestBadFound,
     OperationRequest,
     Outcome,
     PublishColumns,
@@ -61,7 +63,7 @@ from binwright.protocol.ports.kafka import GroupOffset
 from binwright.tables.columns import parse_columns
 from binwright.tables.ports import Batch, ColumnsThere, Commit, Footer
 
-from . import delta, replays
+from . import backfills, delta, replays
 from .delta import topic_number
 from .world import TABLES, Appending, Call, DeltaTable, Part, Row, World, WriterProcess, missing
 
@@ -179,7 +181,7 @@ def act(world: World, index: int, now: float) -> World:
                 return deliver_outcome(world, index, Done())
             case QueryKafka() if isinstance(phase, Landing):
                 world = world.writer(
-                    index, replace(process, writer=writer, facts=_facts(world, index))
+                    index, replace(process, writer=writer, facts=facts(world, index))
                 )
                 return world if world.bounds.slow_facts else _deliver_facts(world, index)
             case _:
@@ -282,7 +284,7 @@ def _perform(
         case FindReadable(files=names):
             return world, FilesFound([name for name in names if _footer(world, name)])
         case QueryKafka():
-            return world, _facts(world, index)
+            return world, facts(world, index)
         case FindBadOffsets(since=since):
             highest: dict[str | None, dict[TopicPartition, int]] = {}
             for row in sorted(world.tables[target].bad):
@@ -290,6 +292,8 @@ def _perform(
                 if p in since and row.offset >= since[p]:
                     highest.setdefault(f"{p.topic}{row.topic}", {})[p] = row.offset
             return world, BadOffsetsFound(highest)
+        case FindLowestBad():
+            return world, LowestBadFound(backfills.outermost(world, world.tables[target].bad))
         case ReadColumns() | AddColumns() | PublishColumns():
             table, outcome = _look_at_columns(world.tables[target], wanted)
             return world.table(target, table), outcome
@@ -321,7 +325,7 @@ def _read(world: World, index: int, wanted: Request) -> Outcome:
             commits: tuple[Commit, ...] = table.commits[::-1]
             return HistoryRead(commits[:limit], complete=limit >= len(commits))
         case QueryKafka():
-            return _facts(world, index)
+            return facts(world, index)
         case ReadLandedOffsets():
             newest: dict[TopicPartition, int] = {}
             for row in table.landed | table.noted:
@@ -340,7 +344,8 @@ def _group(world: World) -> dict[TopicPartition, int]:
     }
 
 
-def _facts(world: World, index: int) -> KafkaState:
+def facts(world: World, index: int) -> KafkaState:
+    """Return what Kafka has of the topics of a writer's table."""
     topic_ids = {topic: f"{topic}{world.topic}" for topic in taken(world, index)}
     bounds = {world.partition(p): (log.start, log.end) for p, log in enumerate(world.logs)}
     bounds = {p: bound for p, bound in bounds.items() if p.topic in topic_ids}

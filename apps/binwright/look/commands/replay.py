@@ -25,7 +25,7 @@ AGO = re.compile(r"(\d+)(s|m|h|d)")
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-def since_ms(text: str, now_ms: int) -> int:
+def since_ms(text: str, now_ms: int, option: str = "--since") -> int:
     """Return a moment in the past: `2h`, `18:00` (UTC), a date, or a date with a time; ms.
 
     Raises:
@@ -39,9 +39,9 @@ def since_ms(text: str, now_ms: int) -> int:
         at_ms = round(moment.timestamp() * 1000)
     except (ValueError, OverflowError) as exc:
         wanted = "expected 2026-11-26, 2026-11-26T14:02, 14:02 (UTC) or 2h"
-        raise SettingsError(f"--since: {text!r} is no time: {wanted}") from exc
+        raise SettingsError(f"{option}: {text!r} is no time: {wanted}") from exc
     if not 0 <= at_ms <= min(now_ms, LATEST_MS):
-        raise SettingsError(f"--since: {text} is not in the past")
+        raise SettingsError(f"{option}: {text} is not in the past")
     return at_ms
 
 

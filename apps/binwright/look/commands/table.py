@@ -10,6 +10,7 @@ app = lazy_app(
         "resume": "binwright.look.commands.pause:resume",
         "replay": "binwright.look.commands.replay:replay",
         "erase": "binwright.look.commands.erase:erase",
+        "backfill": "binwright.look.commands.backfill:backfill",
     },
-    "Look at tables, have one land nothing for a while, or mend one.",
+    "Look at tables, have one land nothing for a while, mend one, or fill it.",
 )

@@ -24,6 +24,7 @@ from binwright.consumer.decode.decoders import Decoders
 from binwright.consumer.decode.portions import DecodingMemory
 from binwright.consumer.ingest import Ingest, IngestConfig
 from binwright.consumer.land.announcements import LandingTopic
+from binwright.consumer.land.backfill import PIECE_BYTES, EarlierStager
 from binwright.consumer.land.context import SharedLake, WriterContext
 from binwright.consumer.land.maintenance import MaintenanceConfig, TableMaintenance
 from binwright.consumer.land.orders import TableOrders
@@ -31,9 +32,11 @@ from binwright.consumer.land.replay import BadRecordDecoder
 from binwright.consumer.land.writers import Writers
 from binwright.consumer.mailbox import open_mailbox
 from binwright.consumer.read.data_reader import KafkaDataReader
+from binwright.consumer.read.ranges import RangeReader
 from binwright.consumer.report_metrics import consumer_samples
 from binwright.consumer.stage.added_columns import AddedColumns
 from binwright.consumer.stage.file_staging import FileStaging
+from binwright.consumer.stage.file_writer import RowWriter
 from binwright.consumer.stage.timings import Timings
 from binwright.kafka.batches import LARGE_BYTES
 from binwright.kafka.control_topics import KafkaControlTopics
@@ -110,6 +113,8 @@ async def consume(settings: Settings, slot: Slot) -> None:
         )
         log(HELLO_SENT, epoch=mailbox.epoch, process=process)
         open_lake = lake_opener(stack, settings.lake, settings.staging_path, config.write_timeout_s)
+        ranges = RangeReader(partial(_data_reader, settings, shares))
+        stack.push_async_callback(ranges.close)
         timings = Timings(settings.group, slot, health.registry, trace)
         context = WriterContext(
             lake=SharedLake(open_lake),
@@ -129,6 +134,11 @@ async def consume(settings: Settings, slot: Slot) -> None:
                 decoder_of=decoders.of,
                 mask_of=decoders.mask_of,
                 memory=memory,
+            ),
+            earlier=EarlierStager(
+                reader=ranges,
+                writer=RowWriter(staging=staging, decoder_of=decoders.of, mask_of=decoders.mask_of),
+                piece_bytes=min(PIECE_BYTES, shares.part // 2),  # beside parts of split partitions
             ),
             timings=timings,
         )
@@ -230,6 +240,7 @@ def _writer_config(settings: Settings, cluster: str) -> Callable[[Target], Write
             in_place=settings.lake.commit == "auto",
             small_file_bytes=settings.lake.compact_below_bytes,
             masking=target.masking,
+            from_earliest=target.entry is not None and target.entry.begin == "earliest",
         )
         if (entry := target.decoded) is None:
             return raw

@@ -299,6 +299,18 @@ class DataReader(Protocol):
             TopicMissing: Some of the partitions do not exist.
         """
 
+    async def offsets_at(
+        self, partitions: Collection[TopicPartition], at_ms: int
+    ) -> Mapping[TopicPartition, int]:
+        """Return the offset of the first record whose timestamp is not before a time, in ms.
+
+        Partitions without such a record are left out.
+
+        Raises:
+            BrokerUnavailable: A leader does not answer.
+            TopicMissing: Some of the topics do not exist.
+        """
+
     async def topic_states(self, topics: Collection[str]) -> Mapping[str, TopicState | None]:
         """Return what Kafka has of these topics, in few requests for all.
 

@@ -24,10 +24,12 @@ from binwright.consumer.decide.land.states import (
     Done,
     FilesFound,
     FindBadOffsets,
+    FindLowestBad,
     FindReadable,
     FootersRead,
     KafkaState,
     LeaseGone,
+    LowestBadFound,
     Outcome,
     PublishColumns,
     QueryKafka,
@@ -42,7 +44,7 @@ from binwright.consumer.decide.new_columns import ADDED, MOST_ADDED
 from binwright.protocol.log_events import Log
 from binwright.protocol.model import TopicPartition
 from binwright.tables.columns import Column, Columns, Simple, parse_columns, parse_row
-from binwright.tables.operations import REPLAY
+from binwright.tables.operations import BACKFILL, REPLAY
 from binwright.tables.ports import Batch, ColumnsThere, FileSlice, Footer, NotInPlace
 
 from .scene import CONFIG, ID, TABLE, TOPIC, part, staged, topic_state
@@ -142,8 +144,9 @@ class Table:
                 return ColumnsRead(self.there)
             case QueryKafka():
                 return self.kafka
-            case FindBadOffsets():
-                return BadOffsetsFound({})
+            case FindBadOffsets() | FindLowestBad():
+                of_all = isinstance(request, FindBadOffsets)
+                return BadOffsetsFound({}) if of_all else LowestBadFound({})
             case FindReadable(files=files):
                 return FilesFound(files)
             case AppendBad() | AddFiles() | AppendRows() | CommitStamp():
@@ -808,3 +811,41 @@ def test_rows_of_bad_records_do_not_land_without_the_lease() -> None:
     table.next_replies(CheckLease, Done(), LeaseGone())
     table.next_replies(AppendRows, Unreadable(frozenset({LEASE})))
     assert table.land(file(), work=REPLAY) == LeaseGone()
+
+
+# --- a back-fill ---------------------------------------------------------------------------------
+
+
+def test_bad_records_of_a_portion_are_left_out_if_some_may_have_landed() -> None:
+    table = Table(IN_PLACE)
+    table.next_replies(FindLowestBad, LowestBadFound({part(0): 7}))
+    assert table.land(file(first=4, end=8, bad=1), work=BACKFILL) == Committed(1)
+    assert table.kinds() == [FindLowestBad, AppendBad, AppendRows, CommitStamp]
+    wanted = table.request(AppendRows)
+    assert isinstance(wanted, AppendRows)
+    assert wanted.batch.landed_in_part
+    assert table.land(laid_out("b", 0, 4), work=BACKFILL) == Committed()
+    assert table.kinds() == [AddFiles], "none is below, and that is known"
+    table.land(laid_out("c", 0, 4), work=BACKFILL, lease="another")
+    assert isinstance(table.asked[2], FindLowestBad), "a new claim looks again"
+
+
+def test_after_a_commit_that_fails_bad_records_of_portions_are_found_again() -> None:
+    table = Table()
+    table.next_replies(AppendRows, Conflict())
+    assert table.land(file(bad=1), work=BACKFILL) == Conflict()
+    table.next_replies(FindLowestBad, LowestBadFound({part(0): 0}))
+    table.land(file(bad=1), work=BACKFILL)
+    wanted = table.request(AppendRows)
+    assert isinstance(wanted, AppendRows)
+    assert wanted.batch.landed_in_part
+
+
+def test_bad_records_of_before_do_not_count_for_what_is_read_today() -> None:
+    table = Table(replace(CONFIG, bad_share=0.002))
+    before = table.known.share
+    assert table.land(file(end=2, bad=2), work=BACKFILL) == Committed(2)
+    assert table.known.share == before
+    refused = table.land(file(end=3, bad=3), work=BACKFILL)
+    assert isinstance(refused, Unreadable)
+    assert "bad_share allows" in refused.reason

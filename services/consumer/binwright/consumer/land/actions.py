@@ -29,14 +29,21 @@ from binwright.consumer.decide.land.states import (
     Conflict,
     DeleteOtherLeases,
     Done,
+    EarlierFound,
+    EarlierPortion,
+    EarlierStaged,
     ErasedNoted,
     EraseNoted,
     FilesFound,
     FindBadOffsets,
+    FindEarlier,
+    FindLowestBad,
     FindReadable,
     FootersRead,
     HistoryRead,
+    KafkaState,
     LeaseGone,
+    LowestBadFound,
     NoteErased,
     OperationRequest,
     Outcome,
@@ -52,7 +59,9 @@ from binwright.consumer.decide.land.states import (
     Request,
     RowsErased,
     SettleBad,
+    StageEarlier,
     StagePortion,
+    TooLarge,
     Unclear,
     Unreadable,
     WriteLease,
@@ -66,6 +75,7 @@ from binwright.protocol.errors import (
     BrokerUnavailable,
     LakeUnavailable,
     MaskUnavailable,
+    RangeRefused,
     RegistryUnavailable,
     SchemaAtFault,
     StagedUnreadable,
@@ -75,10 +85,13 @@ from binwright.protocol.errors import (
     WriteConflict,
     WriteUnclear,
 )
+from binwright.protocol.landing import OffsetRange
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.logs import log
 from binwright.tables.ports import Lake, PartitionOffsets
+from binwright.tables.targets import Target
 
+_NOT_DECODED = (RegistryUnavailable, SchemaAtFault, MaskUnavailable)
 _WITHOUT_VERDICT = (
     WriteUnclear,
     LakeUnavailable,
@@ -164,10 +177,10 @@ class RequestRunner:
             case ReadLandedOffsets():
                 highest = await lake.highest_offsets(table)
                 return await self._kafka.landed_offsets(highest, topic_ids)
-            case StagePortion() | ChangeBad() | SettleBad() | NoteErased() | EraseNoted():
-                return await self._take_step(request)
             case Append():
                 return await self._append(BatchCommit(request, self.known, self.config, committed))
+            case _:
+                return await self._take_step(request)
 
     async def _take_step(self, request: OperationRequest) -> Outcome:
         """Take a step of an operation, but for the append of what it has staged."""
@@ -175,6 +188,10 @@ class RequestRunner:
         match request:
             case StagePortion():
                 return await self._stage_portion(request)
+            case FindEarlier():
+                return await self._find_earlier(request)
+            case StageEarlier():
+                return await self._stage_earlier(request)
             case ChangeBad(note=note):
                 decoded = self.decoded or DecodedAgain(Portion())
                 await lake.change_bad(table, decoded.removed, decoded.changed, note)
@@ -194,15 +211,62 @@ class RequestRunner:
         self.decoded, table = None, self.table
         read = await self.lake.bad_portion(table, request.query)
         topic = read.rows[0].place.partition.topic if read.rows else self.config.table.topic
-        targets = {target.name: target for target in self.context.targets(topic)}
-        if table not in targets:
-            raise TableRefused(f"topic {topic} no longer lands in the table {table}")
-        decoding = self.context.bad_records.decode(targets[table], read, dry_run=request.dry_run)
+        target = self._target(topic)
+        decoding = self.context.bad_records.decode(target, read, dry_run=request.dry_run)
         try:
             self.decoded = await decoding
-        except (RegistryUnavailable, SchemaAtFault, MaskUnavailable) as exc:
+        except _NOT_DECODED as exc:
             return Unclear(str(exc))
         return PortionStaged(self.decoded.portion)
+
+    def _target(self, topic: str) -> Target:
+        """Return a topic's part of the table; raise `TableRefused` if it has none any more."""
+        for target in self.context.targets(topic):
+            if target.name == self.table:
+                return target
+        raise TableRefused(f"topic {topic} no longer lands in the table {self.table}")
+
+    async def _find_earlier(self, request: FindEarlier) -> Outcome:
+        """Ask the table where it begins, and Kafka what it has of before."""
+        lowest = await self.lake.lowest_offsets(self.table)
+        kafka = await self._kafka.state(QueryKafka(request.topics, begins_of=frozenset()))
+        if isinstance(kafka, Unclear):
+            return kafka
+        kept_since_ms = wall_ms() - round(request.keep_s * 1000) if request.keep_s else 0
+        if not (since_ms := max(request.since_ms, kept_since_ms)):
+            return EarlierFound(lowest, kafka)
+        since = await self.context.reader.offsets_at(kafka.bounds.keys(), since_ms)
+        return EarlierFound(lowest, kafka, since)
+
+    async def _stage_earlier(self, request: StageEarlier) -> Outcome:
+        """Stage a range, but for what Kafka has deleted of it, of one topic and one log."""
+        p, wanted, earlier = request.partition, request.range, self.context.earlier
+        query = QueryKafka(frozenset({p.topic}), begins_of=frozenset())
+        kafka = await self._kafka.state(query)
+        if isinstance(kafka, Unclear) or p not in kafka.bounds:
+            return Unclear(f"Kafka does not describe {p} now")
+        start, end = kafka.bounds[p]
+        if end < wanted.next:
+            return EarlierStaged(EarlierPortion(partition=p, first=wanted.next), kafka)
+        first = min(max(wanted.first, start), wanted.next)
+        left, target = OffsetRange(first, wanted.next), self._target(p.topic)
+        topic_id = kafka.topic_ids[p.topic]
+        try:
+            staged = await earlier.stage(target, topic_id, p, left, request.most_bytes)
+        except (*_NOT_DECODED, RangeRefused) as exc:
+            return Unclear(str(exc))
+        if isinstance(staged, TooLarge):
+            return staged
+        after: KafkaState | Unclear
+        try:
+            after = await self._kafka.state(query)
+        except (BrokerUnavailable, TopicMissing) as exc:
+            after = Unclear(str(exc))
+        if isinstance(after, KafkaState) and after.topic_ids == kafka.topic_ids:
+            return EarlierStaged(staged, after)
+        await earlier.delete(self.table, [part.file for part in staged.slices])
+        reason = f": {after.reason}" if isinstance(after, Unclear) else ""
+        return Unclear(f"what was read of {p} may be of a topic that is there no more{reason}")
 
     async def _append(self, commit: BatchCommit) -> Outcome:
         """Run an append: the requests of which it consists, one at a time."""
@@ -242,6 +306,7 @@ class RequestRunner:
             ReadColumns
             | AddColumns
             | FindBadOffsets
+            | FindLowestBad
             | AppendBad
             | AddFiles
             | AppendRows
@@ -257,6 +322,8 @@ class RequestRunner:
                 return Done()
             case FindBadOffsets(since=since):
                 return BadOffsetsFound(await lake.highest_bad_offsets(table, since))
+            case FindLowestBad():
+                return LowestBadFound(await lake.lowest_bad_offsets(table))
             case AddFiles(batch=batch, lease=lease, stamp=stamp):
                 return await lake.add_files(table, batch, lease, stamp) or Committed()
             case AppendBad(batch=batch, lease=lease, stamp=stamp):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from binwright.consumer.decide.land.chain import MOST_FILES
 from binwright.consumer.decide.land.states import WriterConfig
 from binwright.consumer.land.announcements import LandingTopic
+from binwright.consumer.land.backfill import EarlierStager
 from binwright.consumer.land.maintenance import TableMaintenance
 from binwright.consumer.land.orders import TableOrders
 from binwright.consumer.land.replay import BadRecordDecoder
@@ -90,6 +91,7 @@ class WriterContext:
     config: Callable[[Target], WriterConfig]  # of a table, with a new writer id in each call
     maintenance: TableMaintenance
     bad_records: BadRecordDecoder
+    earlier: EarlierStager
     timings: Timings = field(default_factory=Timings)
     append_permits: Permits = field(default_factory=lambda: Permits(COMMITS_AT_ONCE))
     start_permits: Permits = field(default_factory=lambda: Permits(STARTS_AT_ONCE))

@@ -37,6 +37,7 @@ from binwright.consumer.decide.land.states import (
     Refused,
     Request,
     Resolving,
+    StageEarlier,
     Unclear,
     Writer,
 )
@@ -277,7 +278,7 @@ class TableWriter:
     @asynccontextmanager
     async def _permit(self, request: Request) -> AsyncIterator[None]:
         """Hold a permit for work of Spark; what takes too long gives it back while it goes on."""
-        if not isinstance(request, Append | OperationRequest):
+        if not isinstance(request, Append | OperationRequest) or isinstance(request, StageEarlier):
             yield
             return
         call_later = asyncio.get_running_loop().call_later

@@ -192,6 +192,12 @@ class KafkaDataReader:
         """
         return await self._topics.bounds(partitions)
 
+    async def offsets_at(
+        self, partitions: Collection[TopicPartition], at_ms: int
+    ) -> Mapping[TopicPartition, int]:
+        """Return the first offsets of a time or later; see `DataReader.offsets_at`."""
+        return await self._topics.offsets_at(partitions, at_ms)
+
     async def topic_states(self, topics: Collection[str]) -> Mapping[str, TopicState | None]:
         """Return what Kafka has of these topics; see `DataReader.topic_states`."""
         return await self._topics.states(topics)

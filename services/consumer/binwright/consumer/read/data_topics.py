@@ -14,6 +14,7 @@ from binwright.protocol.ports.kafka import TopicState
 K = TypeVar("K")
 T = TypeVar("T")
 
+NO_OFFSET = -1  # of a log that has no record of a time or later
 REPLY_S = 2.5
 """How long one of the brokers that are asked about many topics may take, once another replied."""
 
@@ -129,6 +130,17 @@ class DataTopics:
         if unavailable and not known:
             raise unavailable
         return known
+
+    async def offsets_at(
+        self, partitions: Collection[TopicPartition], at_ms: int
+    ) -> dict[TopicPartition, int]:
+        """Return the first offsets of this time or later; see `DataReader.offsets_at`."""
+        led = by_leader(await self._leaders({p.topic for p in partitions}), set(partitions))
+        answers = await asyncio.gather(
+            *(self._cluster.offsets(broker, topics, at_ms) for broker, topics in led.items())
+        )
+        every = chain.from_iterable(each.items() for each in answers)
+        return {TopicPartition(*p): offset for p, offset in every if offset != NO_OFFSET}
 
     async def _bounds(
         self, broker: int, topics: Mapping[str, Collection[int]]

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -39,6 +40,48 @@ def one_raw_table(topic: str) -> tuple[Target, ...]:
     return (Target(topic, topic),)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowWriter:
+    """Writes rows as a table's file, decoded and masked by the settings of this process."""
+
+    staging: Staging
+    decoder_of: DecoderOf = no_decoder
+    mask_of: MaskOf = no_mask
+
+    async def prepared(
+        self,
+        name: str,
+        target: Target,
+        taken: TakenRows,
+        encoded: Callable[[], None] = lambda: None,
+    ) -> Callable[[], Coroutine[Any, Any, int]]:
+        """Return what writes the file, whole and durably, and returns its bytes.
+
+        `encoded` is called when the rows are decoded and encoded.
+
+        Raises:
+            ExternalError: They cannot be decoded, or masked, now.
+        """
+        rows = {p: part.records for p, part in taken.ranges.items()}
+        footer = Footer(
+            taken.topic_id,
+            taken.count,
+            {p.partition: (r.range.first, r.range.next) for p, r in taken.ranges.items()},
+            topic=taken.topic,
+            masked_by=target.masking,
+            cut=frozenset(p.partition for p, part in taken.ranges.items() if part.cut),
+        )
+        mask = await self.mask_of(target)
+        decoder = await self.decoder_of(target, rows)
+        return partial(
+            self.staging.write,
+            *(target.name, name, rows, footer, decoder),
+            mask=mask,
+            by_day=target.by_day,
+            encoded=encoded,
+        )
+
+
 class FileWriter:
     """Writes files whole and durably, of several tables at the same time.
 
@@ -59,7 +102,8 @@ class FileWriter:
     ) -> None:
         self.targets = targets
         self._origin, self._staging, self._backlog = origin, staging, backlog
-        self._timings, self._decoder_of, self._mask_of = timings, decoder_of, mask_of
+        self._rows = RowWriter(staging=staging, decoder_of=decoder_of, mask_of=mask_of)
+        self._timings = timings
         self._slots = asyncio.Semaphore(CONCURRENT_WRITES)
         self._count = 0
 
@@ -83,28 +127,10 @@ class FileWriter:
         Raises:
             ExternalError: It cannot be staged, or decoded, now.
         """
-        rows = {p: part.records for p, part in taken.ranges.items()}
-        ranges = {p.partition: (r.range.first, r.range.next) for p, r in taken.ranges.items()}
-        cut = frozenset(p.partition for p, part in taken.ranges.items() if part.cut)
-        footer = Footer(
-            taken.topic_id,
-            taken.count,
-            ranges,
-            topic=taken.topic,
-            masked_by=target.masking,
-            cut=cut,
-        )
-        mask = await self._mask_of(target)
-        decoder = await self._decoder_of(target, rows)
+        write = await self._rows.prepared(name, target, taken, encoded)
         async with self._slots:
-            writing = self._staging.write(
-                *(target.name, name, rows, footer, decoder),
-                mask=mask,
-                by_day=target.by_day,
-                encoded=encoded,
-            )
             began_at = loop_s()
-            size = await self._warn_if_slow(writing, taken.topic)
+            size = await self._warn_if_slow(write(), taken.topic)
             self._timings.staging.observe(loop_s() - began_at)
         return Staged(
             topic=taken.topic,

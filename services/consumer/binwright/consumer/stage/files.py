@@ -207,7 +207,7 @@ class Files:
 
     def delete(self, directory: str, names: Collection[str]) -> None:
         """Delete staged files, with what is beside them, and marks; a missing one is no error."""
-        beside = map(bad_file, filter(is_staged_file, names))
+        beside = [bad_file(name) for name in names if is_staged_file(name) or is_portion(name)]
         for name in self._sizes(directory, {*names, *beside}):
             if _is_ours(name) or is_mark(name):
                 self._delete(directory, name)

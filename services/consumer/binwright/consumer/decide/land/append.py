@@ -30,10 +30,12 @@ from binwright.consumer.decide.land.states import (
     Done,
     FilesFound,
     FindBadOffsets,
+    FindLowestBad,
     FindReadable,
     FootersRead,
     KafkaState,
     LeaseGone,
+    LowestBadFound,
     Outcome,
     PublishColumns,
     QueryKafka,
@@ -104,6 +106,14 @@ class BadEnds:
 
 
 @dataclass(frozen=True, slots=True)
+class LowestBad:
+    """The lowest offsets of bad records, but for those of portions that have landed since."""
+
+    lease: str  # of the claim under which they were read
+    offsets: PartitionOffsets
+
+
+@dataclass(frozen=True, slots=True)
 class Grown:
     """When the table was last looked at for columns that files proposed, and which those were."""
 
@@ -127,6 +137,7 @@ class TableKnowledge:
     share: BadShare  # of its newest records that are bad
     taken: frozenset[Columns | None]  # columns of files that the table takes
     bad_ends: BadEnds | None = None  # None: not known
+    lowest_bad: LowestBad | None = None  # likewise
     grown: Grown | None = None  # None: not looked at yet, or altered since
     appending: Appending | None = None  # None: files are committed as they are, as far as known
     unaddable: frozenset[str] = frozenset()  # names that the table refused as columns
@@ -244,7 +255,9 @@ class BatchCommit:
             return unfit
         if batch.work == REPLAY:
             return (yield from self._replay(batch))
-        share = self.known.share.after(
+        # What is bad of earlier records says nothing of what is read today.
+        before = BadShare(self._config.bad_share) if batch.work else self.known.share
+        share = before.after(
             sum(footer.rows for footer in footers.values()),
             sum(footer.bad for footer in footers.values()),
         )
@@ -252,9 +265,11 @@ class BatchCommit:
             return (yield from self._too_many_bad(share))
         if self._columns is not None and batch.slices:
             batch = yield from self._as_columns(batch)
-        bad_ends = self._forget_bad_ends()
+        bad_ends, lowest_bad = self._forget_bad_offsets()
         yield from self._land(batch)
-        self.known = replace(self.known, bad_ends=bad_ends, share=share)
+        self.known = replace(self.known, bad_ends=bad_ends, lowest_bad=lowest_bad)
+        if not batch.work:
+            self.known = replace(self.known, share=share)
         skipped = sum(footer.skipped for footer in footers.values())
         return Committed(batch.bad, skipped, _newest_ms(read))
 
@@ -269,14 +284,14 @@ class BatchCommit:
         yield from self._write(AppendRows(batch, request.lease, request.stamp))
         return Committed()
 
-    def _forget_bad_ends(self) -> BadEnds | None:
+    def _forget_bad_offsets(self) -> tuple[BadEnds | None, LowestBad | None]:
         """Forget the bad offsets until all has landed; return them.
 
         A commit without verdict may have landed its bad records alone: they are found again (†).
         """
-        bad_ends = self.known.bad_ends
-        self.known = replace(self.known, bad_ends=None)
-        return bad_ends
+        known = self.known
+        self.known = replace(known, bad_ends=None, lowest_bad=None)
+        return known.bad_ends, known.lowest_bad
 
     def _land(self, batch: Batch) -> Steps[None]:
         """Commit the batch's bad records, then its rows (†: in this order), or its stamp alone."""
@@ -465,7 +480,11 @@ class BatchCommit:
         """Return the batch with what the files' footers say of its rows."""
         footers = [self._footers[file] for file in batch.files]
         topic_ids = {part.topic: self._footers[part.file].topic_id for part in batch.slices}
-        highest = yield from self._highest_bad(_firsts(batch.slices))
+        if batch.work:
+            in_part = yield from self._has_bad_records(batch)
+        else:
+            highest = yield from self._highest_bad(_firsts(batch.slices))
+            in_part = may_have_landed(batch, topic_ids, highest)
         as_table = frozenset(file for file, each in self._footers.items() if each.as_table)
         return replace(
             batch,
@@ -475,7 +494,20 @@ class BatchCommit:
             rows=sum(footer.rows for footer in footers),  # without what was skipped (†)
             bad=sum(footer.bad for footer in footers),
             beside=frozenset(file for file in as_table if self._footers[file].bad),
-            landed_in_part=may_have_landed(batch, topic_ids, highest),
+            landed_in_part=in_part,
+        )
+
+    def _has_bad_records(self, batch: Batch) -> Steps[bool]:
+        """Whether bad records of a portion may have landed, by an earlier try at its commit (†)."""
+        known = self.known.lowest_bad
+        if known is None or known.lease != self._request.lease:
+            read = yield from self._ask(FindLowestBad(), LowestBadFound)
+            known = LowestBad(self._request.lease, read.offsets)
+        self.known = replace(self.known, lowest_bad=known)
+        return any(
+            known.offsets.get(TopicPartition(part.topic, number), end) < end
+            for part in batch.slices
+            for number, (_, end) in part.ranges.items()
         )
 
     def _highest_bad(

@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from binwright.consumer.decide.land import backfills, erasures, operations
 from binwright.consumer.decide.land import chain as chains
-from binwright.consumer.decide.land import erasures, operations
 from binwright.consumer.decide.land.begins import (
     at_first_record,
     begin_at_end,
@@ -346,6 +346,8 @@ def _needs_kafka_state(state: Landing, config: WriterConfig, now: float) -> bool
 def _send(
     state: Landing, config: WriterConfig, batch: Batch, after: Chain, now: float
 ) -> tuple[Landing, Request]:
+    cuts = {p for p, at in after.cuts.items() if state.chain.cuts.get(p) != at}
+    state = backfills.without(state, cuts)
     sequence = state.sequence + 1
     full = not batch.ends or not 0 < state.since_full < config.full_stamp_every
     left, _ = chains.landed(state.chain, after)
@@ -485,6 +487,7 @@ def _follow_topic(state: Landing, topic: str, topic_id: str | None, facts: Kafka
     chain, before = state.chain, state.chain.topic_ids.get(topic)
     if not chains.same_topic(topic_id, before):
         begins = {p: begin for p, (begin, _) in facts.bounds.items() if p.topic == topic}
+        state = backfills.without(state, [p for p in chain.committed if p.topic == topic])
         chain, finished = chains.begin_new_topic(chain, topic, topic_id, state.asked_from)
         ids = {"topic": topic, "was": before, "topic_id": topic_id}
         log = Log(TOPIC_RECREATED, ids)

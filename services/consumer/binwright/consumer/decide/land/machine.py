@@ -8,8 +8,8 @@ Without the rules marked † rows are lost or doubled (docs/design/protocol.md).
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from binwright.consumer.decide.land import backfills, landing, operations
 from binwright.consumer.decide.land import chain as chains
-from binwright.consumer.decide.land import landing, operations
 from binwright.consumer.decide.land.begins import (
     at_first_record,
     begin_at_end,
@@ -331,12 +331,14 @@ def _begin(writer: Writer, facts: KafkaState, resolved: Resolved, now: float) ->
         ),
         fixed,
     )
+    is_new = not resolved.written and resolved.operation is None
+    ordered = writer.config.from_earliest and is_new
     phase = Landing(
         chain=chain,
         writer=writer.name,
         lease=writer.lease,
         landing_id=facts.landing_id,
-        stamp_due=bool(fixed) or not (resolved.whole or undecided),
+        stamp_due=bool(fixed) or ordered or not (resolved.whole or undecided),
         undecided=undecided,
         undecided_until=until,
         doubted={
@@ -347,7 +349,7 @@ def _begin(writer: Writer, facts: KafkaState, resolved: Resolved, now: float) ->
         doubted_from=needed_from,
         begins={p: at for p, at in first_begins.items() if p in fixed},
         paused=resolved.paused,
-        operation=resolved.operation,
+        operation=backfills.at_first(writer.config.writer) if ordered else resolved.operation,
         resolved_at=now,
         begin_at_end=begin_at_end(facts, resolved.written, latest=latest),
         ends={p: end for p, (_, end) in facts.bounds.items()},

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from binwright.consumer.decide.land import erasures, replays
+from binwright.consumer.decide.land import backfills, erasures, replays
 from binwright.consumer.decide.land.progress import Asked, Step, delayed, facts, timed
 from binwright.consumer.decide.land.states import (
     Committed,
@@ -21,7 +21,7 @@ from binwright.consumer.decide.land.states import (
 )
 from binwright.protocol.log_events import Log, LogEvent
 from binwright.protocol.orders import OperationOrder
-from binwright.tables.operations import ERASE, REPLAY, Operation, ordered
+from binwright.tables.operations import BACKFILL, ERASE, REPLAY, Operation, ordered
 from binwright.tables.ports import Batch
 
 OPERATION_STARTED = LogEvent.info(
@@ -54,7 +54,7 @@ class Work(Protocol):
         """Apply the outcome of a step's request, or that a batch is in the table."""
 
 
-WORKS: Mapping[str, Work] = {REPLAY: replays, ERASE: erasures}
+WORKS: Mapping[str, Work] = {REPLAY: replays, ERASE: erasures, BACKFILL: backfills}
 
 
 def follow(state: Landing, config: WriterConfig, order: OperationOrder, read_at: float) -> Step:

@@ -53,7 +53,8 @@ def next_step(
     state: Landing, operation: Operation, config: WriterConfig
 ) -> OperationRequest | tuple[Batch, Operation]:
     """Return what is done next; see `operations.next_step`."""
-    portion, note = state.portion, operation.note
+    portion = state.portion if isinstance(state.portion, Portion) else None
+    note = operation.note
     if portion is None and operation.unsettled:
         return SettleBad(operation.unsettled, note)
     if portion is None:

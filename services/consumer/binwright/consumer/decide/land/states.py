@@ -6,7 +6,7 @@ from enum import Enum
 
 from binwright.consumer.decide.land.chain import Chain
 from binwright.consumer.decide.land.commits import Resolved
-from binwright.protocol.landing import Staged
+from binwright.protocol.landing import OffsetRange, Staged
 from binwright.protocol.log_events import Log
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import lease_name
@@ -20,6 +20,7 @@ from binwright.tables.ports import (
     Commit,
     ErasedCounts,
     ErasedQuery,
+    FileSlice,
     Footer,
     NotInPlace,
     PartitionOffsets,
@@ -30,6 +31,7 @@ from binwright.tables.stamp import Stamp
 FIRST_LOOK, LONGER = 128, 16
 """How many commits of the history are read at first; by how much that is multiplied each time."""
 FIRST_GUESS_S = 1.0  # duration of a commit, before one was measured
+FIRST_SPAN = 1_000  # offsets of the first range of a back-fill: how large records are is not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,7 @@ class WriterConfig:
     idle_stamp_s: float = 43_200.0  # an idle table gets a new stamp, before its log is cleaned up
     max_history: int = 1 << 16  # commits that are read at most
     retention_s: float = 0.0  # for which a vacuum leaves the files of older versions
+    from_earliest: bool = False  # a new table is back-filled at once
 
 
 # --- requests ----------------------------------------------------------------------------------
@@ -173,6 +176,11 @@ class FindBadOffsets:
 
 
 @dataclass(frozen=True, slots=True)
+class FindLowestBad:
+    """Find the lowest offsets of bad records. Outcomes: `LowestBadFound`, `Refused`, `Unclear`."""
+
+
+@dataclass(frozen=True, slots=True)
 class AppendBad:
     """Commit a batch's bad records to their own table.
 
@@ -274,7 +282,33 @@ class EraseNoted:
     note: str  # as of `ChangeBad`
 
 
-OperationRequest = StagePortion | ChangeBad | SettleBad | NoteErased | EraseNoted
+@dataclass(frozen=True, slots=True)
+class FindEarlier:
+    """Find where the table begins, and what Kafka has of before.
+
+    Outcomes: `EarlierFound`, `Refused`, `Unclear`.
+    """
+
+    topics: frozenset[str]
+    since_ms: int  # find the first records of then or later, too; 0: that is not asked
+    keep_s: float  # as if `since_ms` were so long ago at least; 0: it need not be
+
+
+@dataclass(frozen=True, slots=True)
+class StageEarlier:
+    """Read a range of offsets from Kafka, and stage its rows.
+
+    Outcomes: `EarlierStaged`, `TooLarge`, `Refused`, `Unclear`.
+    """
+
+    partition: TopicPartition
+    range: OffsetRange
+    most_bytes: int | None  # of records in memory; None: however many
+
+
+OperationRequest = (
+    StagePortion | ChangeBad | SettleBad | NoteErased | EraseNoted | FindEarlier | StageEarlier
+)
 """The steps of an operation, beside the append of what is staged."""
 CHANGES = (ChangeBad, SettleBad, NoteErased, EraseNoted)
 """Those of them that may change a table."""
@@ -287,6 +321,7 @@ AppendRequest = (
     | PublishColumns
     | QueryKafka
     | FindBadOffsets
+    | FindLowestBad
     | AppendBad
     | AddFiles
     | AppendRows
@@ -413,6 +448,13 @@ class BadOffsetsFound:
 
 
 @dataclass(frozen=True, slots=True)
+class LowestBadFound:
+    """The lowest offsets of bad records, whichever topic of the name they are of."""
+
+    offsets: PartitionOffsets
+
+
+@dataclass(frozen=True, slots=True)
 class FilesFound:
     """The files that can be read."""
 
@@ -439,6 +481,46 @@ class PortionStaged:
     """A portion is decoded; what became of each of its records is kept until the next one."""
 
     portion: Portion
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierFound:
+    """Where the table begins, by its rows, and what Kafka has."""
+
+    lowest: PartitionOffsets
+    """Of rows, and what was erased. Bad records may have landed without their batch (†)."""
+    kafka: KafkaState
+    since: PartitionOffsets | None = None
+    """The first records of the time that was asked for, where there are some; None: none was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierPortion:
+    """Records of one partition that end where the table begins."""
+
+    partition: TopicPartition
+    first: int  # the table begins here once they are in it
+    slices: tuple[FileSlice, ...] = ()  # without files that have no rows
+    rows: int = 0  # in the files, without bad records
+    bad: int = 0
+    skipped: int = 0
+    bytes: int = 0  # of records in memory
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierStaged:
+    """A portion is staged, of the topic that Kafka has afterwards; where its log begins and ends.
+
+    Of what the log had no more before it was read, nothing is in it.
+    """
+
+    portion: EarlierPortion
+    kafka: KafkaState
+
+
+@dataclass(frozen=True, slots=True)
+class TooLarge:
+    """The range has more bytes than may be read: nothing is staged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -470,9 +552,13 @@ Outcome = (
     | FootersRead
     | ColumnsRead
     | BadOffsetsFound
+    | LowestBadFound
     | FilesFound
     | NotInPlace
     | PortionStaged
+    | EarlierFound
+    | EarlierStaged
+    | TooLarge
     | ErasedNoted
     | RowsErased
 )
@@ -611,7 +697,10 @@ class Landing:
     retry_at: float = 0.0
     paused: str = ""  # who paused the table, when and why; empty: it lands
     operation: Operation | None = None  # the last that a person ordered, and how far it is
-    portion: Portion | None = None  # that is staged, and not in the table or among bad records yet
+    portion: Portion | EarlierPortion | None = None
+    """That is staged, and not in the table, or among bad records yet."""
+    span: int = FIRST_SPAN  # offsets of a range that is back-filled
+    turn: TopicPartition | None = None  # of which a range was back-filled last
     erasure: Erasure | None = None  # of the operation; None: its order is not read yet
     asked: OperationRequest | None = None  # the step of the operation under way
     asked_at: float = 0.0

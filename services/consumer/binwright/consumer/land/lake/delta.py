@@ -339,12 +339,14 @@ def history(spark: SparkSession, path: str, limit: int) -> History:
     return History(commits, complete=len(commits) < limit or commits[-1].version == 0)
 
 
-def highest_offsets(spark: SparkSession, path: str, *, raw: bool) -> PartitionOffsets:
-    """Return the highest offset of each partition that has rows."""
+def outer_offsets(
+    spark: SparkSession, path: str, *, raw: bool
+) -> Mapping[TopicPartition, tuple[int, int]]:
+    """Return the lowest and the highest offset of each partition that has rows."""
     prefix = "" if raw else f"{KAFKA}."
-    place = (f"{prefix}topic", f"{prefix}partition")
-    highest = spark.table(quoted(path)).groupBy(*place).agg(sf.max(f"{prefix}offset"))
-    return {TopicPartition(topic, p): offset for topic, p, offset in highest.collect()}
+    place, offset = (f"{prefix}topic", f"{prefix}partition"), f"{prefix}offset"
+    outer = spark.table(quoted(path)).groupBy(*place).agg(sf.min(offset), sf.max(offset))
+    return {TopicPartition(topic, p): (low, high) for topic, p, low, high in outer.collect()}
 
 
 def highest_bad_offsets(

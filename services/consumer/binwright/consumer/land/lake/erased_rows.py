@@ -4,7 +4,7 @@ Only the places are in the statements that delete: a commit of Delta keeps its c
 may name a person.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import Any
 
@@ -25,7 +25,7 @@ from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX, ERASED_SUFFIX
 from binwright.tables.columns import KAFKA, parse_columns
 from binwright.tables.conditions import Condition
-from binwright.tables.ports import ErasedCounts, ErasedQuery, PartitionOffsets
+from binwright.tables.ports import ErasedCounts, ErasedQuery
 
 LAYOUT = Layout(
     required=parse_columns(
@@ -130,12 +130,18 @@ def noted_by(spark: Any, path: str, operation: str) -> DataFrame | None:
     return frame
 
 
-def highest_offsets(spark: SparkSession, path: str) -> PartitionOffsets:
-    """Return the highest noted offset of each partition that has some."""
+def outer_offsets(
+    spark: SparkSession, path: str, *, bad: bool
+) -> Mapping[TopicPartition, tuple[int, int]]:
+    """Return the lowest and the highest noted offset of each partition that has some.
+
+    Those of rows, and with `bad` those of bad records, too.
+    """
     if (noted := erased_places(spark, path)) is None:
         return {}
-    rows = noted.where("NOT bad").groupBy("topic", "partition").agg(sf.max("offset")).collect()
-    return {TopicPartition(topic, p): offset for topic, p, offset in rows}
+    own = noted if bad else noted.where("NOT bad")
+    outer = own.groupBy("topic", "partition").agg(sf.min("offset"), sf.max("offset"))
+    return {TopicPartition(topic, p): (low, high) for topic, p, low, high in outer.collect()}
 
 
 def _counts(places: DataFrame, left: int) -> ErasedCounts:

@@ -29,6 +29,7 @@ from binwright.consumer.land.lake.table_columns import KAFKA_COLUMN, RAW, check_
 from binwright.lake.session import ReconnectingSession, Work
 from binwright.protocol.errors import BinwrightError, StagedUnreadable, WriteUnclear
 from binwright.protocol.log_events import LogEvent
+from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.logs import log
@@ -281,11 +282,33 @@ class SparkLake:
         access, raw = self._access(table), table not in self._of_columns
 
         def highest(spark: SparkSession) -> PartitionOffsets:
-            landed = delta.highest_offsets(spark, access.path, raw=raw)
-            gone = erased_rows.highest_offsets(spark, access.path)
-            return {p: max(landed.get(p, 0), gone.get(p, 0)) for p in {*landed, *gone}}
+            landed = delta.outer_offsets(spark, access.path, raw=raw)
+            gone = erased_rows.outer_offsets(spark, access.path, bad=False)
+            return {p: max(own) for p, own in _of_both(landed, gone).items()}
 
         return await self._scan(table, access, highest)
+
+    async def lowest_offsets(self, table: str) -> PartitionOffsets:
+        """Return the lowest offset that has landed of each partition; see `Lake.lowest_offsets`.
+
+        A scan, on a session of its own.
+        """
+        access, raw = self._access(table), table not in self._of_columns
+
+        def lowest(spark: SparkSession) -> PartitionOffsets:
+            landed = delta.outer_offsets(spark, access.path, raw=raw)
+            gone = erased_rows.outer_offsets(spark, access.path, bad=True)
+            return {p: min(own) for p, own in _of_both(landed, gone).items()}
+
+        return await self._scan(table, access, lowest)
+
+    async def lowest_bad_offsets(self, table: str) -> PartitionOffsets:
+        """Return the lowest offsets of bad records; see `Lake.lowest_bad_offsets`."""
+        access = self._bad_access(table)
+        outer = await self._scan(
+            table, access, lambda spark: delta.outer_offsets(spark, access.path, raw=False)
+        )
+        return {p: low for p, (low, _) in outer.items()}
 
     async def highest_bad_offsets(
         self, table: str, since: PartitionOffsets
@@ -528,6 +551,12 @@ class SparkLake:
         """Return the accesses to the table and, if it has one, that of bad records."""
         bad = (self._bad_access(table),) if table in self._of_columns else ()
         return self._access(table), *bad
+
+
+def _of_both(
+    one: Mapping[TopicPartition, tuple[int, int]], other: Mapping[TopicPartition, tuple[int, int]]
+) -> Mapping[TopicPartition, tuple[int, ...]]:
+    return {p: (*one.get(p, ()), *other.get(p, ())) for p in {*one, *other}}
 
 
 def _check(spark: SparkSession, path: str, columns: Columns) -> None:

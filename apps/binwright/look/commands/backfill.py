@@ -1,0 +1,89 @@
+"""`binwright table backfill`: a table's writer lands what is before its beginning, by a message."""
+
+from dataclasses import asdict
+from typing import Annotated
+from uuid import uuid4
+
+import typer
+
+from binwright.cli.options import Bootstrap, Group, Json, TableName
+from binwright.cli.runner import progress_console
+from binwright.cli.terminal import print_json
+from binwright.look.commands.approve import user_name
+from binwright.look.commands.replay import since_ms
+from binwright.look.operations import STANDSTILL_S, Patience, run_operation
+from binwright.look.work_texts import records_text
+from binwright.protocol.errors import UserError
+from binwright.protocol.fields import checked_offset
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.orders import REASON_LENGTH, OperationOrder
+from binwright.runtime.clock import wall_ms
+
+EARLIEST = "earliest"
+FORMS = "expected earliest, PARTITION=OFFSET as in orders-3=1200, or a time as 2026-11-26 or 2h"
+
+
+def begin_of(text: str, now_ms: int) -> tuple[int, dict[TopicPartition, int]]:
+    """Return from where on a table is filled: a time (ms, 0: any), and offsets, or none of them.
+
+    Raises:
+        UserError: The text is none of these.
+        SettingsError: It is a time that is not in the past.
+    """
+    if text == EARLIEST:
+        return 0, {}
+    if "=" not in text:
+        return since_ms(text, now_ms, "--from"), {}
+    offsets: dict[TopicPartition, int] = {}
+    for each in text.split(","):
+        partition, _, offset = each.strip().partition("=")
+        try:
+            p = TopicPartition.parse(partition)
+            offsets[p] = checked_offset("offset", int(offset))
+        except ValueError as exc:
+            raise UserError(f"--from: {each!r}: {FORMS}") from exc
+    return 0, offsets
+
+
+def backfill(
+    table: TableName,
+    *,
+    from_: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            help="earliest; a date, a time (UTC) or 2h, by the records' timestamps; or offsets of "
+            "some partitions: orders-0=1200,orders-3=0.",
+        ),
+    ],
+    reason: Annotated[str, typer.Option(help="Why, for those who look at it.")] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Change nothing; count the offsets.")
+    ] = False,
+    group: Group = None,
+    bootstrap_servers: Bootstrap = None,
+    json_: Json = False,
+    timeout: Patience = STANDSTILL_S,
+) -> None:
+    """Land what Kafka has of before a table's beginning, beside what is written now."""
+
+    def ordered() -> OperationOrder:
+        since, offsets = begin_of(from_, wall_ms())
+        return OperationOrder(
+            table=table,
+            id=uuid4().hex,
+            work="backfill",
+            since_ms=since,
+            offsets=offsets,
+            dry_run=dry_run,
+            by=user_name(),
+            reason=reason[:REASON_LENGTH],
+            at_ms=wall_ms(),
+        )
+
+    console = progress_console(json_=json_)
+    done = run_operation(ordered, console, group, bootstrap_servers, timeout)
+    if json_:
+        print_json(asdict(done))
+        return
+    console.print(f"the table {table}: {records_text(done)}")

@@ -1,0 +1,247 @@
+"""A back-fill: what Kafka has of before a table's beginning lands, from that beginning down.
+
+A portion is all that a reader sees in a range of one partition which ends where the table begins.
+So a table has no gap, wherever a back-fill ends, and its rows say where it begins: what it has is
+left alone (†). The commit of a portion's rows has in its stamp that the table begins before them
+now (†). A portion is read of the topic, and of the log, that the table has landed (†). Without the
+rules marked † rows are lost or doubled (docs/design/protocol.md).
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from binwright.consumer.decide.land import chain as chains
+from binwright.consumer.decide.land.progress import Asked, Step, delayed, ended, failed, timed
+from binwright.consumer.decide.land.states import (
+    FIRST_SPAN,
+    Committed,
+    DeleteFiles,
+    EarlierFound,
+    EarlierPortion,
+    EarlierStaged,
+    FindEarlier,
+    KafkaState,
+    Landing,
+    OperationRequest,
+    Outcome,
+    Refused,
+    StageEarlier,
+    TooLarge,
+    WriterConfig,
+)
+from binwright.protocol.landing import OffsetRange
+from binwright.protocol.model import TopicPartition
+from binwright.protocol.orders import OperationOrder
+from binwright.tables.operations import BACKFILL, Operation, Places, gives_way
+from binwright.tables.ports import Batch, PartitionOffsets
+
+REPLACED = "another order about the table came while its steps failed: order it again"
+NOT_DESCRIBED = "Kafka does not describe all of the table's partitions now"
+RECREATED = "a topic was deleted and created again, which its table has not followed yet"
+
+AIM_BYTES, MOST_BYTES = 32 << 20, 128 << 20
+"""Of records in memory, in the files of one portion: what is aimed at, what is staged at most."""
+FRESHNESS_SHARE, MOST_AIM_S = 0.2, 2.0
+"""How long it may take to stage a portion: meanwhile nothing lands in the table."""
+LEAST_S = 0.001
+MOST_CHANGE = 4  # how many times as many offsets the next portion may have, or as few
+LONGEST_PAUSE_S = 10.0
+"""Behind a portion, as long as it took at most: half of the time is left to what lands live."""
+
+
+def begin(state: Landing, _config: WriterConfig, _order: OperationOrder) -> Step:
+    """Begin: where the table begins is found first."""
+    return replace(state, portion=None, span=FIRST_SPAN, turn=None), ()
+
+
+def at_first(writer: str) -> Operation:
+    """Return the work on a new table whose settings say that it begins at Kafka's first records."""
+    why = 'begin = "earliest"'
+    return Operation(id=writer, work=BACKFILL, by="its entry", reason=why, state="running")
+
+
+def go_on(state: Landing, order: OperationOrder) -> Step:
+    """Go on, as the stamp has all of the order; or give way to another one."""
+    operation = state.operation
+    if operation is None or state.asked is not None or operation.id == order.id:
+        return state, ()
+    return failed(state, operation, REPLACED) if gives_way(operation) else (state, ())
+
+
+def waits(state: Landing) -> bool:
+    """Whether it is not decided where a partition begins, or a cut of a log is to land (†)."""
+    chain = state.chain
+    return bool(state.undecided) or any(chains.new_cuts(chain, each) for each in chain.pending)
+
+
+def next_step(
+    state: Landing, operation: Operation, config: WriterConfig
+) -> OperationRequest | tuple[Batch, Operation]:
+    """Return what is done next; see `operations.next_step`."""
+    portion = state.portion
+    if isinstance(portion, EarlierPortion):
+        size, rows = sum(part.bytes for part in portion.slices), portion.rows + portion.bad
+        batch = Batch(slices=portion.slices, rows=rows, bytes=size, work=BACKFILL)
+        return batch, _after(operation, portion)
+    if not operation.ranges:
+        topics = frozenset(config.table.topics)
+        return FindEarlier(topics, operation.since_ms, config.table.keep_s)
+    partitions = sorted(operation.ranges)
+    turn = state.turn
+    partition = next((p for p in partitions if turn is None or p > turn), partitions[0])
+    first, end = operation.ranges[partition]
+    begin_at = max(first, end - state.span)
+    most = MOST_BYTES if begin_at + 1 < end else None
+    return StageEarlier(partition, OffsetRange(begin_at, end), most)
+
+
+def apply_outcome(
+    state: Landing, config: WriterConfig, asked: Asked, outcome: Outcome, now: float
+) -> Step:
+    """Apply the outcome of a step's request, or that a portion is in the table."""
+    operation, request = asked
+    if isinstance(request, StageEarlier):
+        state = replace(state, turn=request.partition)
+    match request, outcome:
+        case FindEarlier(), EarlierFound(kafka=kafka):
+            if fault := _fault(state, operation, kafka):
+                return delayed(state, operation, config, fault, now)
+            return _found(timed(state, state.asked_at, now), operation, outcome)
+        case StageEarlier(), EarlierStaged():
+            return _staged(state, config, (operation, request), outcome, now)
+        case StageEarlier(range=wanted), TooLarge():
+            span = max((wanted.next - wanted.first) // MOST_CHANGE, 1)
+            return replace(state, span=span), ()
+        case Batch(), Committed():
+            return _landed(state, operation, request, outcome, now)
+        case _, Refused(reason=reason):
+            return failed(state, operation, reason)
+        case _:
+            return delayed(state, operation, config, getattr(outcome, "reason", ""), now)
+
+
+def _fault(state: Landing, operation: Operation, kafka: KafkaState) -> str:
+    """Return why what Kafka has cannot be back-filled now; empty if it can."""
+    if kafka.unknown or any(_is_meant(operation, p) for p in kafka.leaderless):
+        return NOT_DESCRIBED
+    known = state.chain.topic_ids
+    same = (chains.same_topic(id_, known.get(topic)) for topic, id_ in kafka.topic_ids.items())
+    return "" if all(same) else RECREATED  # (†)
+
+
+def _is_meant(operation: Operation, partition: TopicPartition) -> bool:
+    return partition in operation.offsets or not operation.offsets
+
+
+def _found(state: Landing, operation: Operation, found: EarlierFound) -> Step:
+    ranges = earlier(operation, state.chain.committed, found)
+    known = replace(operation.with_ranges(ranges), fault="")
+    if operation.dry_run or not ranges:
+        return ended(state, replace(known, ranges={}))
+    return replace(state, operation=known), ()
+
+
+def earlier(operation: Operation, committed: PartitionOffsets, found: EarlierFound) -> Places:
+    """Return what is back-filled: partition -> (first, where the table begins).
+
+    A log that ends before that was cut: its offsets may land again.
+    """
+    ranges: dict[TopicPartition, tuple[int, int]] = {}
+    for p, (start, end) in sorted(found.kafka.bounds.items()):
+        if p in committed and _is_meant(operation, p):
+            since = start if found.since is None else found.since.get(p, end)
+            first = max(start, operation.offsets.get(p, start), since)
+            begins = min(committed[p], found.lowest.get(p, committed[p]))
+            if first < begins <= end:
+                ranges[p] = first, begins
+    return ranges
+
+
+def _staged(
+    state: Landing,
+    config: WriterConfig,
+    asked: tuple[Operation, StageEarlier],
+    outcome: EarlierStaged,
+    now: float,
+) -> Step:
+    """Keep a portion until it is in the table; without rows it is done."""
+    (operation, request), portion = asked, outcome.portion
+    p, wanted = request.partition, request.range
+    files = tuple(part.file for part in portion.slices)
+    deleted = (DeleteFiles(files),) if files else ()
+    known = p in outcome.kafka.bounds
+    if fault := _fault(state, operation, outcome.kafka) if known else NOT_DESCRIBED:
+        state, effects = delayed(state, operation, config, fault, now)
+        return state, (*effects, *deleted)
+    if outcome.kafka.bounds[p][1] < wanted.next:  # the log was cut, and what is behind lands (†)
+        return replace(state, operation=operation.without_ranges({p})), deleted
+    state = timed(_with_span(state, config, request, portion, now), state.asked_at, now)
+    first, end = operation.ranges[p]
+    if portion.first > wanted.first:  # Kafka has deleted what is before
+        left = operation.with_ranges({**operation.ranges, p: (portion.first, end)})
+        operation = replace(left, gone=operation.gone + portion.first - first)
+    operation = replace(operation, fault="")
+    if portion.slices:
+        return replace(state, operation=operation, portion=portion), ()
+    after = _after(operation, portion)  # the next stamp has that, or it is read once more
+    return (replace(state, operation=after), ()) if after.ranges else ended(state, after)
+
+
+def _with_span(
+    state: Landing,
+    config: WriterConfig,
+    request: StageEarlier,
+    portion: EarlierPortion,
+    now: float,
+) -> Landing:
+    """Return the state with as many offsets for the next portion as it may have in time."""
+    offsets, took_s = request.range.next - portion.first, now - state.asked_at
+    aim_s = min(FRESHNESS_SHARE * config.freshness_s, MOST_AIM_S)
+    change = min(aim_s / max(took_s, LEAST_S), AIM_BYTES / max(portion.bytes, 1), MOST_CHANGE)
+    span = max(round(offsets * max(change, 1 / MOST_CHANGE)), 1)
+    if change >= 1:  # there may have been no more of them
+        span = max(span, state.span)
+    return replace(state, span=span)
+
+
+def _landed(
+    state: Landing, operation: Operation, batch: Batch, outcome: Committed, now: float
+) -> Step:
+    pause_s = min(now - state.asked_at, LONGEST_PAUSE_S)
+    done = replace(
+        state,
+        portion=None,
+        step_at=now + pause_s,
+        rows=state.rows + batch.rows,
+        bad=state.bad + outcome.bad,
+        skipped=state.skipped + outcome.skipped,
+    )
+    done, effects = (done, ()) if operation.ranges else ended(done, operation)
+    return done, (*effects, DeleteFiles(batch.files))
+
+
+def _after(operation: Operation, portion: EarlierPortion) -> Operation:
+    """Return the work once a portion is in the table: that begins before it now."""
+    first, _ = operation.ranges[portion.partition]
+    left = {portion.partition: (first, portion.first)} if first < portion.first else {}
+    others = {p: ends for p, ends in operation.ranges.items() if p != portion.partition}
+    return replace(
+        operation.with_ranges({**others, **left}),
+        rows=operation.rows + portion.rows,
+        bad=operation.bad + portion.bad,
+        skipped=operation.skipped + portion.skipped,
+        fault="",
+    )
+
+
+def without(state: Landing, partitions: Collection[TopicPartition]) -> Landing:
+    """Back-fill no more of these partitions: their logs are cut, or of a topic made anew (†).
+
+    What they have at the same offsets now lands by its announcements.
+    """
+    operation, portion = state.operation, state.portion
+    if operation is None or operation.ranges.keys().isdisjoint(partitions):
+        return state
+    if isinstance(portion, EarlierPortion) and portion.partition in partitions:
+        portion = None
+    return replace(state, operation=operation.without_ranges(partitions), portion=portion)

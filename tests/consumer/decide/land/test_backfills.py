@@ -1,0 +1,508 @@
+"""What a writer does of a back-fill: portions that end where the table begins, from there down."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import inf
+
+import pytest
+
+from binwright.consumer.decide.land import backfills, machine
+from binwright.consumer.decide.land.states import (
+    FIRST_SPAN,
+    Append,
+    Committed,
+    Conflict,
+    DeleteFiles,
+    Done,
+    EarlierFound,
+    EarlierPortion,
+    EarlierStaged,
+    Effect,
+    FindEarlier,
+    HistoryRead,
+    LandedOffsets,
+    QueryKafka,
+    ReadHistory,
+    ReadLandedOffsets,
+    Refused,
+    StageEarlier,
+    TooLarge,
+    Unclear,
+    Unreadable,
+)
+from binwright.protocol.landing import OffsetRange
+from binwright.protocol.log_events import Log
+from binwright.protocol.orders import OperationOrder
+from binwright.tables.operations import BACKFILL, Operation, ordered
+from binwright.tables.ports import Batch, FileSlice
+from binwright.tables.stamp import read_stamp
+
+from .scene import (
+    CONFIG,
+    ID,
+    TABLE,
+    TOPIC,
+    Scene,
+    at,
+    claim,
+    claimed,
+    effects_of,
+    history,
+    landing,
+    part,
+    staged,
+    stamp,
+    topic_state,
+)
+
+ORDER = OperationOrder(table=TOPIC, id="1" * 32, work="backfill", by="ann", reason="history")
+OTHER = replace(ORDER, id="2" * 32, work="replay")
+NO_TURN: Mapping[int, int] = {}
+
+
+def give(scene: Scene, order: OperationOrder = ORDER) -> list[object]:
+    scene.writer, effects = machine.apply_operation(scene.writer, order, inf)
+    return [each.event for each in effects_of(list(effects), Log)]
+
+
+def ordered_scene(
+    order: OperationOrder = ORDER, committed: Mapping[int, int] | None = None
+) -> Scene:
+    """Return a writer whose stamp has the order; the table has committed so much."""
+    scene = landing(config=replace(CONFIG, freshness_s=5.0))
+    committed = committed or {0: 5_000}
+    scene.change(chain=replace(scene.landing.chain, committed=at(committed)))
+    assert give(scene, order) == ["operation.started"]
+    assert isinstance(scene.next_request(), Append)
+    scene.complete(Committed())
+    return scene
+
+
+def found(
+    lowest: Mapping[int, int] | None = None,
+    bounds: Mapping[int, tuple[int, int]] | None = None,
+    since: Mapping[int, int] | None = None,
+    **state: object,
+) -> EarlierFound:
+    kafka = topic_state(bounds or {0: (0, 6_000)}, **state)  # type: ignore[arg-type]
+    times = None if since is None else at(since)
+    return EarlierFound(at(lowest or {0: 4_000}), kafka, times)
+
+
+def filling(order: OperationOrder = ORDER, outcome: EarlierFound | None = None) -> Scene:
+    """Return a writer that knows what is to be back-filled."""
+    scene = ordered_scene(order)
+    assert isinstance(scene.next_request(), FindEarlier)
+    scene.complete(outcome or found())
+    return scene
+
+
+def operation(scene: Scene) -> Operation:
+    known = scene.landing.operation
+    assert known is not None
+    return known
+
+
+def portion(
+    first: int, number: int = 0, *, end: int = 4_000, rows: int = 1, **counts: int
+) -> EarlierPortion:
+    slices = (
+        FileSlice(f"portion-{first}", {number: (first, end)}, whole=True, bytes=9, topic=TOPIC),
+    )
+    return EarlierPortion(
+        partition=part(number), first=first, slices=slices if rows else (), rows=rows, **counts
+    )
+
+
+def stage(scene: Scene, after: EarlierPortion, **state: object) -> list[Effect]:
+    """Let the portion be staged that is asked for."""
+    assert isinstance(scene.next_request(), StageEarlier)
+    bounds = state.pop("bounds", {0: (0, 6_000)})
+    return scene.complete(EarlierStaged(after, topic_state(bounds, **state)))  # type: ignore[arg-type]
+
+
+def sent(scene: Scene) -> Append:
+    wanted = scene.next_request()
+    assert isinstance(wanted, Append), wanted
+    return wanted
+
+
+def stamped(wanted: Append) -> Operation:
+    known = read_stamp(wanted.stamp, TABLE)
+    assert known is not None
+    assert known.operation is not None
+    return known.operation
+
+
+# --- what is back-filled --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lowest", "bounds", "committed", "ranges"),
+    [
+        ({0: 40}, {0: (10, 90)}, {0: 80}, {0: (10, 40)}),
+        ({}, {0: (10, 90)}, {0: 80}, {0: (10, 80)}),  # it has no rows: where it began
+        ({0: 10}, {0: (10, 90)}, {0: 80}, {}),
+        ({0: 5}, {0: (10, 90)}, {0: 80}, {}),
+        ({0: 60}, {0: (10, 50)}, {0: 80}, {}),  # its log was cut
+        ({0: 90}, {0: (10, 100)}, {0: 80}, {0: (10, 80)}),
+        ({0: 40}, {0: (10, 90), 1: (0, 9)}, {0: 80}, {0: (10, 40)}),  # it has not begun
+    ],
+)
+def test_what_a_table_has_is_left_alone(
+    lowest: dict[int, int],
+    bounds: dict[int, tuple[int, int]],
+    committed: dict[int, int],
+    ranges: dict[int, tuple[int, int]],
+) -> None:
+    known = EarlierFound(at(lowest), topic_state(bounds))
+    expected = {part(n): ends for n, ends in ranges.items()}
+    assert backfills.earlier(ordered(ORDER), at(committed), known) == expected
+
+
+def test_offsets_and_times_limit_what_is_back_filled() -> None:
+    bounds, committed = {0: (0, 90), 1: (0, 90), 2: (0, 90)}, at({0: 80, 1: 80, 2: 80})
+    named = ordered(replace(ORDER, offsets=at({0: 30, 1: 85})))
+    known = found({}, bounds)
+    known = replace(known, lowest={})
+    assert backfills.earlier(named, committed, known) == {part(0): (30, 80)}
+    of_time = replace(known, since=at({0: 70, 1: 0}))  # the last one has none since
+    assert backfills.earlier(ordered(ORDER), committed, of_time) == {
+        part(0): (70, 80),
+        part(1): (0, 80),
+    }
+
+
+def test_where_a_table_begins_is_asked_first_and_what_is_left_is_counted() -> None:
+    config = replace(CONFIG, table=replace(TABLE, keep_s=60.0))
+    scene = landing(config=config)
+    scene.change(chain=replace(scene.landing.chain, committed=at({0: 5_000})))
+    give(scene, replace(ORDER, since_ms=7))
+    sent(scene)
+    scene.complete(Committed())
+    assert scene.next_request() == FindEarlier(frozenset({TOPIC}), 7, 60.0)
+    assert scene.complete(found()) == []
+    assert (operation(scene).ranges, operation(scene).to_go) == ({part(0): (0, 4_000)}, 4_000)
+
+
+def test_with_nothing_to_do_it_ends() -> None:
+    scene = ordered_scene()
+    scene.next_request()
+    (log,) = effects_of(scene.complete(found({0: 0})), Log)
+    assert (log.event, log.facts["to_go"]) == ("operation.ended", 0)
+    assert stamped(sent(scene)).state == "done"
+
+
+def test_a_dry_run_counts_offsets_and_reads_none() -> None:
+    scene = ordered_scene(replace(ORDER, dry_run=True))
+    scene.next_request()
+    scene.complete(found())
+    done = stamped(sent(scene))
+    assert (done.state, done.to_go, done.ranges) == ("done", 4_000, {})
+
+
+@pytest.mark.parametrize(
+    ("state", "fault"),
+    [
+        ({"leaderless": frozenset({0})}, backfills.NOT_DESCRIBED),
+        ({"topic_id": "id-2"}, backfills.RECREATED),
+    ],
+)
+def test_what_kafka_does_not_describe_now_is_asked_again(
+    state: dict[str, object], fault: str
+) -> None:
+    scene = ordered_scene()
+    scene.next_request()
+    (log,) = effects_of(scene.complete(found(**state)), Log)  # type: ignore[arg-type]
+    assert log.event == "operation.delayed"
+    assert (operation(scene).fault, operation(scene).ranges) == (fault, {})
+    assert not isinstance(scene.next_request(), FindEarlier)
+    scene.change(checked_at=scene.now + 10.0)
+    assert isinstance(scene.next_request(10.0), FindEarlier)
+
+
+def test_partitions_that_are_not_meant_need_no_leader() -> None:
+    scene = filling(replace(ORDER, offsets=at({0: 10})), found({0: 20}, leaderless=frozenset({1})))
+    assert operation(scene).ranges == {part(0): (10, 20)}
+
+
+def test_topics_of_which_nothing_is_known_are_waited_for() -> None:
+    scene = ordered_scene()
+    scene.next_request()
+    outcome = found()
+    scene.complete(replace(outcome, kafka=replace(outcome.kafka, unknown=frozenset({"others"}))))
+    assert operation(scene).fault == backfills.NOT_DESCRIBED
+
+
+# --- portions -------------------------------------------------------------------------------------
+
+
+def test_a_portion_ends_where_the_table_begins_and_its_stamp_has_where_it_begins_then() -> None:
+    scene = filling()
+    wanted = scene.next_request()
+    assert wanted == StageEarlier(part(0), OffsetRange(3_000, 4_000), backfills.MOST_BYTES)
+    kafka = topic_state({0: (0, 6_000)})
+    after = portion(3_000, rows=900, bad=60, skipped=40, bytes=1_000)
+    assert scene.complete(EarlierStaged(after, kafka)) == []
+    append = sent(scene)
+    assert append.batch == Batch(after.slices, rows=960, bytes=9, work=BACKFILL)
+    known = stamped(append)
+    assert (known.ranges, known.to_go) == ({part(0): (0, 3_000)}, 3_000)
+    assert (known.rows, known.bad, known.skipped) == (900, 60, 40)
+    assert operation(scene).ranges == {part(0): (0, 4_000)}, "not before it is committed"
+    scene.now += 3.0
+    (deleted,) = scene.complete(Committed(bad=60, skipped=40))
+    assert deleted == DeleteFiles(("portion-3000",))
+    assert operation(scene).ranges == {part(0): (0, 3_000)}
+    assert (scene.landing.rows, scene.landing.bad, scene.landing.skipped) == (960, 60, 40)
+    assert scene.next_request() is None, "half of the time is left to what lands live"
+    again = scene.next_request(3.0)
+    assert isinstance(again, StageEarlier)
+    assert again.range.next == 3_000
+    assert scene.committed == {0: 5_000}
+
+
+def test_the_last_portion_ends_it() -> None:
+    scene = filling(outcome=found({0: 600}))
+    stage(scene, portion(0, end=600))
+    sent(scene)
+    (log,) = effects_of(scene.complete(Committed()), Log)
+    assert (log.event, log.facts["rows"]) == ("operation.ended", 1)
+    assert stamped(sent(scene)).state == "done"
+
+
+def test_without_rows_nothing_is_committed_before_the_next_stamp() -> None:
+    scene = filling(outcome=found({0: 1_600}))
+    stage(scene, portion(600, rows=0, skipped=3))
+    assert (operation(scene).ranges, operation(scene).skipped) == ({part(0): (0, 600)}, 3)
+    stage(scene, portion(0, rows=0))
+    known = stamped(sent(scene))
+    assert (known.state, known.skipped, known.rows) == ("done", 3, 0)
+
+
+def test_partitions_take_turns() -> None:
+    bounds = {0: (0, 6_000), 1: (0, 6_000)}
+    scene = ordered_scene(committed={0: 5_000, 1: 5_000})
+    scene.next_request()
+    scene.complete(found({0: 4_000, 1: 4_000}, bounds))
+    asked = []
+    for _ in range(3):
+        wanted = scene.next_request()
+        assert isinstance(wanted, StageEarlier)
+        asked.append(wanted.partition.partition)
+        empty = portion(wanted.range.first, wanted.partition.partition, rows=0)
+        scene.complete(EarlierStaged(empty, topic_state(bounds)))
+    assert asked == [0, 1, 0]
+
+
+def test_a_range_with_too_much_is_asked_for_in_parts_until_it_is_one_record() -> None:
+    scene = filling(outcome=found({0: 20}))
+    lengths = []
+    while True:
+        wanted = scene.next_request()
+        assert isinstance(wanted, StageEarlier)
+        lengths.append(wanted.range.next - wanted.range.first)
+        if wanted.most_bytes is None:
+            break
+        scene.complete(TooLarge())
+    assert lengths == [20, 5, 1]
+
+
+@pytest.mark.parametrize(
+    ("took_s", "size", "span"),
+    [
+        (0.0, 0, 4 * FIRST_SPAN),
+        (0.5, 1_000, 2 * FIRST_SPAN),
+        (2.0, 1_000, FIRST_SPAN // 2),
+        (60.0, 1_000, FIRST_SPAN // 4),
+        (0.1, 2 * backfills.AIM_BYTES, FIRST_SPAN // 2),
+    ],
+)
+def test_portions_have_as_much_as_may_be_staged_in_time(
+    took_s: float, size: int, span: int
+) -> None:
+    scene = filling()
+    wanted = scene.next_request()
+    assert isinstance(wanted, StageEarlier)
+    scene.now += took_s
+    kafka = topic_state({0: (0, 6_000)})
+    scene.complete(EarlierStaged(portion(3_000, bytes=size), kafka))
+    assert scene.landing.span == span
+
+
+def test_a_short_range_does_not_make_the_next_ones_short() -> None:
+    scene = filling(outcome=found({0: 20}))
+    stage(scene, portion(10, end=20))
+    assert scene.landing.span == FIRST_SPAN
+
+
+def test_what_kafka_has_deleted_is_counted() -> None:
+    scene = filling()
+    stage(scene, portion(3_400))
+    assert (operation(scene).gone, operation(scene).to_go) == (3_400, 600)
+    assert stamped(sent(scene)).ranges == {}
+    assert effects_of(scene.complete(Committed()), Log)[0].event == "operation.ended"
+
+    scene = filling()
+    stage(scene, portion(4_000, rows=0))
+    assert (operation(scene).gone, operation(scene).state) == (4_000, "done")
+
+
+def test_what_is_staged_of_a_log_that_was_cut_meanwhile_is_dropped() -> None:
+    scene = filling()
+    (deleted,) = stage(scene, portion(3_000), bounds={0: (0, 3_999)})
+    assert deleted == DeleteFiles(("portion-3000",))
+    assert (operation(scene).ranges, operation(scene).gone) == ({}, 4_000)
+    assert isinstance(scene.next_request(), FindEarlier)
+
+
+@pytest.mark.parametrize(
+    ("state", "fault"),
+    [
+        ({"bounds": {1: (0, 1)}}, backfills.NOT_DESCRIBED),
+        ({"topic_id": "id-2"}, backfills.RECREATED),
+    ],
+)
+def test_what_is_staged_of_another_topic_is_dropped(state: dict[str, object], fault: str) -> None:
+    scene = filling()
+    log, deleted = stage(scene, portion(3_000), **state)
+    assert deleted == DeleteFiles(("portion-3000",))
+    assert isinstance(log, Log)
+    assert operation(scene).fault == fault
+    assert operation(scene).ranges == {part(0): (0, 4_000)}
+    scene = filling()
+    assert len(stage(scene, portion(3_000, rows=0), **state)) == 1
+
+
+@pytest.mark.parametrize("outcome", [Unclear("no reply"), Conflict("x")])
+def test_a_step_that_fails_is_taken_again(outcome: Unclear | Conflict) -> None:
+    scene = filling()
+    scene.next_request()
+    (log,) = effects_of(scene.complete(outcome), Log)
+    assert (log.event, operation(scene).fault) == ("operation.delayed", outcome.reason)
+    scene.change(checked_at=scene.now + 10.0)
+    assert isinstance(scene.next_request(10.0), StageEarlier)
+
+
+def test_a_portion_that_the_table_does_not_take_is_staged_again() -> None:
+    for outcome in (Refused("no column"), Unreadable(frozenset(), "damaged")):
+        scene = filling()
+        stage(scene, portion(3_000))
+        sent(scene)
+        log, deleted = scene.complete(outcome)
+        assert isinstance(log, Log)
+        assert deleted == DeleteFiles(("portion-3000",))
+        scene.change(checked_at=scene.now + 10.0)
+        assert isinstance(scene.next_request(10.0), StageEarlier)
+
+
+def test_a_topic_that_no_longer_lands_there_ends_it() -> None:
+    scene = filling()
+    scene.next_request()
+    (log,) = effects_of(scene.complete(Refused("no longer lands")), Log)
+    assert log.event == "operation.failed"
+
+
+# --- beside what lands ----------------------------------------------------------------------------
+
+
+def test_it_waits_until_it_is_decided_where_partitions_begin() -> None:
+    scene = ordered_scene()
+    scene.change(undecided=at({1: 0}))
+    assert not isinstance(scene.next_request(), FindEarlier)
+    scene.change(undecided={})
+    assert isinstance(scene.next_request(), FindEarlier)
+
+
+def test_a_log_that_is_cut_is_back_filled_no_further() -> None:
+    """What it has at these offsets now lands by its announcements."""
+    scene = filling()
+    stage(scene, portion(3_000))
+    scene.announce(staged("0-1-1-0a1b2c3d.parquet", {0: (100, 200)}, cut=(0,)))
+    assert backfills.waits(scene.landing)
+    scene.change(step_at=scene.now + 100.0)
+    known = stamped(scene.appends())
+    assert (known.ranges, known.gone) == ({}, 4_000)
+    scene.complete(Committed())
+    assert scene.committed == {0: 200}
+    assert scene.landing.portion is None
+    assert not backfills.waits(scene.landing)
+
+
+def test_another_partition_than_that_of_a_cut_goes_on() -> None:
+    scene = filling()
+    stage(scene, portion(3_000))
+    state = backfills.without(scene.landing, [part(1)])
+    assert state is scene.landing
+    both = replace(operation(scene), ranges={part(0): (0, 10), part(1): (0, 10)})
+    scene.change(operation=both)
+    left = backfills.without(scene.landing, [part(1)])
+    assert left.portion is not None
+    assert left.operation is not None
+    assert left.operation.ranges == {part(0): (0, 10)}
+
+
+def test_a_recreated_topic_is_back_filled_no_further() -> None:
+    scene = filling()
+    stage(scene, portion(3_000))
+    scene.change(step_at=scene.now + 100.0)
+    assert isinstance(scene.next_request(20.0), QueryKafka)
+    scene.complete(topic_state({0: (0, 9)}, topic_id="id-2"))
+    assert (scene.landing.portion, operation(scene).ranges) == (None, {})
+
+
+def test_without_work_there_is_nothing_to_leave_out() -> None:
+    scene = landing()
+    assert backfills.without(scene.landing, [part(0)]) is scene.landing
+
+
+# --- orders ---------------------------------------------------------------------------------------
+
+
+def test_another_order_replaces_it_once_its_steps_fail() -> None:
+    scene = filling()
+    assert give(scene, OTHER) == []
+    scene.next_request()
+    assert give(scene, OTHER) == [], "a step is under way"
+    scene.complete(Unclear("a batch cannot be decoded"))
+    assert give(scene) == []
+    assert give(scene, OTHER) == ["operation.failed"]
+    assert operation(scene).fault == backfills.REPLACED
+
+
+def test_there_is_nothing_to_go_on_with_without_work() -> None:
+    state = landing().landing
+    assert backfills.go_on(state, ORDER) == (state, ())
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_new_table_is_filled_at_once_if_its_entry_wants_that(wanted: bool) -> None:
+    scene = claimed(replace(CONFIG, from_earliest=wanted, from_latest=True))
+    scene.next_request()
+    scene.complete(topic_state({0: (0, 50)}))
+    assert isinstance(scene.next_request(), ReadHistory)
+    scene.complete(HistoryRead(history(None, claim("me-1")), complete=True))
+    assert isinstance(scene.next_request(), ReadLandedOffsets)
+    scene.complete(LandedOffsets({}, {}))
+    known = scene.landing.operation
+    assert (known is not None) is wanted
+    first = read_stamp(sent(scene).stamp, TABLE)
+    assert first is not None
+    assert (first.operation is not None) is wanted
+
+
+def test_a_table_that_has_landed_something_is_not_filled_by_itself() -> None:
+    scene = claimed(replace(CONFIG, from_earliest=True))
+    scene.next_request()
+    scene.complete(topic_state({0: (0, 50)}))
+    scene.next_request()
+    scene.complete(HistoryRead(history(stamp({0: 7}, full=True), claim("me-1")), complete=True))
+    assert scene.landing.operation is None
+    assert scene.landing.chain.topic_ids == {TOPIC: ID}
+
+
+def test_an_outcome_that_is_none_of_its_steps_changes_nothing() -> None:
+    scene = filling()
+    scene.next_request()
+    scene.complete(Done())
+    assert operation(scene).ranges == {part(0): (0, 4_000)}
