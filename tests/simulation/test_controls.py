@@ -28,7 +28,7 @@ from binwright.testing.control_topics import READ_RECORDS, FakeControlTopics, lo
 pytestmark = pytest.mark.looptime(noop_cycles=1)
 
 LOW_LOAD, HIGH_LOAD = dict.fromkeys(P, 20_000.0), dict.fromkeys(P, 40_000.0)
-A_WHILE_S = 120.0
+A_WHILE_S = 60.0  # three times the interval at which smaller groups are looked for
 
 
 def freeze(*, frozen: bool = True, until_ms: int = 0) -> FreezeOrder:
@@ -268,7 +268,7 @@ async def test_a_leader_reads_all_orders_before_it_acts() -> None:
     async with world({"orders": 4}) as w:
         await settled(w, LOW_LOAD, 1)
         w.kill_controller()
-        for number in range(3 * READ_RECORDS):
+        for number in range(READ_RECORDS + 10):
             await w.order(drain(number % 50 + 10, "cordoned"))
         await w.order(freeze())
         w.load(dict.fromkeys(P, 65_000.0))
