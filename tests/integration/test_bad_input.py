@@ -50,7 +50,7 @@ def test_a_consumer_without_a_broker_is_reported() -> None:
     assert "kafka.bootstrap_servers" in done.stderr
 
 
-@pytest.mark.parametrize("command", [("monitor",), ("audit",), ("up",)])
+@pytest.mark.parametrize("command", [("monitor",), ("up",)])
 def test_no_topics_are_reported(command: tuple[str, ...]) -> None:
     done = run(*command, BINWRIGHT_MONITOR__GROUPS="false")  # no group may tell either
     assert done.returncode == 2
@@ -180,6 +180,7 @@ def test_too_few_files_that_a_process_may_open_are_reported(tmp_path: Path) -> N
     check_one_sentence(done, "a process may open 256 files here")
 
 
+@pytest.mark.nightly
 async def test_a_broker_that_advertises_what_does_not_resolve_is_named_by_every_command(
     tmp_path: Path,
 ) -> None:

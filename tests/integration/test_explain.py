@@ -54,22 +54,24 @@ async def asked(kafka: str, *arguments: str) -> "subprocess.CompletedProcess[str
 @pytest.mark.parametrize(
     ("what", "expected"),
     [
-        ((), "1.4 MB/s in 2 partitions, read by 1 consumer"),
-        ((), "orders grow"),
-        ((), "1 move of the last plan under way (waiting)"),
-        (("status-orders-1",), "it gets 700 kB/s; consumer 0 reads it"),
-        (("0",), "ready; it reads 2 partitions"),
-        (("status-orders",), "landing; consumer 0 writes it"),
-        (("plan",), "for 2 consumers"),
-        (("--at", "1h"), "no consumer reports"),
+        (
+            (),
+            (
+                "1.4 MB/s in 2 partitions, read by 1 consumer",
+                "orders grow",
+                "1 move of the last plan under way (waiting)",
+            ),
+        ),
+        (("status-orders-1",), ("it gets 700 kB/s; consumer 0 reads it",)),
+        (("--at", "1h"), ("no consumer reports",)),
     ],
 )
 async def test_an_answer_has_the_numbers_of_the_group(
-    kafka: str, what: tuple[str, ...], expected: str
+    kafka: str, what: tuple[str, ...], expected: tuple[str, ...]
 ) -> None:
     done = await asked(kafka, *what)
     assert done.returncode == 0, done.stderr
-    assert expected in done.stdout
+    assert all(sentence in done.stdout for sentence in expected), done.stdout
 
 
 async def test_programs_get_json(kafka: str) -> None:
