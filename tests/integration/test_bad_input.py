@@ -122,6 +122,7 @@ def first_error(words: str, **variables: str) -> str:
     return result
 
 
+@pytest.mark.nightly
 async def test_an_audit_without_spark_is_reported(broker: str, tmp_path: Path) -> None:
     await create_topic(KafkaSettings(bootstrap_servers=broker), "audit.no-spark", 1)
     where = ("--bootstrap-servers", broker, "--spark", f"sc://{UNUSED}", "--lake", str(tmp_path))
@@ -136,6 +137,7 @@ def check_one_sentence(done: subprocess.CompletedProcess[str], words: str) -> No
     assert words in line
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs a command as another user")
 def test_a_user_without_a_name_is_reported_what_spark_needs(tmp_path: Path) -> None:
     """It reads as root does: this Python may lie where nobody else looks."""
@@ -156,6 +158,7 @@ def test_a_user_without_a_name_is_reported_what_spark_needs(tmp_path: Path) -> N
     check_one_sentence(done, "user id 1000660000 has no name, and Spark does not start without")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("command", ["up", "demo"])
 def test_a_home_that_cannot_be_written_is_reported_with_the_variable_of_the_cache(
     command: str, tmp_path: Path
@@ -167,6 +170,7 @@ def test_a_home_that_cannot_be_written_is_reported_with_the_variable_of_the_cach
     assert "BINWRIGHT_CACHE" in done.stderr
 
 
+@pytest.mark.nightly
 def test_too_few_files_that_a_process_may_open_are_reported(tmp_path: Path) -> None:
     command = f"ulimit -n 256; exec {sys.executable} -m binwright.cli up --topics a --lake lake"
     done = subprocess.run(

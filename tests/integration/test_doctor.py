@@ -49,6 +49,7 @@ async def test_nothing_is_wrong_and_nothing_is_left_behind(
     assert after - before <= {"__consumer_offsets"}
 
 
+@pytest.mark.nightly
 async def test_an_address_without_a_broker_is_named_and_what_needs_it_is_skipped(
     spark_url: str, lake: Path
 ) -> None:
@@ -62,6 +63,7 @@ async def test_an_address_without_a_broker_is_named_and_what_needs_it_is_skipped
     assert f"spark {spark_url} reads staging" in report.of("ok")
 
 
+@pytest.mark.nightly
 async def test_of_two_servers_one_is_enough(broker: str, spark_url: str, lake: Path) -> None:
     await create_topic(KafkaSettings(bootstrap_servers=broker), "doctor-two", 1)
     report = await examined(f"{AWAY},{broker}", lake, spark_url, topics=["doctor-two"])
@@ -135,6 +137,7 @@ async def test_a_staging_location_that_cannot_be_written_is_named(
     assert f"spark {spark_url} reads staging" in report.of("skipped")
 
 
+@pytest.mark.nightly
 async def test_a_spark_that_sees_another_file_system_is_named(
     broker: str, spark_url: str, lake: Path
 ) -> None:
@@ -167,6 +170,7 @@ async def test_a_spark_that_is_away_is_named(broker: str, lake: Path) -> None:
     assert "lake.spark" in fault[1]
 
 
+@pytest.mark.nightly
 async def test_a_wrong_token_and_a_spark_that_is_not_set_up_for_delta_are_named(
     broker: str, tmp_path: Path, lake: Path
 ) -> None:
@@ -214,6 +218,7 @@ async def create_own_topics(owner: KafkaSettings) -> None:
     await create_topic(owner, "binwright.metrics.needs", 1)
 
 
+@pytest.mark.nightly
 async def test_the_documented_rights_are_enough_and_each_that_lacks_is_named(
     tmp_path: Path, spark_url: str, lake: Path
 ) -> None:
