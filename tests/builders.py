@@ -20,7 +20,6 @@ from binwright.group.ownership import (
     Stopping,
 )
 from binwright.group.rates import MeasuredRates
-from binwright.inspect.audit import PartitionAudit
 from binwright.protocol.landing import OffsetRange, Staged
 from binwright.protocol.metadata import (
     Dead,
@@ -212,22 +211,3 @@ def gap(slot: Slot, epoch: int, committed: Mapping[TopicPartition, int]) -> Gap:
 
 def goodbye(slot: Slot, epoch: int, following: Mapping[TopicPartition, int]) -> Goodbye:
     return Goodbye(slot=slot, epoch=epoch, next=following)
-
-
-def partition_audit(**changes: Any) -> PartitionAudit:
-    """Return the audit of a partition: without `changes`, ten records have one row each."""
-    clean = PartitionAudit(
-        partition=3,
-        start=0,
-        end=10,
-        rows=10,
-        first=0,
-        last=9,
-        lost=0,
-        lost_ranges=(),
-        unread=0,
-        surplus=0,
-        doubles=(),
-        beyond=0,
-    )
-    return replace(clean, **changes)

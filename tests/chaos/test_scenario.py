@@ -4,10 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
-from tests.builders import partition_audit
 from tests.chaos.__main__ import show
 from tests.chaos.scenario import Scenario, ScenarioOptions, Suffered, stream, without_bombs
 from tests.chaos.system_settings import CAPACITY, LIMIT
+from tests.inspect.audits import partition_audit
 
 from binwright.inspect.audit import AuditResult, PartitionAudit, TableAudit
 from binwright.inspect.topic_extents import Range

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
-from tests.builders import partition_audit
+from tests.inspect.audits import partition_audit
 
 from binwright.inspect.audit import AuditResult, PartitionAudit, TableAudit, audit
 from binwright.inspect.metrics import audit_samples

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.builders import partition_audit
+from tests.inspect.audits import partition_audit
 from typer.testing import CliRunner
 
 from binwright.cli.main import app
