@@ -34,6 +34,7 @@ from binwright.tables.columns import (
     type_at,
 )
 from binwright.tables.comparisons import Comparison, parse_comparison
+from binwright.tables.envelopes import event_columns, landed_columns
 from binwright.tables.json_schemas import JsonSchema
 from binwright.tables.masks import DROP, MaskSettings, masked_columns
 from binwright.tables.registration import CatalogName
@@ -51,7 +52,7 @@ RAW = "raw"
 VALUE_OF_RAW = parse_columns("value BINARY")
 """The column of a raw table that fields of a mask may name."""
 OF_COLUMNS = (
-    *("columns", "key", "tombstones", "widen", "new_fields", "where"),
+    *("columns", "key", "tombstones", "widen", "new_fields", "where", "envelope"),
     *("bad_share", "on_schema_fault", "partition_by", "cluster_by", "statistics"),
 )
 """Settings that tables of raw records have not."""
@@ -118,7 +119,7 @@ class DecodingSettings(Section):
             raise ValueError("columns and columns_file are set: leave one of them out")
         if self.format == "csv" and self.columns is None:
             raise ValueError("names no columns, which CSV needs")
-        if self.format == "csv" and (deep := [c.name for c in self.parsed if _has_parts(c.type)]):
+        if self.format == "csv" and (deep := [c.name for c in self.as_read if _has_parts(c.type)]):
             raise ValueError(f"columns: {deep[0]} has parts, and a field of CSV has none")
         if self.format != "csv" and self.delimiter != ",":
             raise ValueError("names a delimiter, which only CSV has")
@@ -126,7 +127,7 @@ class DecodingSettings(Section):
             raise ValueError("columns: a JSON Schema, which only JSON has")
         if self.format in ONE_COLUMN and self.columns is not None:
             raise ValueError(f"names columns, and format {self.format} has one, `value`")
-        if self.format != "json" and self.columns and any(map(is_variant, self.parsed)):
+        if self.format != "json" and self.columns and any(map(is_variant, self.as_read)):
             raise ValueError("names a column of type VARIANT, which only JSON has")
         if self.subject is not None and not self.by_schema:
             raise ValueError(
@@ -147,6 +148,11 @@ class DecodingSettings(Section):
         if self.format in ONE_COLUMN:
             return ONE_COLUMN[self.format]
         return () if self.columns is None else _columns_of(self.columns)
+
+    @property
+    def of_values(self) -> Columns:
+        """Return the columns of all that a value has: of an event around the row, too."""
+        return self.as_read
 
     @property
     def by_schema(self) -> bool:
@@ -223,6 +229,12 @@ class TableSettings(DecodingSettings):
     """
     key: KeySettings | None = None
     """How keys become the column `_kafka_key`; unset: they are bytes, in `_kafka.key`."""
+    envelope: Literal["debezium"] | None = None
+    """What is around the row that a value has: `debezium`: its change events, as JSON, also with
+    the schema beside the payload, or as Avro. The row is that after the change, of a deletion that
+    before; `_op` has what was done, `_source` where that stands in the source. `columns` are those
+    of the row.
+    """
     tombstones: Tombstones = "row"
     """What becomes of a record without a value: a row whose columns are NULL, nothing but a count,
     or a bad record.
@@ -318,6 +330,20 @@ class TableSettings(DecodingSettings):
             raise ValueError(f"columns: {REST.name} is the column of new_fields")
         return self
 
+    @model_validator(mode="after")
+    def _has_events(self) -> Self:
+        if self.envelope is None:
+            return self
+        if self.format not in {"json", "avro"}:
+            raise ValueError("names an envelope, which only JSON and Avro have")
+        if self.new_fields != "ignore":
+            raise ValueError("names an envelope and new_fields: those of its rows are left out")
+        try:
+            _ = self.parsed
+        except ValueError as exc:
+            raise ValueError(f"columns: {exc}") from exc
+        return self
+
     @field_validator("where")
     @classmethod
     def _are_comparisons(cls, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -378,7 +404,17 @@ class TableSettings(DecodingSettings):
     def parsed(self) -> Columns:
         """Return the columns of values; none, if those of a subject are meant."""
         own = stored(self.as_read)
+        if self.envelope is not None and own:
+            return landed_columns(stored(self.of_values))
         return own if self.new_fields == "ignore" else (*own, REST)
+
+    @property
+    def of_values(self) -> Columns:
+        """Return the columns of all that a value has; none, if those of a subject are meant."""
+        own = self.as_read
+        if self.envelope is None or not own:
+            return own
+        return event_columns(own, with_schema=self.format == "json")
 
     def _is_of_subject(self, name: str) -> bool:
         if name == KAFKA_KEY:
@@ -421,7 +457,8 @@ class TableSettings(DecodingSettings):
         widen = "; widen" if self.widen else ""
         new_fields = "" if self.new_fields == "ignore" else f"; new_fields {self.new_fields}"
         where = f"; where {' and '.join(self.where)}" if self.where else ""
-        return f"{super().decoding}{key}{tombstones}{widen}{new_fields}{where}"
+        envelope = "" if self.envelope is None else f"; envelope {self.envelope}"
+        return f"{super().decoding}{key}{tombstones}{widen}{new_fields}{where}{envelope}"
 
     @property
     def masking(self) -> str:

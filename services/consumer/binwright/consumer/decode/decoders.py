@@ -19,7 +19,7 @@ from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Records
 from binwright.runtime.logs import log
 from binwright.runtime.settings.group import Settings
-from binwright.tables.columns import KAFKA_KEY, Columns
+from binwright.tables.columns import KAFKA_KEY, Columns, stored
 from binwright.tables.masks import MaskSettings
 from binwright.tables.ports import RecordMask, ValueDecoder
 from binwright.tables.settings import DecodingSettings, TableSettings
@@ -145,6 +145,8 @@ class Decoders:
         new = Counter[str]()
         try:
             decoder = await self._of_part(table, target, rows, table, new)
+            if table.envelope is not None:
+                decoder = await self._of_events(decoder)
             if table.key is not None:
                 keys = await self._of_part(table.key, target, rows, table, new)
         except SchemaAtFault as exc:
@@ -210,9 +212,12 @@ class Decoders:
             case _ if part.by_schema:
                 decoder = await self._of_registry(part, target, rows, table, new)
             case "json":
-                fields, columns = await self._module("new_fields"), part.as_read
+                fields, columns = await self._module("new_fields"), part.of_values
                 added: Columns = ()
-                if part is not table or table.new_fields == "ignore":
+                if part is table and table.envelope is not None:
+                    events = await self._module("change_events")
+                    beyond = events.CountedRowFields(part.as_read, new)
+                elif part is not table or table.new_fields == "ignore":
                     beyond = fields.CountedFields(columns, new, _within(part))
                 elif table.new_fields == "rest":
                     beyond = fields.KeptFields(columns)
@@ -263,7 +268,7 @@ class Decoders:
         decoder: ValueDecoder = await self._by_schema.decoder(
             subject,
             reading,
-            part.parsed,
+            stored(part.of_values),
             rows.values(),
             part.part,
             widen=table.widen,
@@ -272,6 +277,15 @@ class Decoders:
         version = self._by_schema.newest_version(subject, reading, widen=table.widen)
         if part.part == "value" and version is not None:
             self._versions[target] = version
+        return decoder
+
+    async def _of_events(self, events: ValueDecoder) -> ValueDecoder:
+        """Return the decoder of the rows of events; raise `SchemaAtFault` if they are none."""
+        module = await self._module("change_events")
+        try:
+            decoder: ValueDecoder = module.ChangeEventDecoder(events)
+        except ValueError as exc:
+            raise SchemaAtFault(f"the subject of an `envelope` {exc}") from exc
         return decoder
 
     async def _module(self, name: str) -> Any:
