@@ -57,6 +57,9 @@ class Entry:
     statistics: tuple[str, ...]
     bad_share: float | None  # above which the table stops; None: no record can be bad
     keep_days: float  # of rows; 0: for ever
+    envelope: str | None = None  # what is around the row of a value
+    primary_key: tuple[str, ...] = ()  # of which each has one row; none: each record has one
+    sequence_by: tuple[str, ...] = ()  # by which changes of a key are ordered
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,9 @@ def entry_of(settings: Settings, targets: Targets) -> Entry:
         statistics=table.statistics,
         bad_share=table.bad_share,
         keep_days=keep_days,
+        envelope=table.envelope,
+        primary_key=table.primary_key,
+        sequence_by=table.sequence_by,
     )
 
 
@@ -154,6 +160,10 @@ def _facts(of: TableDescription) -> Iterator[tuple[str, str]]:
         yield "" if place else "fields", note
     yield "key", entry.key
     yield "new fields", _NEW_FIELDS.get(entry.new_fields, "")
+    keys = ", ".join(entry.primary_key)
+    order = f", by {', '.join(entry.sequence_by)}" if entry.sequence_by else ""
+    yield "rows", f"one of each {keys}: its newest change{order}" if keys else ""
+    yield "envelope", entry.envelope or ""
     yield "tombstones", "" if entry.tombstones == "row" else entry.tombstones
     yield "partition by", entry.partition_by or ""
     yield "cluster by", ", ".join(entry.cluster_by)

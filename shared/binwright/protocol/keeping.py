@@ -1,7 +1,7 @@
 """Which records a table may have no rows of, as properties of the table: an audit must know.
 
 Those that are older than it keeps rows, those without a value where it skips, or skipped, them, and
-those that a filter leaves out, or left out.
+those that a filter leaves out, or left out. A table of keys has the newest change of each alone.
 
 The property holds the present time. When that changes, rows that an earlier, shorter one deleted
 stay deleted: another property has the time since when all were kept.
@@ -14,6 +14,8 @@ WHERE = "binwright.where"
 """The property of a table with every filter that it has, or had: JSON, lists of comparisons."""
 SKIPPED = "binwright.skipped"
 """The property of a table that has skipped records: `tombstones`."""
+PRIMARY_KEY = "binwright.primary_key"
+"""The property of a table that has one row of each key: the columns of this, as SQL names them."""
 KEEP_S, KEPT_SINCE_MS = "binwright.keep_s", "binwright.kept_since_ms"
 
 

@@ -16,6 +16,8 @@ BAD_SUFFIX = "__bad"
 """Behind the name of a table of columns: the table of its bad records."""
 ERASED_SUFFIX = "__erased"
 """Behind a table's name: the table of the places of records that were erased from it."""
+DELETED_SUFFIX = "__deleted"
+"""Behind the name of a table of keys: the table of those whose rows were deleted."""
 TABLE_LENGTH = TOPIC_LENGTH - len(BAD_SUFFIX)
 
 ADDED_COLUMNS = "~columns"
@@ -45,6 +47,8 @@ def table_name(text: str) -> str:
         raise ValueError(f"{name} has the name of a table of bad records")
     if name.endswith(ERASED_SUFFIX):
         raise ValueError(f"{name} has the name of a table of erased records' places")
+    if name.endswith(DELETED_SUFFIX):
+        raise ValueError(f"{name} has the name of a table of deleted keys")
     return name
 
 

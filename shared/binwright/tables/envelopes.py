@@ -14,7 +14,8 @@ OF_SOURCE = parse_row(
 )
 """What Debezium's connectors say of that, each some of it, as far as `columns` are named."""
 BEFORE, AFTER, EVENT_OP, EVENT_SOURCE, PAYLOAD = "before", "after", "op", "source", "payload"
-OF_ROW = frozenset("cudr")
+DELETED = "d"
+OF_ROW = frozenset(["c", "u", DELETED, "r"])
 """Values of `OP` that are of one row."""
 
 

@@ -32,6 +32,7 @@ class Footer:
     decoded_by: str = ""  # the settings by which values were decoded
     newest_ms: int | None = None  # the highest timestamp of its records; None: none has a valid one
     skipped: int = 0  # records of its ranges that are in no table, as the settings want
+    deleted: int = 0  # rows that say that one was deleted
     topic: str | None = None  # whose records it has; None: the topic of its table's name
     proposed: Columns = ()  # for fields of its records that no column has
     as_table: bool = False  # its decoded rows are laid out as the table's; bad ones are beside it
@@ -208,6 +209,7 @@ class Batch:
     """Topic -> id of the one that its rows were read from."""
     columns: Columns | None = None  # of its files, all together; None: raw records
     bad: int = 0  # rows of its files that could not be decoded
+    deletes: bool = False  # rows of its files may say that one was deleted
     landed_in_part: bool = False
     """Some of its bad records may have landed before, when its rows did not: they are left out."""
     as_table: frozenset[str] = frozenset()
@@ -296,6 +298,8 @@ class Table:
     statistics: tuple[str, ...] = ()  # further ones of which files have statistics
     by_date: bool = False  # partitioned by the day of its records
     widen: bool = False  # its columns may become wider
+    primary_key: tuple[str, ...] = ()  # columns or fields; none: each record is a row
+    sequence_by: tuple[str, ...] = ()  # columns or fields by which its changes are ordered
     skips_tombstones: bool = False  # records without a value are in no table
     where: tuple[str, ...] = ()  # comparisons: records for which one does not hold are in no table
     keep_s: float = 0.0  # for which it keeps rows, by their timestamps; 0: for ever
@@ -446,6 +450,31 @@ class Lake(Protocol):
 
     async def append_bad(self, table: str, batch: Batch, lease: str, stamp: str) -> None:
         """Append the batch's bad records to their own table in one commit; like `append`."""
+
+    async def note_deleted(self, table: str, batch: Batch, lease: str, stamp: str) -> None:
+        """Note the keys of what the batch deletes, in a table of their own, in one commit.
+
+        It may be repeated, and needs no fence: what is noted is true of the topic. Reads the lease
+        and raises like `append`.
+        """
+
+    async def merge(self, table: str, batch: Batch, lease: str, number: int, stamp: str) -> None:
+        """Apply the batch's changes to the rows of their keys in one commit: the newest of each.
+
+        A change that is older than the row of its key, or than what is noted of its deletion,
+        changes nothing. Rows of a batch for some `work` are older than later ones of their
+        partition; else they are newer than all that the table has of it.
+
+        Args:
+            table: Its name.
+            batch: What it reads, as `append` does.
+            lease: Read as by `append`.
+            number: Above those of earlier commits under this lease, as of `commit_stamp`.
+            stamp: Committed in any case.
+
+        Raises:
+            StagedUnreadable, WriteConflict, WriteUnclear, TableRefused: As of `append`.
+        """
 
     async def bad_portion(self, table: str, query: BadQuery) -> BadPortion:
         """Return bad records, of which none is masked; none: there are no more.

@@ -1,6 +1,7 @@
 """Settings of tables: which topics they take, under which names, in which form."""
 
 import re
+from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
@@ -16,6 +17,7 @@ from binwright.tables.columns import (
     MEASURED,
     OF_RECORD,
     REST,
+    VARIANT,
     Column,
     Columns,
     ColumnType,
@@ -34,9 +36,9 @@ from binwright.tables.columns import (
     type_at,
 )
 from binwright.tables.comparisons import Comparison, parse_comparison
-from binwright.tables.envelopes import event_columns, landed_columns
+from binwright.tables.envelopes import OP, event_columns, landed_columns
 from binwright.tables.json_schemas import JsonSchema
-from binwright.tables.masks import DROP, MaskSettings, masked_columns
+from binwright.tables.masks import DROP, SHA256, MaskSettings, masked_columns
 from binwright.tables.registration import CatalogName
 from binwright.tables.schemas import SchemaRefused
 
@@ -53,7 +55,17 @@ VALUE_OF_RAW = parse_columns("value BINARY")
 """The column of a raw table that fields of a mask may name."""
 OF_COLUMNS = (
     *("columns", "key", "tombstones", "widen", "new_fields", "where", "envelope"),
-    *("bad_share", "on_schema_fault", "partition_by", "cluster_by", "statistics"),
+    *(
+        "mode",
+        "primary_key",
+        "sequence_by",
+        "delete_where",
+        "bad_share",
+        "on_schema_fault",
+        "partition_by",
+        "cluster_by",
+        "statistics",
+    ),
 )
 """Settings that tables of raw records have not."""
 TOPIC = "topic"  # in a template of names, in braces
@@ -64,6 +76,10 @@ MOST_COMPARED = 50
 """Comparisons of `where`."""
 MOST_CLUSTERED = 4
 """Columns by which Delta clusters a table."""
+MOST_KEYS = 8
+"""Columns of a primary key, and of what its changes are ordered by."""
+KEYS_OF_KAFKA = parse_columns("topic STRING, partition INT, key BINARY")
+"""What of a record's place may be in a primary key."""
 
 
 def _path(text: str) -> str:
@@ -235,9 +251,27 @@ class TableSettings(DecodingSettings):
     before; `_op` has what was done, `_source` where that stands in the source. `columns` are those
     of the row.
     """
+    mode: Literal["append", "upsert"] = "append"
+    """`append`: each record is a row. `upsert`: each value of `primary_key` has one row at most,
+    that of its newest change.
+    """
+    primary_key: Annotated[tuple[ColumnPath, ...], Field(max_length=MOST_KEYS)] = ()
+    """Of an upsert table: the columns, or fields, that tell rows apart, as `id`. Those of the
+    record's key are `_kafka.key`, or `_kafka_key` and its fields; of several topics with the same
+    ids `_kafka.topic` is one.
+    """
+    sequence_by: Annotated[tuple[ColumnPath, ...], Field(max_length=MOST_KEYS)] = ()
+    """Of an upsert table: columns, or fields, as `_source.lsn`: of two changes of a key the one
+    with the greater is newer. Unset, and where they are equal: the later one of a partition; of two
+    partitions the one with the later timestamp.
+    """
+    delete_where: Annotated[tuple[ComparisonText, ...], Field(max_length=MOST_COMPARED)] = ()
+    """Of an upsert table: comparisons as of `where`. A record for which all hold deletes the row
+    of its key, as a record without a value does, and a deletion of an envelope.
+    """
     tombstones: Tombstones = "row"
-    """What becomes of a record without a value: a row whose columns are NULL, nothing but a count,
-    or a bad record.
+    """What becomes of a record without a value: a row whose columns are NULL (in an upsert table
+    it deletes that of its key), nothing but a count, or a bad record.
     """
     widen: bool = False
     """Whether a column becomes wider where its settings or a schema's version want that, as INT
@@ -283,7 +317,7 @@ class TableSettings(DecodingSettings):
     mask: MaskSettings | None = None
     """What is masked before it is staged; unset: nothing."""
 
-    @field_validator("topics", "cluster_by", "statistics")
+    @field_validator("topics", "cluster_by", "statistics", "primary_key", "sequence_by")
     @classmethod
     def _are_distinct(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         check_distinct(value)
@@ -344,7 +378,7 @@ class TableSettings(DecodingSettings):
             raise ValueError(f"columns: {exc}") from exc
         return self
 
-    @field_validator("where")
+    @field_validator("where", "delete_where")
     @classmethod
     def _are_comparisons(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for text in value:
@@ -353,13 +387,76 @@ class TableSettings(DecodingSettings):
 
     @model_validator(mode="after")
     def _compares_columns(self) -> Self:
-        for text, comparison in zip(self.where, self.comparisons, strict=True):
-            if not self._is_of_subject(folded(comparison.path[0])):
-                try:
-                    comparison.values(self.known)
-                except ValueError as exc:
-                    raise ValueError(f"where: {text!r}: {exc}") from exc
+        for name in ("where", "delete_where"):
+            for text in getattr(self, name):
+                comparison = parse_comparison(text)
+                if not self._is_of_subject(folded(comparison.path[0])):
+                    try:
+                        comparison.values(self.known)
+                    except ValueError as exc:
+                        raise ValueError(f"{name}: {text!r}: {exc}") from exc
         return self
+
+    @model_validator(mode="after")
+    def _has_rows_of_keys(self) -> Self:
+        if self.mode == "append":
+            if self.primary_key or self.sequence_by or self.delete_where:
+                raise ValueError(
+                    "names primary_key, sequence_by or delete_where, which mode upsert alone has"
+                )
+            return self
+        if not self.primary_key:
+            raise ValueError("mode: upsert needs a primary_key")
+        if self.where:
+            raise ValueError("mode: upsert with where: a change that is left out leaves an old row")
+        if self.partition_by:
+            raise ValueError("mode: upsert with partition_by: the day of a row is of its change")
+        if self.begin == "earliest":
+            raise ValueError(
+                "mode: upsert with begin: earlier changes could bring deleted rows back"
+            )
+        if self.envelope is None and any(folded(c.name) == OP.name for c in self.as_read):
+            raise ValueError(f"columns: {OP.name} is the column of what was done to a row")
+        names = [parse_path(path)[0] for path in (*self.primary_key, *self.sequence_by)]
+        own = [name for name in names if folded(name) not in {KAFKA, KAFKA_KEY}]
+        if self.tombstones == "row" and own:
+            raise ValueError(
+                f"tombstones: a record without a value has no {own[0]}, so it would not say which "
+                "row it deletes, or when: set `skip` or `bad`, or take primary_key and sequence_by "
+                "from the record's key and place alone (`_kafka.key`, `_kafka_key`)"
+            )
+        self.check_keys(self.known)
+        return self
+
+    def check_keys(self, columns: Columns) -> None:
+        """Check the primary key and what changes are ordered by, where these columns are known.
+
+        Raises:
+            ValueError: There is no such column, its type has no order, or it is masked.
+        """
+        there = (Column(KAFKA, Struct(KEYS_OF_KAFKA)), *columns)
+        ordered = (Column(KAFKA, Struct(MEASURED)), *columns)
+        masks = {} if self.mask is None else self.mask.rules
+        by_key = None if self.mask is None else self.mask.key
+        for name, paths, within in (
+            ("primary_key", self.primary_key, there),
+            ("sequence_by", self.sequence_by, ordered),
+        ):
+            for path in paths:
+                names = parse_path(path)
+                first = folded(names[0])
+                if columns == self.known and self._is_of_subject(first):
+                    continue  # a column that is not known yet
+                kind = type_at(within, names)
+                if kind is None:
+                    raise ValueError(f"{name}: there is no column {path}")
+                if not (is_key(kind) if name == "primary_key" else has_order(kind)):
+                    raise ValueError(f"{name}: {path} is {kind}, which is not compared")
+                rule: object = by_key if first == KAFKA and names[-1] == "key" else masks
+                for each in map(folded, names):
+                    rule = rule.get(each) if isinstance(rule, Mapping) else rule
+                if rule is not None and (name != "primary_key" or rule != SHA256):
+                    raise ValueError(f"{name}: {path} is masked: of a primary_key sha256 may be")
 
     @model_validator(mode="after")
     def _masks_columns(self) -> Self:
@@ -406,7 +503,8 @@ class TableSettings(DecodingSettings):
         own = stored(self.as_read)
         if self.envelope is not None and own:
             return landed_columns(stored(self.of_values))
-        return own if self.new_fields == "ignore" else (*own, REST)
+        own = own if self.new_fields == "ignore" else (*own, REST)
+        return (*own, OP) if self.mode == "upsert" and self.envelope is None and own else own
 
     @property
     def of_values(self) -> Columns:
@@ -445,6 +543,11 @@ class TableSettings(DecodingSettings):
         return tuple(map(parse_comparison, self.where))
 
     @property
+    def deletions(self) -> tuple[Comparison, ...]:
+        """Return what `delete_where` says."""
+        return tuple(map(parse_comparison, self.delete_where))
+
+    @property
     def table_columns(self) -> Columns:
         """Return the columns of the table, that of keys first; none, if some are of a subject."""
         return () if any(part.by_subject for part in self.parts) else self.masked
@@ -458,7 +561,11 @@ class TableSettings(DecodingSettings):
         new_fields = "" if self.new_fields == "ignore" else f"; new_fields {self.new_fields}"
         where = f"; where {' and '.join(self.where)}" if self.where else ""
         envelope = "" if self.envelope is None else f"; envelope {self.envelope}"
-        return f"{super().decoding}{key}{tombstones}{widen}{new_fields}{where}{envelope}"
+        keys = ""
+        if self.mode == "upsert":
+            keys = f"; upsert {', '.join(self.primary_key)}"
+            keys += f"; delete {' and '.join(self.delete_where)}" if self.delete_where else ""
+        return f"{super().decoding}{key}{tombstones}{widen}{new_fields}{where}{envelope}{keys}"
 
     @property
     def masking(self) -> str:
@@ -502,6 +609,13 @@ def _is_schema(columns: str) -> bool:
 @lru_cache(maxsize=1_000)
 def _columns_of(text: str) -> Columns:
     return JsonSchema(text, is_whole=True).columns if _is_schema(text) else parse_columns(text)
+
+
+def is_key(kind: ColumnType) -> bool:
+    """Return whether values of a type can tell rows apart."""
+    if isinstance(kind, Simple):
+        return kind.name not in {"float", "double", VARIANT}
+    return isinstance(kind, Decimal)
 
 
 def _has_parts(kind: ColumnType) -> bool:

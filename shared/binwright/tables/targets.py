@@ -45,6 +45,11 @@ class Target:
         return self.decoded is not None and self.decoded.partition_by is not None
 
     @property
+    def has_keys(self) -> bool:
+        """Return whether its table has one row of each key."""
+        return self.entry is not None and self.entry.mode == "upsert"
+
+    @property
     def format(self) -> str:
         """Return the format of its values."""
         return RAW if self.entry is None else self.entry.format

@@ -170,6 +170,21 @@ class FakeLake:
         """Fit `Lake.append_bad`."""
         await self._write("append_bad", table, batch, (lease,), stamp)
 
+    async def note_deleted(
+        self,
+        table: str,
+        batch: Batch,  # noqa: ARG002 - of the port
+        lease: str,  # noqa: ARG002 - of the port
+        stamp: str,  # noqa: ARG002 - of the port
+    ) -> None:
+        """Fit `Lake.note_deleted`: whatever is noted, rows of each change stay in the table."""
+        await self._read("note_deleted", table)
+
+    async def merge(self, table: str, batch: Batch, lease: str, number: int, stamp: str) -> None:
+        """Fit `Lake.merge`: each change stays a row, so that tests can count them."""
+        self._take_number(table, lease, number)
+        await self._write("merge", table, batch, (lease,), stamp)
+
     async def columns(self, table: str, comment: str) -> ColumnsThere:
         """Fit `Lake.columns`."""
         await self._read("columns_there", table)
@@ -302,10 +317,7 @@ class FakeLake:
 
     async def commit_stamp(self, table: str, lease: str, number: int, stamp: str) -> None:
         """Fit `Lake.commit_stamp`."""
-        stored = self._storage.table(table)
-        if number <= stored.stamps.get(lease, 0):
-            raise RuntimeError(f"Delta skips stamp {number} of {lease}: it had a later one")
-        stored.stamps[lease] = number
+        self._take_number(table, lease, number)
         await self._write("stamp", table, Batch(), (lease,), stamp)
 
     async def history(self, table: str, limit: int) -> History:
@@ -405,6 +417,12 @@ class FakeLake:
                 raise WriteUnclear("injected failure: the result is lost")
         finally:
             self._busy.discard(table)
+
+    def _take_number(self, table: str, lease: str, number: int) -> None:
+        stored = self._storage.table(table)
+        if number <= stored.stamps.get(lease, 0):
+            raise RuntimeError(f"Delta skips commit {number} of {lease}: it had a later one")
+        stored.stamps[lease] = number
 
     def _failure(self, kinds: Collection[Failure]) -> Failure | None:
         if self._failures and self._failures[0] in kinds:

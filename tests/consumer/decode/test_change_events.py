@@ -85,7 +85,7 @@ def test_what_is_no_change_event_is_bad() -> None:
 
 def test_the_place_in_the_source_is_a_column() -> None:
     values = [orjson.dumps(event("c", None, ONE, source={"lsn": 7, "file": "bin.1", "x": 1}))]
-    rows, _ = of_json().decode(pa.array(values, pa.binary()))
+    rows: Any = of_json().decode(pa.array(values, pa.binary()))[0]
     source = rows.to_pylist()[0]["_source"]
     assert {name: value for name, value in source.items() if value is not None} == {
         "lsn": 7,
@@ -125,7 +125,7 @@ async def test_events_of_avro_are_read_by_their_schema(named: bool) -> None:
     events = await RegistryDecoders(registry).decoder("s", AvroReading(), columns, rows)
     of = ChangeEventDecoder(events)
     found, bad = of.decode(pa.array([value], pa.binary()))
-    row = found.to_pylist()[0]
+    row: Any = found.to_pylist()[0]
     assert (row["id"], row["_op"], row["_source"]["lsn"], bad.null_count) == (5, "c", 3, 1)
 
 
@@ -133,7 +133,7 @@ async def test_without_a_schema_that_can_be_used_all_are_bad() -> None:
     rows = [[Records.of([Record(0, 0, None, b"x")])]]
     events = await RegistryDecoders(FakeRegistry()).decoder("s", AvroReading(), (), rows)
     of = ChangeEventDecoder(events)
-    _, bad = of.decode(pa.array([b"x"], pa.binary()))
+    bad: Any = of.decode(pa.array([b"x"], pa.binary()))[1]
     assert (of.columns, bad.to_pylist()[0]["kind"]) == ((), "malformed")
 
 

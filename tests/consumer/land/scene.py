@@ -55,6 +55,7 @@ class Scene:
     ) -> None:
         self.columns = columns  # of all tables; None: their rows are raw records
         self.cluster_by: tuple[str, ...] = ()  # of all tables
+        self.primary_key: tuple[str, ...] = ()  # of all tables
         self.keep_s = 0.0  # of all tables
         self.retention_s = 0.0  # after which a vacuum deletes files of older versions
         self.register_as = ""  # of the one table
@@ -303,6 +304,7 @@ class Process:
         self._name, self._attempts = name, count(1)
         self._table = Table(
             *("", GROUP, CLUSTER, scene.columns, scene.cluster_by),
+            primary_key=scene.primary_key,
             keep_s=scene.keep_s,
             register_as=scene.register_as,
         )

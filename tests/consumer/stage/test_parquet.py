@@ -462,3 +462,15 @@ class Peak:
     def decode(self, values: Any, *_: Any) -> tuple[Any, Any]:
         self.decoded.append(self.memory(values))
         return self._decoder.decode(values)
+
+
+def test_a_footer_counts_the_rows_that_delete() -> None:
+    columns = parse_columns("id INT, _op STRING")
+    values = [b'{"_op":"d"}', b'{"_op":"u"}', b"no JSON", b'{"_op":"d"}', b"{}"]
+    rows = in_columns({P: [Record(n, 0, None, value) for n, value in enumerate(values)]})
+    ranges = {0: (0, len(values))}
+    for of, deleted in ((columns, 2), (parse_columns("id INT"), 0)):
+        content, _ = encode_for_table(rows, Footer("x", 5, ranges), JsonDecoder(of))
+        footer = decode_footer(content.to_pybytes())
+        assert footer is not None
+        assert (footer.rows, footer.bad, footer.deleted) == (5, 1, deleted)

@@ -104,6 +104,7 @@ class _Names:
         columns = columns_text(table.columns), tuple(sorted(table.added))
         moved = _rows(table.moved)
         moved = moved, _rows(table.noted), _rows(table.erased)
+        moved = *moved, _rows(filter(None, [table.row])), _rows(table.deletions)
         rows = _rows(table.landed), _rows(table.bad), moved, columns, columns_text(table.published)
         return (commits, table.commits[0].version == 0), rows, begins
 

@@ -24,7 +24,17 @@ from binwright.tables.operations import BACKFILL, ERASE, REPLAY
 from binwright.tables.ports import Batch, Commit, ErasedCounts, Ranges
 from binwright.tables.stamp import Stamp, read_stamp
 
-from .world import TABLES, Call, DeltaTable, File, Part, Row, World, missing
+from .world import (
+    TABLES,
+    Call,
+    DeltaTable,
+    File,
+    Part,
+    Row,
+    World,
+    deletes,
+    missing,
+)
 
 _STAMPS: dict[str, Stamp] = {}
 
@@ -48,6 +58,8 @@ def can_commit(world: World, call: Call) -> bool:
 def metadata_commits(world: World, call: Call) -> int:
     """Return how many commits of metadata the table has to which the call commits."""
     table = world.tables[call.target]
+    if call.part == "deletions":
+        return 0  # nobody claims the table of these
     of_bad = call.part in {"bad records", "change"}
     return table.bad_metadata_commits if of_bad else table.metadata_commits
 
@@ -89,8 +101,8 @@ def end(world: World, call: Call) -> tuple[World, Outcome | Call]:
     table = world.tables[call.target]
     if call.snapshot != metadata_commits(world, call):
         return world, Conflict("metadata were committed")
-    if call.part in {"change", "note", "erase"}:
-        table, outcome = _of_operation(table, call)
+    if call.part in {"change", "note", "erase", "deletions"}:
+        table, outcome = _beside_rows(world, table, call)
         return world.table(call.target, table), outcome
     if call.batch is None and call.part == "bad records":
         return claim_bad(world, call), replace(call, snapshot=None, part="all")
@@ -115,6 +127,7 @@ def end(world: World, call: Call) -> tuple[World, Outcome | Call]:
         landed=table.landed | rows,
         moved=table.moved | rows if replayed else table.moved,
         begin_offset=begin_offset,
+        row=changed_row(world, table, rows, earlier=bool(call.batch.work)),
     )
     world = world.table(call.target, table)
     for partition, offset in stamp.committed.items():
@@ -127,12 +140,34 @@ def end(world: World, call: Call) -> tuple[World, Outcome | Call]:
     return world, Committed()
 
 
-def _of_operation(table: DeltaTable, call: Call) -> tuple[DeltaTable, Outcome]:
-    """Return the table after a step of what a person ordered, and its outcome."""
+def changed_row(
+    world: World, table: DeltaTable, rows: frozenset[Row], *, earlier: bool
+) -> Row | None:
+    """Return the row of the key after these changes, as the MERGE leaves it.
+
+    Of one batch the change with the highest offset counts.
+    """
+    change = max(rows, key=lambda row: row.offset, default=None)
+    known = {*table.deletions, *((table.row,) if table.row else ())}
+    if change is None or not all(is_newer(change, each, earlier=earlier) for each in known):
+        return table.row
+    return None if deletes(world, change) else change
+
+
+def is_newer(change: Row, known: Row, *, earlier: bool) -> bool:
+    """Whether a change is newer than the row of its key, or than its deletion."""
+    return change.offset > known.offset or not earlier
+
+
+def _beside_rows(world: World, table: DeltaTable, call: Call) -> tuple[DeltaTable, Outcome]:
+    """Return the table after a step of what a person ordered, or a note, and the outcome."""
     rows = frozenset(call.rows or ())
     match call.part:
         case "change":
             return without_bad(table, rows), Done()
+        case "deletions":
+            deleted = {row for row in rows if deletes(world, row)}
+            return replace(table, deletions=table.deletions | deleted), Committed()
         case "note":
             noted = table.noted | rows
             return replace(table, noted=noted), ErasedNoted(ErasedCounts(len(noted), 0), 0)
@@ -146,6 +181,8 @@ def _check_once(world: World, table: DeltaTable, call: Call, rows: frozenset[Row
         raise InvariantViolation(f"rows come back that were erased: {sorted(back)}")
     replayed = call.batch is not None and call.batch.work == REPLAY
     landed = (table.landed - table.bad) | table.moved if replayed else table.landed
+    if replayed and call.part == "changes":
+        landed = frozenset()  # to apply a change again changes nothing
     if (twice := rows & landed) or len(rows) < len(call.rows or ()):
         raise InvariantViolation(f"rows land twice: {sorted(twice or rows)}")
     operation = parse_stamp(call.stamp).operation

@@ -14,7 +14,7 @@ from binwright.consumer.decide.land.states import Landing
 
 from .delta import topic_number
 from .steps import run_immediate_steps, steps
-from .world import World, missing, rows_between
+from .world import World, deletes, missing, newest_change, rows_between
 from .writers import NEVER_S, named
 
 PATIENCE = 600  # steps
@@ -23,6 +23,8 @@ MANY = 1_000
 
 def check(world: World) -> None:
     """Raise if a writer's chain is ahead of its table, except for begins that it has decided."""
+    if world.bounds.keyed:
+        _check_row(world)
     for index, process in enumerate(world.writers):
         phase = process and process.writer.phase
         if not isinstance(phase, Landing):
@@ -36,6 +38,15 @@ def check(world: World) -> None:
                 raise InvariantViolation(
                     f"{named(world, index)} is at {offset} of {partition}, without {sorted(lost)}"
                 )
+
+
+def _check_row(world: World) -> None:
+    """Raise if the row of the key is not that of the newest change that has landed."""
+    for table in world.tables:
+        newest = newest_change((table.landed - table.bad) | table.moved)
+        wanted = None if newest is None or deletes(world, newest) else newest
+        if table.row != wanted:
+            raise InvariantViolation(f"the row of the key is {table.row}, not {wanted}")
 
 
 def check_liveness(world: World) -> None:

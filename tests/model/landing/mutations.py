@@ -47,6 +47,8 @@ from binwright.consumer.decide.land.states import (
     EraseNoted,
     KafkaState,
     Landing,
+    MergeRows,
+    NoteDeleted,
     NoteErased,
     Outcome,
     ReadAnnouncements,
@@ -68,7 +70,7 @@ from binwright.tables.stamp import Stamp, read_stamp
 from . import backfills as model_backfills
 from . import delta, replays
 from . import reading_mutations as reading
-from .world import TOPIC, Call, DeltaTable, World
+from .world import TOPIC, Call, DeltaTable, Row, World
 
 Patch = tuple[object, str, Any]
 """Module or class, name of the function, and its replacement."""
@@ -158,6 +160,14 @@ def _drops_newer_topics(
 
 
 _without_old_topic = chains.without_old_topic
+
+
+def _mixes_cuts(self: chains._BatchBuilder, announced: Announcement) -> Ranges:
+    self.partitions = set()
+    return _take_ranges(self, announced)
+
+
+_take_ranges = chains._BatchBuilder.take_ranges
 
 # --- claim ---------------------------------------------------------------------------------------
 
@@ -459,6 +469,30 @@ def _replays_what_may_land_again(*args: Any) -> Any:
     return state, step
 
 
+# --- keys ---------------------------------------------------------------------------------------
+
+
+def _any_is_newer(*_: object, **__: object) -> bool:
+    return True
+
+
+def _newer_by_its_offset(change: Row, known: Row, **_: object) -> bool:
+    return change.offset > known.offset
+
+
+def _notes_no_deletions(self: BatchCommit, batch: Batch) -> Steps[None]:
+    yield from _merge(self, replace(batch, deletes=False))
+
+
+def _notes_deletions_later(self: BatchCommit, batch: Batch) -> Steps[None]:
+    lease, stamp = self._request.lease, self._request.stamp
+    yield from self._write(MergeRows(batch, lease, self._request.number, stamp))
+    if batch.deletes:
+        yield from self._write(NoteDeleted(batch, lease, stamp))
+
+
+_merge = BatchCommit._merge
+
 # --- an erasure ----------------------------------------------------------------------------------
 
 
@@ -548,6 +582,13 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     "bad records are replayed that may land again": (
         (operations, "next_step", _replays_what_may_land_again),
     ),
+    # keys
+    "a change that is older becomes the row of its key": ((delta, "is_newer", _any_is_newer),),
+    "changes of a topic made anew are older": ((delta, "is_newer", _newer_by_its_offset),),
+    "deletions are not noted": ((BatchCommit, "_merge", _notes_no_deletions),),
+    "deletions are noted after the changes are applied": (
+        (BatchCommit, "_merge", _notes_deletions_later),
+    ),
     # an erasure
     "rows are erased before their places are noted": (
         (replays, "erasing", _erases_unnoted),
@@ -574,6 +615,9 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     "a cut is applied each time": ((chains, "landed", _forgets_cut),),
     "a cut counts each time that its file is announced": (
         (chains, "landed", _forgets_files_of_cuts),
+    ),
+    "a batch has what is before a cut and what is behind it": (
+        (chains._BatchBuilder, "take_ranges", _mixes_cuts),
     ),
     "stamps have no cuts": ((landing, "_send", _stamps_no("cuts", "cut_files")),),
     "stamps have no files of cuts": ((landing, "_send", _stamps_no("cut_files")),),

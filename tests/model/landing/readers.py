@@ -19,7 +19,7 @@ from binwright.protocol.ports.kafka import Record, Records
 from binwright.tables.columns import Columns, parse_columns, parse_row
 from binwright.tables.ports import Footer, Ranges
 
-from .world import NOTHING, TABLES, TOPIC, File, ReaderProcess, Row, World, kind_of
+from .world import NOTHING, TABLES, TOPIC, File, ReaderProcess, Row, World, deletes, kind_of
 
 CONFIG = BatchConfig()
 RAISING = b"xy"
@@ -210,6 +210,7 @@ def encoded(
         bad=len(bad),
         decoded_by=decoding.settings,
         proposed=decoding.proposed,
+        deleted=sum(deletes(world, row) for row in values if row not in bad),
         as_table=world.bounds.in_place,
     )
     return footer, bad

@@ -24,7 +24,7 @@ from binwright.tables.ports import BadQuery, Footer
 
 from . import backfills, readers, writers
 from .delta import topic_number
-from .world import TABLES, Call, File, Row, World, kind_of, rows_between
+from .world import TABLES, Call, DeltaTable, File, Row, World, deletes, kind_of, rows_between
 
 REPLAY = OperationOrder(table=TABLES[0].name, id="0" * 32, work="replay", by="ann")
 ERASE = replace(REPLAY, work="erase", where="_kafka.offset >= 0")
@@ -94,7 +94,10 @@ def _stage_portion(world: World, index: int, wanted: StagePortion) -> World:
     if good:
         ranges = {p.partition: ends for p, ends in places.items()}
         columns, settings = decoder.columns, decoder.settings
-        footer = Footer(None, len(good), ranges, columns, topic="t", decoded_by=settings)
+        deleted = sum(deletes(world, row) for row in good)
+        footer = Footer(
+            None, len(good), ranges, columns, topic="t", decoded_by=settings, deleted=deleted
+        )
         file = File(good, world.target_of(index), footer=footer)
         files = {**world.files, portion.file: file}
         world = replace(world, files=files, counter=world.counter + 1)
@@ -114,6 +117,11 @@ def _is_meant(world: World, row: Row, query: BadQuery) -> bool:
     )
 
 
+def _there(table: DeltaTable) -> frozenset[Row]:
+    """Return the changes of which a table of keys has the rows: later ones replace others."""
+    return frozenset() if table.row is None else frozenset({table.row})
+
+
 def _change(world: World, index: int, wanted: ChangeBad | SettleBad) -> Call:
     """Return the call by which bad records leave."""
     process, target = world.writers[index], world.target_of(index)
@@ -123,7 +131,7 @@ def _change(world: World, index: int, wanted: ChangeBad | SettleBad) -> Call:
         table, within = world.tables[target], wanted.places
         rows = frozenset(
             r
-            for r in table.bad & table.moved
+            for r in table.bad & (_there(table) if world.bounds.keyed else table.moved)
             if (place := world.partition(r.partition)) in within
             and within[place][0] <= r.offset < within[place][1]
         )

@@ -101,6 +101,12 @@ REPLAYED = (
 )
 """Bad records are to be decoded again, by which they are good."""
 
+CHANGES = ("Spark begins 0.2 changes", "Spark reads 0.2 changes", "Spark ends 0.2 changes")
+DELETIONS = tuple(step.replace("changes", "deletions") for step in CHANGES)
+REPLAY_ORDERED = ("the settings change to 1", "a replay is ordered")
+OLDER_CHANGE = (*BAD_RECORDS_LANDED, *CHANGES, *REPLAY_ORDERED)
+"""A bad record is to be decoded again that is older than the row of its key."""
+
 BOTH_LANDED = (
     *ONE_FILE,
     *LANDED,
@@ -440,6 +446,41 @@ CORRECT_SCENARIOS: Mapping[str, Scenario] = {
         grants=3,
         logs=("rxx",),
         typed=True,
+        replay=True,
+        settings=TWO_DECODINGS,
+    ),
+    "changes of a key": scenario(
+        "crash,twice,unclear,refused,altered,lease lost,file lost,steal,log cut,recreated",
+        20_000,
+        after=TYPED_FILE,
+        faults=3,
+        grants=3,
+        logs=("rdr",),
+        produce=1,
+        typed=True,
+        keyed=True,
+        fetch_singly=True,
+    ),
+    "changes of a key in a log that is cut": scenario(
+        "log cut,crash,unclear",
+        15_000,
+        0,
+        TYPED_FILE,
+        faults=2,
+        logs=("rdr",),
+        produce=1,
+        typed=True,
+        keyed=True,
+    ),
+    "a replay of changes of a key": scenario(
+        "crash,twice,unclear,altered,lease lost,settings",
+        20_000,
+        after=(*BAD_RECORDS_LANDED, *DELETIONS, *CHANGES, *REPLAY_ORDERED),
+        faults=3,
+        grants=3,
+        logs=("xrxd",),
+        typed=True,
+        keyed=True,
         replay=True,
         settings=TWO_DECODINGS,
     ),
@@ -784,6 +825,49 @@ DETECTED_MUTATIONS: Mapping[str, Scenario] = {
         typed=True,
         replay=True,
         settings=TWO_DECODINGS,
+    ),
+    "a change that is older becomes the row of its key": broken(
+        "settings",
+        OLDER_CHANGE,
+        0,
+        logs=("xr",),
+        typed=True,
+        keyed=True,
+        replay=True,
+        settings=TWO_DECODINGS,
+    ),
+    "a batch has what is before a cut and what is behind it": broken(
+        "log cut", TYPED_FILE, 0, logs=("rr",), produce=1, typed=True, keyed=True
+    ),
+    "changes of a topic made anew are older": broken(
+        "recreated", (*TYPED_FILE, "writer 0 appends", *CHANGES), 0, typed=True, keyed=True
+    ),
+    "deletions are not noted": replace(
+        broken(
+            "settings",
+            OLDER_CHANGE,
+            0,
+            logs=("xd",),
+            typed=True,
+            keyed=True,
+            replay=True,
+            settings=TWO_DECODINGS,
+        ),
+        mutated_setup=True,
+    ),
+    "deletions are noted after the changes are applied": replace(
+        broken(
+            "settings,crash",
+            (*BAD_RECORDS_LANDED, *CHANGES, "writer 0 crashes", *REPLAY_ORDERED),
+            0,
+            faults=3,
+            logs=("xd",),
+            typed=True,
+            keyed=True,
+            replay=True,
+            settings=TWO_DECODINGS,
+        ),
+        mutated_setup=True,
     ),
     "rows are erased before their places are noted": broken(
         "", (*ONE_FILE, *LANDED, "an erasure is ordered"), 0, faults=0, erase=True

@@ -1,6 +1,6 @@
 """The world as a value: Kafka, the staged files, tables of topics, and the processes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
@@ -37,7 +37,7 @@ class Bounds:
 
     logs: tuple[str, ...] = ("rr",)
     """Per partition; r: a record, .: an offset that readers skip, x or y: a record whose decoding
-    raises, by the first settings or the second."""
+    raises, by the first settings or the second, d: one that deletes the row of its key."""
     produce: int = 0  # records that are written later, one by one
     faults: int = 1
     kinds: frozenset[str] = frozenset()
@@ -53,6 +53,7 @@ class Bounds:
     topic_added: bool = False  # the first process takes the first topic only, the second both
     keeps_staged: bool = False  # what was announced must land, though retention took it in Kafka
     typed: bool = False  # values are decoded, and bad records land in a table of their own
+    keyed: bool = False  # of a table of keys; all records have the same
     in_place: bool = False  # files are laid out as such a table, with bad records beside them
     columns: str = "id BIGINT"  # of such a table
     settings: tuple[str, ...] = ("id BIGINT",)  # the columns that files have by each of them
@@ -91,9 +92,21 @@ class File:
     readable: bool = True
 
 
-Part = Literal["all", "bad records", "files", "rows", "stamp", "change", "note", "erase"]
+Part = Literal[
+    "all",
+    "bad records",
+    "files",
+    "rows",
+    "deletions",
+    "changes",
+    "stamp",
+    "change",
+    "note",
+    "erase",
+]
 """What of its batch a call commits; of a table of raw records all. A claim of a table of decoded
-values is of its bad records first, then of all. A change removes `rows` from the bad records; a
+values is of its bad records first, then of all. Of a table of keys the deletions are noted, and the
+changes are applied. A change of bad records removes `rows` from the bad records; a
 note has the places of `rows`, and an erasure removes them."""
 
 
@@ -125,6 +138,8 @@ class DeltaTable:
     moved: frozenset[Row] = frozenset()  # those that a replay has brought into the table itself
     noted: frozenset[Row] = frozenset()  # those whose places are noted, to be erased
     erased: frozenset[Row] = frozenset()  # those that were removed for that
+    row: Row | None = None  # of the key: the change that it is of; None: there is none
+    deletions: frozenset[Row] = frozenset()  # of the key, that are noted
     columns: Columns = ()
     added: frozenset[str] = frozenset()  # names of those for new fields
     published: Columns = ()  # the latter, as consumers know them
@@ -258,6 +273,17 @@ def kind_of(world: World, partition: int, offset: int) -> str:
     kinds = world.bounds.logs[partition]
     first = world.logs[partition].entries[offset] == 0
     return kinds[offset] if first and offset < len(kinds) else "r"
+
+
+def deletes(world: World, row: Row) -> bool:
+    """Whether a record deletes the row of its key."""
+    kinds = world.bounds.logs[row.partition]
+    return row.cut == 0 and kinds[row.offset : row.offset + 1] == "d"
+
+
+def newest_change(rows: Iterable[Row]) -> Row | None:
+    """Return the last of these changes of the key, in the order in which they were written."""
+    return max(rows, key=lambda row: (row.topic, row.cut, row.offset), default=None)
 
 
 def rows_between(world: World, partition: int, first: int, end: int) -> frozenset[Row]:

@@ -42,6 +42,8 @@ from binwright.consumer.decide.land.states import (
     LeaseGone,
     Lost,
     LowestBadFound,
+    MergeRows,
+    NoteDeleted,
     OperationRequest,
     Outcome,
     PublishColumns,
@@ -67,6 +69,7 @@ from . import backfills, delta, replays
 from .delta import topic_number
 from .world import TABLES, Appending, Call, DeltaTable, Part, Row, World, WriterProcess, missing
 
+CommitPart = AppendBad | AddFiles | AppendRows | NoteDeleted | MergeRows | CommitStamp
 TICK_S = 1.0  # not less than any time-out below
 NEVER_S = 1e12
 
@@ -77,7 +80,12 @@ def config(world: World, index: int) -> WriterConfig:
     table = TABLES[world.target_of(index)]
     columns = parse_columns(bounds.columns) if bounds.typed else None
     return WriterConfig(
-        table=replace(table, more_topics=taken(world, index)[1:], columns=columns),
+        table=replace(
+            table,
+            more_topics=taken(world, index)[1:],
+            columns=columns,
+            primary_key=("id",) if bounds.keyed else (),
+        ),
         writer=f"w{world.counter}",
         from_latest=bounds.from_latest,
         freshness_s=0.0,
@@ -234,7 +242,7 @@ def _go_on(world: World, index: int, outcome: Outcome | None = None) -> World:
     for before, at in outcomes:
         wanted = commit.apply_outcome(before, at)
     while wanted is not None:
-        if isinstance(wanted, AppendBad | AddFiles | AppendRows | CommitStamp):
+        if isinstance(wanted, CommitPart):
             process = replace(process, append=replace(append, outcomes=outcomes))
             return _send_part(world.writer(index, process), index, append.request, wanted)
         world, outcome = _perform(world, index, append.request, wanted)
@@ -249,7 +257,7 @@ def _send_part(
     world: World,
     index: int,
     request: Append,
-    wanted: AppendBad | AddFiles | AppendRows | CommitStamp,
+    wanted: CommitPart,
 ) -> World:
     part: Part
     match wanted:
@@ -259,6 +267,10 @@ def _send_part(
             part = "files"
         case AppendRows(batch=batch):
             part = "rows"
+        case NoteDeleted(batch=batch):
+            part = "deletions"
+        case MergeRows(batch=batch):
+            part = "changes"
         case CommitStamp():
             batch, part = Batch(), "stamp"
     target = world.target_of(index)

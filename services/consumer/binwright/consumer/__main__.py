@@ -253,6 +253,8 @@ def _writer_config(settings: Settings, cluster: str) -> Callable[[Target], Write
                 statistics=entry.statistics,
                 by_date=target.by_day,
                 widen=entry.widen,
+                primary_key=entry.primary_key,
+                sequence_by=entry.sequence_by,
                 skips_tombstones=entry.tombstones == "skip",
                 where=entry.where,
             ),

@@ -30,6 +30,8 @@ from binwright.consumer.decide.land.states import (
     KafkaState,
     LeaseGone,
     LowestBadFound,
+    MergeRows,
+    NoteDeleted,
     Outcome,
     PublishColumns,
     QueryKafka,
@@ -149,7 +151,14 @@ class Table:
                 return BadOffsetsFound({}) if of_all else LowestBadFound({})
             case FindReadable(files=files):
                 return FilesFound(files)
-            case AppendBad() | AddFiles() | AppendRows() | CommitStamp():
+            case (
+                AppendBad()
+                | AddFiles()
+                | AppendRows()
+                | NoteDeleted()
+                | MergeRows()
+                | CommitStamp()
+            ):
                 return Committed()
             case _:
                 return Done()
@@ -162,7 +171,7 @@ class Table:
 
     def writes(self) -> list[type[AppendRequest]]:
         """Return what was written, in order."""
-        writes = AppendBad | AddFiles | AppendRows | CommitStamp
+        writes = AppendBad | AddFiles | AppendRows | NoteDeleted | MergeRows | CommitStamp
         return [type(request) for request in self.asked if isinstance(request, writes)]
 
     def request(self, kind: type[AppendRequest]) -> AppendRequest:
@@ -849,3 +858,62 @@ def test_bad_records_of_before_do_not_count_for_what_is_read_today() -> None:
     refused = table.land(file(end=3, bad=3), work=BACKFILL)
     assert isinstance(refused, Unreadable)
     assert "bad_share allows" in refused.reason
+
+
+# --- rows of keys --------------------------------------------------------------------------------
+
+
+def deleting(name: str = "a", first: int = 0, end: int = 4, *, bad: int = 0) -> File:
+    """Return a staged file of which one row deletes."""
+    part, footer = file(name, first, end, bad=bad)
+    return part, replace(footer, deleted=1)
+
+
+def keyed() -> Table:
+    """Return a table of keys whose files could be committed as they are."""
+    table = Table(replace(CONFIG, in_place=True))
+    table.config = replace(table.config, table=replace(table.config.table, primary_key=("id",)))
+    return table
+
+
+@pytest.mark.parametrize(
+    ("files", "writes"),
+    [
+        ([], [CommitStamp]),
+        ([file()], [MergeRows]),
+        ([deleting()], [NoteDeleted, MergeRows]),
+        ([file(), deleting("b", 4, 8)], [NoteDeleted, MergeRows]),
+        ([deleting(bad=1)], [AppendBad, NoteDeleted, MergeRows]),
+        ([file(bad=4)], [AppendBad, CommitStamp]),
+        ([file(skipped=4)], [CommitStamp]),
+        ([file(bad=4, whole=False)], [AppendBad, MergeRows]),
+    ],
+    ids=["stamp", "rows", "deleted", "files", "bad", "all bad", "skipped", "part"],
+)
+def test_changes_are_applied_once_what_they_delete_is_noted(
+    files: list[File], writes: list[type[AppendRequest]]
+) -> None:
+    table = keyed()
+    assert isinstance(table.land(*files), Committed)
+    assert table.writes() == writes
+    for request in table.asked:
+        if isinstance(request, MergeRows):
+            assert (request.lease, request.number, request.stamp) == (LEASE, NUMBER, STAMP)
+
+
+def test_changes_of_bad_records_are_applied_with_what_they_delete() -> None:
+    """Their file does not say whether they delete."""
+    table = keyed()
+    assert table.land(file(end=2), work=REPLAY) == Committed()
+    assert table.writes() == [NoteDeleted, MergeRows]
+
+
+@pytest.mark.parametrize("kind", [NoteDeleted, MergeRows])
+@pytest.mark.parametrize("outcome", [Conflict("c"), Unclear("u"), Refused("r")])
+def test_changes_that_are_not_committed_have_not_landed(
+    kind: type[AppendRequest], outcome: Outcome
+) -> None:
+    table = keyed()
+    table.next_replies(kind, outcome)
+    assert table.land(deleting()) == outcome
+    assert table.writes()[-1] == kind

@@ -137,6 +137,14 @@ def stamped(wanted: Append) -> Operation:
 # --- what is back-filled --------------------------------------------------------------------------
 
 
+def test_a_table_of_keys_is_not_back_filled() -> None:
+    """Deletions are noted for a while only, so that earlier changes could bring rows back."""
+    keyed = replace(CONFIG, table=replace(TABLE, primary_key=("id",)))
+    scene = landing(config=keyed)
+    assert give(scene) == ["operation.failed"]
+    assert (operation(scene).state, operation(scene).fault) == ("failed", backfills.OF_KEYS)
+
+
 @pytest.mark.parametrize(
     ("lowest", "bounds", "committed", "ranges"),
     [

@@ -224,11 +224,13 @@ def test_a_truncated_log_continues_at_its_end() -> None:
     assert (chain.committed, chain.cuts, finished) == (at({0: 8}), at({0: 0}), ("cut",))
 
 
-def test_a_range_announced_before_a_cut_that_joins_lands_first() -> None:
+def test_a_range_announced_before_a_cut_that_joins_lands_first_in_a_batch_of_its_own() -> None:
     chain = chain_of(
         staged("a", {0: (5, 9)}), staged("cut", {0: (7, 8)}, cut=(0,)), committed={0: 5}
     )
-    assert taken(chain) == [("a", {0: (5, 9)}), ("cut", {0: (7, 8)})]
+    assert taken(chain) == [("a", {0: (5, 9)})]
+    chain, finished = after(chain)
+    assert (finished, taken(chain)) == (("a",), [("cut", {0: (7, 8)})])
 
 
 def test_a_range_announced_before_a_cut_that_does_not_join_is_finished() -> None:

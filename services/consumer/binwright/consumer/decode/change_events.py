@@ -13,6 +13,7 @@ from binwright.tables.columns import Columns
 from binwright.tables.envelopes import (
     AFTER,
     BEFORE,
+    DELETED,
     EVENT_OP,
     EVENT_SOURCE,
     PAYLOAD,
@@ -84,7 +85,8 @@ class ChangeEventDecoder:
         reasons = pc.if_else(lacks_row, "has no `after`", pa.scalar(None, _TEXT))
         reasons = pc.if_else(pc.is_null(op), _NO_OP, reasons)
         is_bad = pc.and_(is_event, pc.is_valid(reasons))
-        is_before = pc.fill_null(pc.equal(op, "d"), fill_value=False)
+        is_deleted = pc.equal(op, pa.scalar(DELETED, _TEXT))
+        is_before = pc.coalesce(is_deleted, pa.scalar(value=False))
         row = pc.if_else(is_before, parts[BEFORE], after)
         columns = [*row.flatten(), op]
         if len(self.columns) > len(columns):

@@ -149,14 +149,16 @@ class Decoders:
                 decoder = await self._of_events(decoder)
             if table.key is not None:
                 keys = await self._of_part(table.key, target, rows, table, new)
+            if table.key is not None or table.tombstones != "row":
+                form = table.key and table.key.format
+                decoder = (await self._module("record_decoder")).RecordDecoder(
+                    decoder, keys, form, table.tombstones
+                )
+            if table.mode == "upsert":
+                decoder = await self._of_changes(decoder, table)
         except SchemaAtFault as exc:
             raise self._waiting(target, str(exc)) from exc
         self._faults.pop(target, None)
-        if table.key is not None or table.tombstones != "row":
-            form = table.key and table.key.format
-            decoder = (await self._module("record_decoder")).RecordDecoder(
-                decoder, keys, form, table.tombstones
-            )
         decoder.settings = table.decoding
         counts = await self._module("counts")
         if self._counts is None:
@@ -286,6 +288,15 @@ class Decoders:
             decoder: ValueDecoder = module.ChangeEventDecoder(events)
         except ValueError as exc:
             raise SchemaAtFault(f"the subject of an `envelope` {exc}") from exc
+        return decoder
+
+    async def _of_changes(self, records: ValueDecoder, table: TableSettings) -> ValueDecoder:
+        """Return the decoder of changes of rows; raise `SchemaAtFault` if they name no row."""
+        module = await self._module("keyed_changes")
+        try:
+            decoder: ValueDecoder = module.KeyedDecoder(records, table)
+        except ValueError as exc:
+            raise SchemaAtFault(f"by the columns of the subject, {exc}") from exc
         return decoder
 
     async def _module(self, name: str) -> Any:

@@ -152,11 +152,16 @@ def taken(rows: Any, comparisons: Sequence[Read]) -> Any:
     return pc.coalesce(hold, pa.scalar(value=False))
 
 
+def part_of(rows: Any, path: Sequence[str]) -> Any:
+    """Return a column of rows, or a field within it."""
+    for name in path:
+        fields = [folded(field.name) for field in rows.type]
+        rows = rows.flatten()[fields.index(folded(name))]
+    return rows
+
+
 def _holds(rows: Any, comparison: Comparison, kind: ColumnType, values: Sequence[Value]) -> Any:
-    array = rows
-    for name in comparison.path:
-        fields = [folded(field.name) for field in array.type]
-        array = array.flatten()[fields.index(folded(name))]
+    array = part_of(rows, comparison.path)
     match comparison.operator:
         case "is null":
             return array.is_null()

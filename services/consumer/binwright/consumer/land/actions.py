@@ -44,6 +44,8 @@ from binwright.consumer.decide.land.states import (
     KafkaState,
     LeaseGone,
     LowestBadFound,
+    MergeRows,
+    NoteDeleted,
     NoteErased,
     OperationRequest,
     Outcome,
@@ -125,6 +127,8 @@ class RequestRunner:
     @property
     def appended(self) -> str:
         """Return why rows are appended; empty: files are committed as they are, where they can."""
+        if self.config.table.primary_key:
+            return 'mode = "upsert": a MERGE applies the changes of keys'
         if not self.config.in_place:
             return 'lake.commit = "append"'
         return "" if self.known.appending is None else self.known.appending.because.reason
@@ -310,6 +314,8 @@ class RequestRunner:
             | AppendBad
             | AddFiles
             | AppendRows
+            | NoteDeleted
+            | MergeRows
             | CommitStamp
         ),
     ) -> Outcome:
@@ -326,10 +332,22 @@ class RequestRunner:
                 return LowestBadFound(await lake.lowest_bad_offsets(table))
             case AddFiles(batch=batch, lease=lease, stamp=stamp):
                 return await lake.add_files(table, batch, lease, stamp) or Committed()
+            case _:
+                return await self._commit(request)
+
+    async def _commit(
+        self, request: AppendBad | AppendRows | NoteDeleted | MergeRows | CommitStamp
+    ) -> Outcome:
+        lake, table = self.lake, self.table
+        match request:
             case AppendBad(batch=batch, lease=lease, stamp=stamp):
                 await lake.append_bad(table, batch, lease, stamp)
             case AppendRows(batch=batch, lease=lease, stamp=stamp):
                 await lake.append(table, batch, lease, stamp)
+            case NoteDeleted(batch=batch, lease=lease, stamp=stamp):
+                await lake.note_deleted(table, batch, lease, stamp)
+            case MergeRows(batch=batch, lease=lease, number=number, stamp=stamp):
+                await lake.merge(table, batch, lease, number, stamp)
             case CommitStamp(lease=lease, number=number, stamp=stamp):
                 await lake.commit_stamp(table, lease, number, stamp)
         return Committed()

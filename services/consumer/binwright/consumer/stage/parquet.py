@@ -31,6 +31,7 @@ from binwright.tables.columns import (
     known_columns,
     parse_row,
 )
+from binwright.tables.envelopes import DELETED, OP
 from binwright.tables.ports import Footer, RecordMask, ValueDecoder
 
 _HEADER: list[tuple[str, pa.DataType]] = [("key", pa.string()), ("value", pa.binary())]
@@ -411,6 +412,7 @@ class _Facts:
     newest_ms: int | None = None
     bad: int = 0
     skipped: int = 0
+    deleted: int = 0
     fault: str = ""  # of the first bad one
 
     def write(
@@ -442,7 +444,17 @@ class _Facts:
         bad = len(table) - table["bad"].null_count
         self.fault = self.fault or (_first_fault(table) if bad else "")
         self.bad += bad
+        self.deleted += _deleted(table)
         file.write(table, bad)
+
+
+def _deleted(table: pa.Table) -> int:
+    """Return how many of decoded rows are those of what was deleted."""
+    row = table.schema.field("row").type if "row" in table.schema.names else pa.struct([])
+    if row.get_field_index(OP.name) < 0:
+        return 0
+    ops: Any = pc.struct_field(table["row"], OP.name)
+    return pc.sum(pc.equal(ops, pa.scalar(DELETED))).as_py() or 0
 
 
 def _entry(footer: Footer, decoder: ValueDecoder | None, facts: _Facts) -> dict[str, Any]:
@@ -454,6 +466,7 @@ def _entry(footer: Footer, decoder: ValueDecoder | None, facts: _Facts) -> dict[
         "columns": None if decoder is None else columns_text(decoder.columns),
         "bad": facts.bad,
         "skipped": facts.skipped,
+        "deleted": facts.deleted,
         "fault": facts.fault,
         "decoded_by": "" if decoder is None else decoder.settings,
         "newest_ms": facts.newest_ms,
@@ -506,6 +519,7 @@ def decode_footer(tail: bytes) -> Footer | None:
         }
         bad = checked_offset("bad", entry.get("bad", 0))
         skipped = checked_offset("skipped", entry.get("skipped", 0))
+        deleted = checked_offset("deleted", entry.get("deleted", 0))
         text = entry.get("columns")  # not there: the file is of an older version
         fault = str(entry.get("fault", ""))[:MOST_FAULT]
         decoded_by = str(entry.get("decoded_by", ""))
@@ -525,6 +539,7 @@ def decode_footer(tail: bytes) -> Footer | None:
         columns=columns,
         bad=bad,
         skipped=skipped,
+        deleted=deleted,
         fault=fault,
         decoded_by=decoded_by,
         masked_by=str(entry.get("masked_by", "")),

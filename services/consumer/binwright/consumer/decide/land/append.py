@@ -36,6 +36,8 @@ from binwright.consumer.decide.land.states import (
     KafkaState,
     LeaseGone,
     LowestBadFound,
+    MergeRows,
+    NoteDeleted,
     Outcome,
     PublishColumns,
     QueryKafka,
@@ -280,9 +282,21 @@ class BatchCommit:
         """
         columns = self._together(self._footers.values())
         batch = replace(batch, columns=columns, rows=self._footers[batch.files[0]].rows)
-        request = self._request
-        yield from self._write(AppendRows(batch, request.lease, request.stamp))
+        if self._config.table.primary_key:
+            yield from self._merge(replace(batch, deletes=True))
+        else:
+            yield from self._write(AppendRows(batch, self._request.lease, self._request.stamp))
         return Committed()
+
+    def _merge(self, batch: Batch) -> Steps[None]:
+        """Note what the batch deletes, then apply its changes (†: in this order).
+
+        Else a change that is older could make a row of a key again that was deleted.
+        """
+        lease, stamp = self._request.lease, self._request.stamp
+        if batch.deletes:
+            yield from self._write(NoteDeleted(batch, lease, stamp))
+        yield from self._write(MergeRows(batch, lease, self._request.number, stamp))
 
     def _forget_bad_offsets(self) -> tuple[BadEnds | None, LowestBad | None]:
         """Forget the bad offsets until all has landed; return them.
@@ -298,7 +312,10 @@ class BatchCommit:
         lease, stamp = self._request.lease, self._request.stamp
         if batch.bad:
             yield from self._write(AppendBad(batch, lease, stamp))
-        if batch.rows > batch.bad or not _is_whole(batch):
+        has_rows = batch.rows > batch.bad or not _is_whole(batch)
+        if has_rows and self._config.table.primary_key:
+            yield from self._merge(batch)
+        elif has_rows:
             if (yield from self._add_files(batch)):
                 return
             yield from self._write(AppendRows(batch, lease, stamp))
@@ -346,7 +363,7 @@ class BatchCommit:
             raise
 
     def _write(
-        self, write: AppendBad | AddFiles | AppendRows | CommitStamp
+        self, write: AppendBad | AddFiles | AppendRows | NoteDeleted | MergeRows | CommitStamp
     ) -> Steps[NotInPlace | None]:
         """Commit; return why it cannot be done so, None once it is done."""
         outcome = yield from self._try(write)
@@ -493,6 +510,7 @@ class BatchCommit:
             columns=self._together(footers),
             rows=sum(footer.rows for footer in footers),  # without what was skipped (†)
             bad=sum(footer.bad for footer in footers),
+            deletes=any(footer.deleted for footer in footers),
             beside=frozenset(file for file in as_table if self._footers[file].bad),
             landed_in_part=in_part,
         )

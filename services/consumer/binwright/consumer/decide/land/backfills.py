@@ -32,11 +32,12 @@ from binwright.consumer.decide.land.states import (
 from binwright.protocol.landing import OffsetRange
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.orders import OperationOrder
-from binwright.tables.operations import BACKFILL, Operation, Places, gives_way
+from binwright.tables.operations import BACKFILL, Operation, Places, gives_way, ordered
 from binwright.tables.ports import Batch, PartitionOffsets
 
 REPLACED = "another order about the table came while its steps failed: order it again"
 NOT_DESCRIBED = "Kafka does not describe all of the table's partitions now"
+OF_KEYS = "the table has one row of each key: earlier changes could bring back what was deleted"
 RECREATED = "a topic was deleted and created again, which its table has not followed yet"
 
 AIM_BYTES, MOST_BYTES = 32 << 20, 128 << 20
@@ -49,8 +50,13 @@ LONGEST_PAUSE_S = 10.0
 """Behind a portion, as long as it took at most: half of the time is left to what lands live."""
 
 
-def begin(state: Landing, _config: WriterConfig, _order: OperationOrder) -> Step:
-    """Begin: where the table begins is found first."""
+def begin(state: Landing, config: WriterConfig, order: OperationOrder) -> Step:
+    """Begin: where the table begins is found first. A table of keys is not back-filled.
+
+    Its deletions are noted for a while only: earlier changes could bring rows back (†).
+    """
+    if config.table.primary_key:
+        return failed(state, ordered(order), OF_KEYS)
     return replace(state, portion=None, span=FIRST_SPAN, turn=None), ()
 
 

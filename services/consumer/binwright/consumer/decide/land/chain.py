@@ -248,9 +248,7 @@ class _BatchBuilder:
     cuts: dict[TopicPartition, int]
     cut_files: dict[TopicPartition, tuple[str, ...]]
     taken: dict[int, Ranges] = field(default_factory=dict)  # announcement -> what of it
-    restarted_partitions: set[TopicPartition] = field(
-        default_factory=set
-    )  # after a cut, in this batch
+    partitions: set[TopicPartition] = field(default_factory=set)  # of which it has something
     bytes: int = 0
     full: bool = False
 
@@ -289,8 +287,9 @@ class _BatchBuilder:
         restarted = {announced.partition(p) for p in joined if _begins_after_cut(announced, p)}
         if announced.offset not in self.taken:
             self.full = bool(self.taken) and self._full(announced)
-        # What is before a cut and what is behind it, in one order: in batches of their own.
-        self.full = self.full or not restarted.isdisjoint(self.restarted_partitions)
+        # What is before a cut and what is behind it, in batches of their own: offsets are in
+        # order in each (†).
+        self.full = self.full or not restarted.isdisjoint(self.partitions)
         if self.full:
             return {}
         if announced.offset not in self.taken:
@@ -302,7 +301,7 @@ class _BatchBuilder:
             self.cuts[partition] = announced.offset
             files = self.cut_files.get(partition, ())
             self.cut_files[partition] = _with_cut_file(files, announced.staged.file)
-        self.restarted_partitions |= restarted
+        self.partitions.update(map(announced.partition, joined))
         return joined
 
     def _joining(self, announced: Announcement) -> Ranges:

@@ -212,6 +212,25 @@ class AppendRows:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteDeleted:
+    """Note the keys of what a batch deletes. Outcomes: as of `AppendBad`."""
+
+    batch: Batch
+    lease: str
+    stamp: str
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRows:
+    """Commit what a batch changes of the rows of its keys. Outcomes: as of `AppendBad`."""
+
+    batch: Batch
+    lease: str
+    number: int  # of the commit under this lease
+    stamp: str
+
+
+@dataclass(frozen=True, slots=True)
 class CommitStamp:
     """Commit a stamp alone. Outcomes: as of `AppendBad`."""
 
@@ -325,6 +344,8 @@ AppendRequest = (
     | AppendBad
     | AddFiles
     | AppendRows
+    | NoteDeleted
+    | MergeRows
     | CommitStamp
     | FindReadable
 )

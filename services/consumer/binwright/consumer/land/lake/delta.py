@@ -26,7 +26,7 @@ from binwright.consumer.land.lake.table_columns import (
 from binwright.lake.lake_reader import is_of_columns, properties, quoted
 from binwright.lake.session import reported_by_server
 from binwright.protocol.errors import TableRefused
-from binwright.protocol.keeping import SKIPPED, changed_filters, changed_keeping
+from binwright.protocol.keeping import PRIMARY_KEY, SKIPPED, changed_filters, changed_keeping
 from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import wall_ms
@@ -135,6 +135,7 @@ def _ensure(
         there = created(spark, path, layout)
     check_layout(path, layout, there)
     owned = check_owner(spark, path, table)
+    _check_keys(path, owned.get(PRIMARY_KEY, ""), table)
     changes = changed_keeping(owned, table.keep_s, wall_ms())
     if table.skips_tombstones and SKIPPED not in owned:
         changes |= _skipped(table)
@@ -142,6 +143,24 @@ def _ensure(
     if changes:
         with_retries(lambda: set_properties(spark, path, changes))
     return there, owned
+
+
+def _check_keys(path: str, there: str, table: Table) -> None:
+    """Raise `TableRefused` where a table has other rows than the settings want of it."""
+    if there != (wanted := ", ".join(table.primary_key)):
+        rows = [f"one of each {key}" if key else "one of each record" for key in (there, wanted)]
+        raise TableRefused(
+            f"the rows of the table at {path} are {rows[0]}, and by the settings {rows[1]} (mode, "
+            "primary_key). They are not changed into each other: give the entry another `name`, "
+            f"or move the table away{_marked(there, wanted)}"
+        )
+
+
+def _marked(there: str, wanted: str) -> str:
+    """Return what else to do with a table of other keys, or of none that is marked."""
+    if not wanted or there:
+        return ""
+    return f", or, if it has one row of each key, set its property {PRIMARY_KEY}: '{wanted}'"
 
 
 def columns_there(spark: SparkSession, path: str, comment: str) -> ColumnsThere:
@@ -218,7 +237,8 @@ def set_properties(spark: SparkSession, path: str, given: Mapping[str, str]) -> 
 
 def _owner(table: Table) -> Mapping[str, str]:
     topic = {} if table.name == table.topic else {FIRST_TOPIC: table.topic}
-    return {GROUP: table.group, CLUSTER: table.cluster, **topic}
+    keys = {PRIMARY_KEY: ", ".join(table.primary_key)} if table.primary_key else {}
+    return {GROUP: table.group, CLUSTER: table.cluster, **topic, **keys}
 
 
 def _skipped(table: Table) -> dict[str, str]:

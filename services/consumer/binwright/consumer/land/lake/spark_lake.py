@@ -21,6 +21,7 @@ from binwright.consumer.land.lake import (
     clustering,
     delta,
     erased_rows,
+    keyed_rows,
     staged_rows,
 )
 from binwright.consumer.land.lake.faults import LakeErrors
@@ -30,7 +31,7 @@ from binwright.lake.session import ReconnectingSession, Work
 from binwright.protocol.errors import BinwrightError, StagedUnreadable, WriteUnclear
 from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import TopicPartition
-from binwright.protocol.names import BAD_SUFFIX
+from binwright.protocol.names import BAD_SUFFIX, DELETED_SUFFIX
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.logs import log
 from binwright.runtime.settings.consumer import LONGEST_WORK_S, LONGEST_WRITE, LakeSettings
@@ -141,6 +142,8 @@ class SparkLake:
         if of_columns:
             bad = self._bad_access(name)
             await self._open(name, bad, lambda spark: delta.ensure_bad(spark, bad.path, table))
+            if table.primary_key:
+                await self._open(name, access, lambda spark: keyed_rows.ensure(spark, access.path))
             await self._arrange(table)
             self._of_columns[name] = table
         else:
@@ -195,6 +198,22 @@ class SparkLake:
         """Append the batch's bad records in one commit; see `Lake.append_bad`."""
         access, batch = self._bad_access(table), staged_rows.of_bad(batch)
         await self._append(table, staged_rows.bad_records, access, batch, lease, stamp)
+
+    async def note_deleted(self, table: str, batch: Batch, lease: str, stamp: str) -> None:
+        """Note the keys of what the batch deletes; see `Lake.note_deleted`."""
+        access, known = self._access(table), self._of_columns[table]
+        frame = self._frame(table, batch, lease)
+        work = keyed_rows.note_deleted(frame, batch, access.path, known, stamp)
+        await self._write(table, access, work, (*batch.files, lease))
+
+    async def merge(self, table: str, batch: Batch, lease: str, number: int, stamp: str) -> None:
+        """Apply the batch's changes to the rows of their keys; see `Lake.merge`."""
+        access, known = self._access(table), self._of_columns[table]
+        transaction = (f"binwright/{lease}", number)
+        work = keyed_rows.merge(
+            self._frame(table, batch, lease), batch, access.path, known, stamp, transaction
+        )
+        await self._write(table, access, work, (*batch.files, lease))
 
     async def bad_portion(self, table: str, query: BadQuery) -> BadPortion:
         """Return bad records; see `Lake.bad_portion`."""
@@ -352,13 +371,13 @@ class SparkLake:
                 copied = Compaction(0, 0)
                 if portion is not None:
                     copy = partial(delta.merge_files, below_bytes=small, file_bytes=file_bytes)
-                    copied = await self._maintain(table, access, copy)
+                    copied = await self._rewrite(table, access, copy)
                     done += copied
                 if portion is None or not most_of(copied, portion):
                     rewrite = partial(
                         clustering.compact, portion=portion or Portion(small), file_bytes=file_bytes
                     )
-                    done += await self._maintain(table, access, rewrite)
+                    done += await self._rewrite(table, access, rewrite)
                 await self._trim_log(f"{table}{BAD_SUFFIX}" if bad else table)
         return done
 
@@ -369,7 +388,7 @@ class SparkLake:
             cube_bytes=self._lake.cluster_bytes,
             file_bytes=self._lake.target_file_bytes,
         )
-        return await self._maintain(table, self._access(table), work)
+        return await self._rewrite(table, self._access(table), work)
 
     async def expire(self, table: str, keep_s: float) -> int:
         """Delete old rows, also of bad records; see `Lake.expire`."""
@@ -385,7 +404,12 @@ class SparkLake:
     async def vacuum(self, table: str) -> None:
         """Delete unreferenced files, also of bad records; see `Lake.vacuum`."""
         retain_s = self._lake.vacuum_retention_s
-        for access in self._accesses(table):
+        accesses = self._accesses(table)
+        if self._has_keys(table):
+            deleted = self._access(table, DELETED_SUFFIX)
+            await self._maintain(table, deleted, keyed_rows.forget_old)
+            accesses = (*accesses, deleted)
+        for access in accesses:
             await self._maintain(
                 table, access, lambda spark, path: delta.vacuum(spark, path, retain_s)
             )
@@ -447,6 +471,11 @@ class SparkLake:
         frame = rows(batch, f"{self._staged}/{table}", lease, self._bad_access(table).path)
         work = delta.append_batch(frame, batch.bytes, access.path, stamp)
         await self._write(table, access, work, (*batch.files, lease))
+
+    def _frame(self, table: str, batch: Batch, lease: str) -> staged_rows.Frame:
+        """Return what builds the rows of a batch, without its bad records."""
+        bad = self._bad_access(table)
+        return staged_rows.rows(batch, f"{self._staged}/{table}", lease, bad.path)
 
     async def _write(
         self, table: str, access: "_TableAccess", work: Work[T], files: Collection[str]
@@ -514,6 +543,19 @@ class SparkLake:
             limit_s,
             access.errors.read_error,
         )
+
+    async def _rewrite(
+        self, table: str, access: "_TableAccess", work: Callable[[SparkSession, str], T]
+    ) -> T:
+        """Write files of a table again; a MERGE beside it would be a conflict of one of both."""
+        if not self._has_keys(table):
+            return await self._maintain(table, access, work)
+        async with self._changing[table]:
+            return await self._maintain(table, access, work)
+
+    def _has_keys(self, table: str) -> bool:
+        known = self._of_columns.get(table)
+        return known is not None and bool(known.primary_key)
 
     async def _trim_log(self, name: str) -> None:
         lake, keep = local_path(self._path), self._lake.log_commits

@@ -1,0 +1,245 @@
+"""Rows of keys: changes are applied to them by a MERGE, for one table of keys. All calls block.
+
+Keys that were deleted are noted in a table beside it, as hashes: a change that is older than the
+deletion, and comes later, does not bring the row back. What is noted is true of the topic, whatever
+became of the table.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql.connect import functions as sf
+from pyspark.sql.connect.dataframe import DataFrame
+from pyspark.sql.connect.session import SparkSession
+from pyspark.sql.types import DataType, StructType
+
+from binwright.consumer.land.lake.creation import create, created
+from binwright.consumer.land.lake.delta import COMPILED, METADATA, delete_rows, settings
+from binwright.consumer.land.lake.staged_rows import Frame, tasks_for
+from binwright.consumer.land.lake.table_columns import Layout
+from binwright.lake.lake_reader import quoted
+from binwright.protocol.names import DELETED_SUFFIX
+from binwright.tables.columns import KAFKA, parse_columns, parse_path
+from binwright.tables.columns import quoted as quoted_name
+from binwright.tables.envelopes import DELETED, OP
+from binwright.tables.ports import Batch, Table
+
+LAYOUT = Layout(
+    required=parse_columns(
+        "key string, place struct<topic:string,partition:int,offset:bigint,timestamp:timestamp>, "
+        "sequence array<string>, noted_at timestamp"
+    ),
+    statistics=("noted_at",),
+)
+COMMENT = "Hashes of keys whose rows were deleted: older changes do not bring them back"
+AUTO_COMPACT = {"delta.autoOptimize.autoCompact": "true"}  # each batch may add a small file
+KEPT_DAYS = 30
+"""For which deletions are noted: a change that comes later than that is taken for a new row."""
+APP, VERSION = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
+"""Of a session's commits: with them Delta commits a MERGE that changes nothing, too."""
+OPERATION = f"{OP.name} = '{DELETED}'"
+
+
+def ensure(spark: SparkSession, path: str) -> None:
+    """Create the table of deletions if it is missing."""
+    create(spark, path + DELETED_SUFFIX, LAYOUT, COMMENT, AUTO_COMPACT)
+    created(spark, path + DELETED_SUFFIX, LAYOUT)
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """By what rows of a table are told apart, and their changes ordered."""
+
+    primary_key: Sequence[str]
+    sequence_by: Sequence[str]
+    types: StructType  # of the table
+
+    def equal(self, one: str, other: str) -> str:
+        """Return the condition of rows of one key, by the aliases of both."""
+        return " AND ".join(f"{one}.{path} = {other}.{path}" for path in self.primary_key)
+
+    def hashed(self) -> str:
+        """Return a hash of the key: whoever reads it does not read the key."""
+        texts = ", ".join(self._text(path, path) for path in self.primary_key)
+        return f"sha2(to_json(array({texts})), 256)"
+
+    def sequence(self, at: str = "") -> str:
+        """Return what changes are ordered by."""
+        parts = (self._compared(path, at + path) for path in self.sequence_by)
+        return ", ".join(f"{part} AS s{number}" for number, part in enumerate(parts))
+
+    def sequence_texts(self) -> str:
+        """Return that as texts."""
+        parts = (self._compared(path, path) for path in self.sequence_by)
+        return f"array({', '.join(f'CAST({part} AS STRING)' for part in parts)})"
+
+    def sequence_of_texts(self, texts: str) -> str:
+        """Return what `sequence` does, of what `sequence_texts` returned."""
+        kinds = (self._type(path).simpleString() for path in self.sequence_by)
+        parts = (
+            f"CAST({texts}[{number}] AS {'bigint' if kind == 'timestamp' else kind}) AS s{number}"
+            for number, kind in enumerate(kinds)
+        )
+        return ", ".join(parts)
+
+    def _compared(self, path: str, value: str) -> str:
+        is_time = self._type(path).simpleString() == "timestamp"
+        return f"unix_micros({value})" if is_time else value
+
+    def _text(self, path: str, value: str) -> str:
+        kind = self._type(path).simpleString()
+        return (
+            f"hex({value})"
+            if kind == "binary"
+            else f"CAST({self._compared(path, value)} AS STRING)"
+        )
+
+    def _type(self, path: str) -> DataType:
+        here: DataType = self.types
+        for name in parse_path(path):
+            assert isinstance(here, StructType), path
+            here = next(f.dataType for f in here.fields if f.name.lower() == name.lower())
+        return here
+
+
+def keys_of(spark: SparkSession, path: str, table: Table) -> Keys:
+    """Return the keys of a table that is there."""
+    return Keys(table.primary_key, table.sequence_by, spark.table(quoted(path)).schema)
+
+
+def newer(change: str, known: str, sequences: tuple[str, str], *, earlier: bool) -> str:
+    """Return the condition that a change is newer than what is known (†).
+
+    A batch goes on where the table has its partitions, so what it has of one is newer, whatever
+    the offset: that of a topic made anew begins at 0. Of earlier records the offset tells.
+
+    Args:
+        change: The place in Kafka of the change.
+        known: That of the row, or of its deletion.
+        sequences: What both are ordered by first; empty: nothing.
+        earlier: Whether the batch has records from before what has landed: of some work.
+    """
+    same = f"{change}.topic = {known}.topic AND {change}.partition = {known}.partition"
+    later = f"{change}.offset > {known}.offset" if earlier else "true"
+    by_time = f"coalesce({change}.timestamp >= {known}.timestamp, true)"
+    by_place = f"IF({same}, {later}, {by_time})"
+    if not sequences[0]:
+        return by_place
+    one, other = (f"struct({sequence})" for sequence in sequences)
+    return (
+        f"CASE WHEN {one} > {other} THEN true WHEN {one} < {other} THEN false ELSE {by_place} END"
+    )
+
+
+def newest(rows: DataFrame, keys: Keys, batch: Batch) -> DataFrame:
+    """Return the newest change of each key.
+
+    In a partition that is the last, by what changes are ordered; of several partitions that with
+    the latest time.
+    """
+    sequence = f"{keys.sequence()}, " if keys.sequence_by else ""
+    by_key = [sf.expr(path).alias(f"k{number}") for number, path in enumerate(keys.primary_key)]
+    names = [f"k{number}" for number in range(len(by_key))]
+    place = [f"{KAFKA}.topic AS in_topic", f"{KAFKA}.partition AS in_partition"]
+    last = sf.expr(f"max_by(struct(*), struct({sequence}{KAFKA}.offset))").alias("row")
+    ordered = sf.expr(
+        f"max_by(row, struct({keys.sequence('row.') + ', ' if sequence else ''}"
+        f"coalesce(row.{KAFKA}.timestamp, timestamp_micros(0)), in_topic, in_partition))"
+    )
+    changes = rows.groupBy(*by_key, *map(sf.expr, place)).agg(last)
+    if len({p for part in batch.slices for p in part.partitions}) > 1:
+        changes = changes.groupBy(*names).agg(ordered.alias("row"))
+    return changes.select("row.*")
+
+
+def note_deleted(
+    frame: Frame, batch: Batch, path: str, table: Table, stamp: str
+) -> Callable[[SparkSession], None]:
+    """Return a function that notes the keys of a batch's deletions; see `Lake.note_deleted`."""
+
+    def work(spark: SparkSession) -> None:
+        keys = keys_of(spark, path, table)
+        place = ", ".join(
+            f"{KAFKA}.{name}" for name in ("topic", "partition", "offset", "timestamp")
+        )
+        deleted = frame(spark).to(keys.types).where(OPERATION)
+        noted = deleted.selectExpr(
+            f"{keys.hashed()} AS key",
+            f"struct({place}) AS place",
+            f"{keys.sequence_texts()} AS sequence",
+            "current_timestamp() AS noted_at",
+        ).coalesce(tasks_for(batch.bytes))
+        noted.writeTo(quoted(path + DELETED_SUFFIX)).option("userMetadata", stamp).append()
+
+    return work
+
+
+def merge(  # noqa: PLR0917 - the parts of a commit
+    frame: Frame,
+    batch: Batch,
+    path: str,
+    table: Table,
+    stamp: str,
+    transaction: tuple[str, int],
+) -> Callable[[SparkSession], None]:
+    """Return a function that applies the changes of a batch; see `Lake.merge`.
+
+    Delta takes its snapshot, and then reads the changes, and the lease with them (†).
+
+    Args:
+        frame: Builds the changes, with the columns of the table that they have.
+        batch: What it reads.
+        path: Of the table.
+        table: Its keys.
+        stamp: The commit's `userMetadata`.
+        transaction: As of `delta.append`.
+    """
+
+    def work(spark: SparkSession) -> None:
+        keys = keys_of(spark, path, table)
+        changes = newest(frame(spark).to(keys.types), keys, batch)
+        changes = _without_older(spark, changes, path, keys, earlier=bool(batch.work))
+        columns = [quoted_name(name) for name in keys.types.names]
+        view = f"changes_{transaction[1]}"  # of this session
+        sequences = (
+            (keys.sequence("new."), keys.sequence("known.")) if keys.sequence_by else ("", "")
+        )
+        is_newer = newer(f"new.{KAFKA}", f"known.{KAFKA}", sequences, earlier=bool(batch.work))
+        compiled = COMPILED if tasks_for(batch.bytes) > 1 else {}
+        app = {APP: transaction[0], VERSION: str(transaction[1])}
+        changes.createOrReplaceTempView(view)
+        try:
+            with settings(spark, {**compiled, **app, METADATA: stamp}):
+                spark.sql(
+                    f"MERGE INTO {quoted(path)} AS known USING {view} AS new "  # noqa: S608 - names
+                    f"ON {keys.equal('known', 'new')} "
+                    f"WHEN MATCHED AND {is_newer} AND new.{OPERATION} THEN DELETE "
+                    f"WHEN MATCHED AND {is_newer} THEN UPDATE SET "
+                    f"{', '.join(f'known.{name} = new.{name}' for name in columns)} "
+                    f"WHEN NOT MATCHED AND NOT coalesce(new.{OPERATION}, false) THEN INSERT "
+                    f"({', '.join(columns)}) VALUES ({', '.join(f'new.{n}' for n in columns)})"
+                ).collect()
+        finally:
+            spark.catalog.dropTempView(view)
+
+    return work
+
+
+def _without_older(
+    spark: SparkSession, changes: DataFrame, path: str, keys: Keys, *, earlier: bool
+) -> DataFrame:
+    """Leave out the changes that are older than a deletion of their key (†)."""
+    noted = spark.table(quoted(path + DELETED_SUFFIX))
+    of_change = keys.sequence("row.") if keys.sequence_by else ""
+    of_noted = keys.sequence_of_texts("sequence") if keys.sequence_by else ""
+    is_newer = newer(f"row.{KAFKA}", "place", (of_change, of_noted), earlier=earlier)
+    keyed = changes.selectExpr("struct(*) AS row", f"{keys.hashed()} AS of_key")
+    left = keyed.join(noted, sf.expr(f"of_key = key AND NOT {is_newer}"), "left_anti")
+    return left.select("row.*")
+
+
+def forget_old(spark: SparkSession, path: str) -> None:
+    """Delete what is noted for longer than `KEPT_DAYS`."""
+    old = f"noted_at < current_timestamp() - INTERVAL {KEPT_DAYS} DAYS"
+    if not spark.table(quoted(path)).where(old).isEmpty():
+        delete_rows(spark, path, old)
