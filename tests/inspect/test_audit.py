@@ -55,6 +55,10 @@ def test_every_record_once_and_nothing_else_is_clean() -> None:
         (replace(CLEAN, surplus=3, doubles=(2, 5)), "orders-3: 3 too many (2, 5)"),
         (replace(CLEAN, beyond=1), "orders-3: 1 beyond the topic's end (10)"),
         (
+            replace(CLEAN, stale=2, stale_offsets=(3, 5)),
+            "orders-3: 2 not of the newest change of their key (3, 5)",
+        ),
+        (
             replace(CLEAN, lost_to_retention=4, gone_ranges=(Range(2, 5),)),
             "orders-3: 4 without a row, and the topic no longer keeps them (2-5)",
         ),
@@ -84,7 +88,7 @@ def test_rows_that_name_no_record_are_a_fault() -> None:
 
 
 def test_metrics_count_what_is_missing_and_what_is_too_many() -> None:
-    wrong = replace(CLEAN, lost=2, lost_to_retention=3, unread=4, surplus=5, beyond=6)
+    wrong = replace(CLEAN, lost=2, lost_to_retention=3, unread=4, surplus=5, beyond=6, stale=8)
     result = AuditResult(tables=(replace(table_of(wrong), unplaced=7), table_of(exists=False)))
     samples = {(each.name, each.labels.get("partition")): each for each in audit_samples(result, 9)}
 
@@ -94,6 +98,7 @@ def test_metrics_count_what_is_missing_and_what_is_too_many() -> None:
     assert (missing.value, missing.labels) == (9, {**of_table, "partition": "3"})
     assert samples["binwright_audit_surplus_rows", "3"].value == 5
     assert samples["binwright_audit_beyond_rows", "3"].value == 6
+    assert samples["binwright_audit_stale_rows", "3"].value == 8
     clean = [s.value for s in audit_samples(result, 9) if s.name == "binwright_audit_clean"]
     assert clean == [0, 0]
 

@@ -6,7 +6,7 @@ since they landed are correct.
 
 A table of columns and its table of bad records count as one: an offset that is in both, or twice in
 either, is doubled; one that is in neither is missing. `bad_records` says what cannot be told of bad
-records after a truncation.
+records after a truncation. A table of keys has other rows: see `keyed_tables`.
 
 Offsets without a row that the topic no longer keeps, between offsets that landed, can no longer be
 checked. They count as `lost_to_retention` (the records were removed before they landed) unless the
@@ -109,12 +109,14 @@ class PartitionAudit:
     expired: int = 0  # records in the topic whose rows are older than the table keeps
     skipped: int = 0  # records in the topic without a value, or left out, that the table skips
     erased: int = 0  # records whose rows a person had erased
+    stale: int = 0  # in a table of keys: rows that are not of the newest change of their key
+    stale_offsets: tuple[int, ...] = ()  # the first of them
 
     @property
     def clean(self) -> bool:
         """Whether every record has one row, and there is no other row."""
         missing = self.lost or self.unread or self.lost_to_retention
-        return not (missing or self.surplus or self.beyond)
+        return not (missing or self.surplus or self.beyond or self.stale)
 
     def faults(self) -> tuple[str, ...]:
         """Return the faults in words."""
@@ -127,6 +129,7 @@ class PartitionAudit:
             ),
             (self.surplus, f"too many ({_listed(self.doubles)})"),
             (self.beyond, f"beyond the topic's end ({self.end})"),
+            (self.stale, f"not of the newest change of their key ({_listed(self.stale_offsets)})"),
         )
         return tuple(f"{number} {fault}" for number, fault in faults if number)
 

@@ -21,12 +21,14 @@ from binwright.inspect.audit import AuditResult, OtherTable, PartitionAudit, Tab
 from binwright.inspect.audit import audit as compare_offsets
 from binwright.inspect.decide.differences import Comparison
 from binwright.inspect.decide.record_columns import parse_record_columns
+from binwright.inspect.keyed_tables import audit_keyed_table
 from binwright.inspect.left_out import LeftOutRecords
 from binwright.inspect.metrics import audit_samples
 from binwright.inspect.table_lookup import targets_named
 from binwright.inspect.topic_extents import open_topic_extents
 from binwright.inspect.values import Reader, compare_values
 from binwright.kafka.topics import selected_topics
+from binwright.lake.lake_reader import reader_of
 from binwright.protocol.errors import SettingsError, UserError
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.exposition import Samples
@@ -133,20 +135,23 @@ class Audit:
         async with running_lake(self.directory, self.console.log, settings) as lake:
             if self.question == "values":
                 return Audited(None, await self._values(settings, lake, targets))
+            appended = [target for target in targets if not target.has_keys]
             offsets = await compare_offsets(
                 topics,
                 settings.kafka,
                 lake,
                 isolation=settings.consumer.isolation,
                 strict=self.strict,
-                tables_of=lambda topic: [t.name for t in targets if t.topic == topic],
+                tables_of=lambda topic: [t.name for t in appended if t.topic == topic],
                 left_out_of=lambda *table: LeftOutRecords(settings, *table),
                 other=other,
             )
+            keyed = [target for target in targets if target.has_keys]
+            offsets = AuditResult(tables=(*offsets.tables, *await _keyed(settings, lake, keyed)))
             if self.question == "offsets":
                 return Audited(offsets, None)
             there = {each.name for each in offsets.tables if each.exists}
-            landed = [target for target in targets if target.name in there]
+            landed = [target for target in appended if target.name in there]
             return Audited(offsets, await self._values(settings, lake, landed))
 
     def _other(self) -> OtherTable | None:
@@ -184,6 +189,21 @@ class Audit:
             name: await compare_values(settings, lake, list(own), self.records, self.reader)
             for name, own in groupby(sorted(targets, key=by_name), by_name)
         }
+
+
+async def _keyed(
+    settings: Settings, lake: LakeSettings, targets: Sequence[Target]
+) -> Sequence[TableAudit]:
+    """Compare tables of keys with their topics."""
+    by_name, audits = attrgetter("name"), list[TableAudit]()
+    for name, own in groupby(sorted(targets, key=by_name), by_name):
+        async with (
+            open_topic_extents(settings.kafka, settings.consumer.isolation) as extents,
+            reader_of(lake, name) as reader,
+        ):
+            path = lake.table_path(name)
+            audits += await audit_keyed_table(settings, [*own], extents, reader, path)
+    return audits
 
 
 def table(result: AuditResult) -> RenderableType:

@@ -32,6 +32,12 @@ SURPLUS = Metric(
 BEYOND = Metric(
     "binwright_audit_beyond_rows", "Rows at or past the topic's end.", _PARTITION, "audit"
 )
+STALE = Metric(
+    "binwright_audit_stale_rows",
+    "Rows of a table of keys that are not of the newest change of their key.",
+    _PARTITION,
+    "audit",
+)
 
 
 def audit_samples(result: AuditResult, now_s: float) -> Iterable[Sample]:
@@ -47,3 +53,4 @@ def audit_samples(result: AuditResult, now_s: float) -> Iterable[Sample]:
             yield Sample(MISSING, part.lost + part.lost_to_retention + part.unread, own)
             yield Sample(SURPLUS, part.surplus, own)
             yield Sample(BEYOND, part.beyond, own)
+            yield Sample(STALE, part.stale, own)

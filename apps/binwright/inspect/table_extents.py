@@ -22,7 +22,7 @@ from binwright.lake.lake_reader import (
 )
 from binwright.lake.log_generations import LogHistory, log_history, newest_commits, origins
 from binwright.protocol.errors import UserError
-from binwright.protocol.keeping import SKIPPED, filters, kept_since_ms
+from binwright.protocol.keeping import PRIMARY_KEY, SKIPPED, filters, kept_since_ms
 from binwright.protocol.names import BAD_SUFFIX
 from binwright.runtime.clock import wall_ms
 from binwright.tables.columns import path_text
@@ -138,6 +138,11 @@ def read_table_extents(
         return None
     commits = newest_commits(spark, path)
     known = properties(spark, path)
+    if key := known.get(PRIMARY_KEY):
+        raise UserError(
+            f"the table at {path} has one row of each {key}: to audit it, use the settings by "
+            "which it lands"
+        )
     first_topic = known.get(FIRST_TOPIC, path.rpartition("/")[2])
     logs = log_history(commits, topic, topic_id, first_topic)
     # All queries read one version, the newest: landing goes on meanwhile. A batch's bad records

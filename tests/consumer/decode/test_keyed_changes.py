@@ -11,7 +11,7 @@ from binwright.consumer.decode.json_values import JsonDecoder
 from binwright.consumer.decode.keyed_changes import KeyedDecoder
 from binwright.protocol.errors import SchemaAtFault
 from binwright.runtime.settings.group import load_settings
-from binwright.tables.columns import columns_text, parse_columns
+from binwright.tables.columns import Columns, columns_text, parse_columns
 from binwright.tables.ports import ValueDecoder
 from binwright.tables.settings import TableSettings
 
@@ -161,20 +161,24 @@ def test_columns_of_a_subject_get_that_of_the_change() -> None:
 
 
 class _NoColumns:
-    columns = proposed = ()
+    columns: Columns = ()
+    proposed: Columns = ()
     settings = ""
 
-    def memory(self, *_: Any) -> int:
+    def memory(self, values: Any, keys: Any = None, /) -> int:
+        del values, keys
         return 0
 
-    def decode(self, *_: Any) -> Any:
+    def decode(self, values: Any, headers: Any = None, keys: Any = None, /) -> tuple[Any, Any]:
+        del values, headers, keys
         return "rows", "bad"
 
 
 async def test_where_all_are_bad_nothing_is_checked() -> None:
     table = TableSettings.model_validate(entry())
     decoder = KeyedDecoder(_NoColumns(), table)
-    assert (decoder.columns, decoder.decode(pa.array([b""], pa.binary()))) == ((), ("rows", "bad"))
+    found: Any = decoder.decode(pa.array([b""], pa.binary()))
+    assert (decoder.columns, found) == ((), ("rows", "bad"))
     async with Decoders(load_settings(tables=[entry()])) as decoders:
         with pytest.raises(SchemaAtFault, match="by the columns of the subject, primary_key"):
             await decoders._of_changes(JsonDecoder(parse_columns("x INT")), table)
