@@ -98,7 +98,7 @@ chaos: $(VENV)/.dev ## Break the real thing on purpose under load, and audit it 
 nightly: $(VENV)/.dev ## All tests that take long, chaos by random seeds for an hour, then ratios of benches: a line of nightly/series.jsonl, and a page
 	@code=0; \
 	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=25 -m nightly $(REAL) || code=1; \
-	$(BIN)/python -m pytest -n 2 --hypothesis-profile=search -m "not integration" $(ALL) || code=1; \
+	$(BIN)/python -m pytest -n 2 --hypothesis-profile=search -m "not integration and not nightly" $(ALL) || code=1; \
 	$(BIN)/python -m tools.mutants || code=1; \
 	$(MAKE) --no-print-directory test SUITE=kubernetes || code=1; \
 	$(MAKE) --no-print-directory test SUITE=compose || code=1; \

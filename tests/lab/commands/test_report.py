@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from binwright.cli.main import app
@@ -9,6 +10,7 @@ from binwright.lab.commands.report import EXPERIMENTS
 from binwright.protocol.errors import SettingsError
 
 
+@pytest.mark.nightly
 def test_the_report_has_every_experiment_and_its_files(tmp_path: Path) -> None:
     output = tmp_path / "report"
     done = CliRunner().invoke(

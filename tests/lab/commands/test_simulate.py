@@ -19,6 +19,7 @@ def run(*arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.nightly
 def test_policies_are_compared_as_json_and_files(tmp_path: Path) -> None:
     out = tmp_path / "out"
     found = json.loads(run(*SMALL, "--json", "--price", "0.5", "--output", str(out)))

@@ -57,6 +57,7 @@ def test_the_group_of_a_workload_of_ones_own_can_be_described(load: Path) -> Non
     assert minutes[1] < 0.7 * minutes[0]
 
 
+@pytest.mark.nightly
 def test_the_first_workload_has_the_papers_values_and_figures(tmp_path: Path) -> None:
     printed = run("--workload", "w1", *FAST, "--output", str(tmp_path))
 

@@ -39,6 +39,7 @@ def results() -> list[TableResult]:
     return collect(shortened, run_all(runs_of(shortened), 2, lambda _: None))
 
 
+@pytest.mark.nightly
 def test_every_row_on_workload_1_is_within_tolerance(results: list[TableResult]) -> None:
     found = comparisons(results)
     assert [one.what for one in found if one.within is False] == []
