@@ -253,6 +253,7 @@ async def true_rate(world: World, topic: str) -> float:
     return ((new.size or 0) - (old.size or 0)) / (end - begin)
 
 
+@pytest.mark.nightly
 async def test_a_broker_restart_leaves_a_gap_in_measurements(tmp_path: Path, topic: str) -> None:
     async with asyncio.timeout(DEADLINE_S), run_broker(tmp_path) as running:
         kafka = KafkaSettings(bootstrap_servers=running.bootstrap_servers)

@@ -290,6 +290,7 @@ async def test_no_group_is_sized_by_what_is_not_known_or_not_there(broker: str) 
         await admin.close()
 
 
+@pytest.mark.nightly
 async def test_the_speed_of_a_replica_is_measured_while_its_group_is_behind(
     broker: str, tmp_path: Path
 ) -> None:

@@ -225,6 +225,7 @@ async def test_a_broker_restart_passes_silently(tmp_path: Path, topic: str) -> N
     assert values == [b"before", b"during", b"after"]
 
 
+@pytest.mark.nightly
 async def test_a_long_outage_is_reported_and_then_forgotten(tmp_path: Path, topic: str) -> None:
     async with (
         asyncio.timeout(DEADLINE_S),

@@ -190,6 +190,7 @@ async def test_a_broker_that_does_not_exist_is_named() -> None:
             pass
 
 
+@pytest.mark.nightly
 async def test_a_silent_broker_is_reported_of_and_a_restart_loses_nothing(tmp_path: Path) -> None:
     async with (
         run_broker(tmp_path / "own") as server,

@@ -118,6 +118,7 @@ async def test_what_is_not_there_differs_from_what_is_wrong(registry: RegistrySe
             await client.schema(1)
 
 
+@pytest.mark.nightly
 async def test_a_registry_that_is_away_is_reported_and_asked_again(tmp_path: Path) -> None:
     async with run_registry(tmp_path) as server:
         number = server.register("orders-value", ONE)
