@@ -65,6 +65,7 @@ def test_keys_are_columns_of_the_value_or_of_the_record(given: dict[str, Any]) -
         ({"primary_key": []}, "mode: upsert needs a primary_key"),
         ({"where": ["id > 1"]}, "upsert with where: a change that is left out leaves an old row"),
         ({"partition_by": "_kafka_date"}, "upsert with partition_by: the day of a row"),
+        ({"mask": {"fields": {"_op": "null"}}}, "mask: _op says what is done to a row"),
         ({"begin": "earliest"}, "upsert with begin: earlier changes could bring deleted rows back"),
         ({"columns": "id INT, _Op INT"}, "columns: _op is the column of what was done to a row"),
         ({"tombstones": "row"}, "a record without a value has no id, so it would not say which"),

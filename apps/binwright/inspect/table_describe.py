@@ -162,7 +162,7 @@ def _facts(of: TableDescription) -> Iterator[tuple[str, str]]:
     yield "new fields", _NEW_FIELDS.get(entry.new_fields, "")
     keys = ", ".join(entry.primary_key)
     order = f", by {', '.join(entry.sequence_by)}" if entry.sequence_by else ""
-    yield "rows", f"one of each {keys}: its newest change{order}" if keys else ""
+    yield "one row of", f"each {keys}: its newest change{order}" if keys else ""
     yield "envelope", entry.envelope or ""
     yield "tombstones", "" if entry.tombstones == "row" else entry.tombstones
     yield "partition by", entry.partition_by or ""

@@ -411,6 +411,8 @@ class TableSettings(DecodingSettings):
             raise ValueError("mode: upsert with where: a change that is left out leaves an old row")
         if self.partition_by:
             raise ValueError("mode: upsert with partition_by: the day of a row is of its change")
+        if self.mask is not None and OP.name in self.mask.rules:
+            raise ValueError(f"mask: {OP.name} says what is done to a row, so it is not masked")
         if self.begin == "earliest":
             raise ValueError(
                 "mode: upsert with begin: earlier changes could bring deleted rows back"
