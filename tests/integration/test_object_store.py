@@ -47,6 +47,7 @@ from binwright.testing.data_topics import FakeDataReader
 
 pytestmark = [
     pytest.mark.integration,
+    pytest.mark.nightly,  # a Spark of its own
     pytest.mark.skipif(
         bool(missing_packages()),
         reason=f"not installed: {missing_packages()} (pip install -e '.[dev]')",
