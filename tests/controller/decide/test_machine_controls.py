@@ -26,10 +26,12 @@ from tests.controller.decide.running_group import (
     running,
 )
 
+from binwright.controller.decide.carry_out import PLAN_REJECTED
 from binwright.controller.decide.events import Packed, Reconcile
 from binwright.controller.decide.states import Manage, Reassign, Sentinel
 from binwright.group.plans import Pack
 from binwright.protocol.commands import StartReading, StartWriting, StopReading, StopWriting
+from binwright.protocol.log_events import Log
 from binwright.protocol.metadata import Accepted, Planned, Proposed
 from binwright.protocol.model import Slot, TopicPartition
 from binwright.protocol.orders import Approved, ScaleOrder
@@ -86,6 +88,16 @@ def test_a_freeze_leaves_a_table_its_writer_unless_that_is_asked_to_end() -> Non
     assert sent_commands(driver.read(replace(FREEZE, frozen=False)), StopWriting)
 
 
+def test_a_pin_is_carried_out_and_its_consumer_is_started() -> None:
+    driver = running(at(0, 0), rate=10.0)
+    driver.read(pin(P[1], C))
+    actions = packed(driver, at(0, 0))
+    (plan,) = plans(actions)
+    assert plan.moves == {P[1]: C}
+    assert plan.reasons[0] == "1 partition not at the consumer of the pin: orders-1"
+    assert Reconcile(frozenset({A, C})) in actions
+
+
 # --- pins ---------------------------------------------------------------------------------------
 
 
@@ -111,6 +123,27 @@ def test_without_measurements_a_partition_finds_its_pin_and_no_closed_consumer()
     driver.dead(B)
     (plan,) = plans(driver.tick())
     assert plan.targets == {P[0]: C, P[1]: C}
+
+
+def test_a_lifted_pin_leaves_its_partition_where_it_is_while_the_packing_knows_it_not() -> None:
+    driver = running(at(0, 0), rate=10.0)
+    driver.read(pin(P[1], A))
+    driver.measure({P[0]: 70.0, P[1]: 70.0})
+    driver.tick(61)
+    driver.read(replace(pin(P[1], A), slot=None))
+    driver.feed(Packed(driver.now, {P[0]: A}))
+    assert driver.group.members.assignment() == at(0, 0)
+
+
+def test_a_drained_consumer_gives_up_all_and_is_ended() -> None:
+    driver = running(at(0, 1), rate=10.0)
+    driver.read(drain(B))
+    actions = packed(driver, at(0, 0))
+    (plan,) = plans(actions)
+    assert plan.reasons[0] == "consumer 1 is drained by bob"
+    carry_out(driver, actions)
+    assert driver.group.members.assignment() == at(0, 0)
+    assert [a for a in driver.actions if isinstance(a, Reconcile)][-1] == Reconcile(frozenset({A}))
 
 
 # --- drains and cordons -------------------------------------------------------------------------
@@ -168,6 +201,15 @@ def test_a_number_of_consumers_is_reached_and_kept() -> None:
     (plan,) = plans(packed(driver, at(0, 0, 0, 0)))
     assert plan.consumers == 3
     assert plan.reasons[0] == "1 of 3 consumers read: scaled to 3 consumers by bob"
+
+
+def test_a_number_below_what_the_load_needs_is_kept_and_moves_nothing_for_ever() -> None:
+    driver = running(at(0, 0, 0, 0), rate=40.0)
+    driver.read(ScaleOrder(consumers=1, by="bob"))
+    actions = packed(driver, at(0, 0, 1, 1))
+    rejected = {"reason": "all consumers that people's orders leave are full"}
+    assert Log(PLAN_REJECTED, rejected) in actions
+    assert driver.group.members.assignment() == at(0, 0, 0, 0)
 
 
 def test_a_least_number_of_consumers_does_not_ask_for_more_than_orders_leave() -> None:

@@ -25,11 +25,12 @@ from binwright.group.fold import RecordRead
 from binwright.group.group import Group
 from binwright.group.ownership import Owned, Stopping
 from binwright.group.plans import Pack
+from binwright.packing.inputs import SlotCapacities
 from binwright.protocol.commands import StartReading, StopReading
 from binwright.protocol.errors import IllegalTransition
 from binwright.protocol.log_events import Log
 from binwright.protocol.metadata import Claim, Planned
-from binwright.protocol.model import TopicPartition
+from binwright.protocol.model import BytesPerSecond, PerSlot, TopicPartition
 
 RATES = {P: 50.0, Q: 40.0}
 
@@ -45,6 +46,25 @@ def test_a_load_above_the_limit_triggers_a_plan() -> None:
     assert driver.state.triggered_by == ("consumer 0 carries 108.3% of its limit",)
 
 
+def test_a_slot_has_its_own_limit_and_is_packed_to_the_same_share_of_it() -> None:
+    driver = assigned(RATES, {P: A, Q: A})
+    with_larger_slot = replace(
+        CONFIG, limits=PerSlot(CONFIG.limits.default, {A: BytesPerSecond(240.0)})
+    )
+    driver.state = replace(driver.state, group=replace(driver.group, config=with_larger_slot))
+    driver.measure({P: 190.0, Q: 40.0})
+    assert not any(isinstance(a, Pack) for a in driver.tick())
+
+    driver.measure({P: 300.0, Q: 40.0})
+    [request] = [a for a in driver.tick() if isinstance(a, Pack)]
+    assert isinstance(driver.state, Reassign)
+    assert driver.state.triggered_by == ("consumer 0 carries 141.7% of its limit",)
+    assert request.load.capacity == SlotCapacities(
+        BytesPerSecond(100.0), {A: BytesPerSecond(200.0)}
+    )
+    assert request.load.rates == {P: 240.0, Q: 40.0}  # no more than any consumer sustains
+
+
 def test_a_single_partition_above_the_limit_triggers_no_plan() -> None:
     driver = assigned({P: 50.0}, {P: A})
     driver.measure({P: 500.0})
@@ -58,6 +78,16 @@ def test_no_packing_is_requested_before_every_topic_is_measured() -> None:
     driver.report(A, reading=[P, TopicPartition("clicks", 0)])
     driver.measure({P: 500.0, Q: 500.0})
     assert not any(isinstance(a, Pack) for a in driver.tick(5))
+
+
+def test_a_partition_that_is_gone_is_stopped_and_forgotten() -> None:
+    driver = assigned(RATES, {P: A, Q: A})
+    driver.measure({P: 50.0})
+    (stop,) = sent_commands(driver.pack({P: A}), StopReading)
+    assert stop.partitions == (Q,)
+    driver.stopped(stop, A)
+    assert driver.group.members.partitions.keys() == {P}
+    assert driver.phase() == Sentinel
 
 
 def test_an_unknown_rate_counts_as_the_last_known_one() -> None:
@@ -95,6 +125,16 @@ def test_a_plan_is_published_with_its_reasons() -> None:
     (plan,) = [m for m in published(driver.pack({P: A, Q: A})) if isinstance(m, Planned)]
     assert plan.reasons[0] == "2 partitions without a reader"
     assert (plan.consumers, plan.targets) == (1, {P: A, Q: A})
+
+
+def test_fewer_consumers_than_min_slots_trigger_a_plan_that_has_them() -> None:
+    driver = assigned(RATES, {P: A, Q: A})
+    driver.state = replace(
+        driver.state, group=replace(driver.state.group, config=CONFIG.with_settings(min_slots=2))
+    )
+    (plan,) = [m for m in published(driver.pack({P: A, Q: A})) if isinstance(m, Planned)]
+    assert plan.reasons[0] == "1 of at least 2 consumers read"
+    assert set(plan.targets.values()) == {A, B}
 
 
 def test_no_more_than_max_slots_consumers_are_started() -> None:
