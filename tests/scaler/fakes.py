@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from binwright.protocol.errors import BrokerUnavailable, ExternalError
+from binwright.protocol.errors import ExternalError
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import loop_s
 from binwright.scaler.decide.assigning import Replica
@@ -57,10 +57,9 @@ class FakeKafka:
         }
         return CommittedOffsets(dict(offsets), faults)
 
-    async def describe(self, group: str) -> GroupDescription:
-        if self.undescribed:
-            raise BrokerUnavailable(self.undescribed)
-        return self.descriptions.get(group, GroupDescription("Dead", "", {}))
+    async def described(self, groups: Collection[str]) -> dict[str, GroupDescription | str]:
+        dead = GroupDescription("Dead", "", {})
+        return {g: self.undescribed or self.descriptions.get(g, dead) for g in groups}
 
     async def look_up(
         self, topics: Collection[str], windows: Mapping[str, float] | None = None

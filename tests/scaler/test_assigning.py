@@ -150,11 +150,7 @@ async def test_an_unexpected_error_of_an_order_is_shown() -> None:
 
 async def test_a_group_that_cannot_be_described_keeps_its_replicas() -> None:
     scaler, plans, workload, target = scene([40.0] * 4, 1, group(range(4)))
-
-    async def describe(_: str) -> GroupDescription:
-        raise BrokerUnavailable("no coordinator")
-
-    scaler.groups.describe = describe  # type: ignore[method-assign, assignment]
+    scaler.groups.undescribed = "no coordinator"  # type: ignore[attr-defined]
     await run_for(scaler, 1)
     assert (target.fault, workload.orders, plans.log) == ("no coordinator", [], [])
 

@@ -10,7 +10,7 @@ import pytest
 from aiokafka.errors import IncompatibleBrokerVersion
 
 from binwright.kafka.client import UnsupportedVersion
-from binwright.kafka.group_requests import FetchGroupOffsets, FindCoordinators
+from binwright.kafka.group_requests import FetchGroupOffsets, FindCoordinators, ListGroups
 from binwright.protocol.errors import BrokerUnavailable
 from binwright.protocol.model import TopicPartition
 from binwright.scaler.groups import GROUPS_PER_REQUEST, ConsumerGroups, DescribeMembers
@@ -45,6 +45,9 @@ class FakeCluster:
 
     async def brokers(self) -> int:
         return 3
+
+    async def broker_ids(self) -> tuple[int, ...]:
+        return (1, 2)
 
     async def ask_any(self, request: FindCoordinators) -> Any:
         groups = self._prepared(request)
@@ -199,3 +202,92 @@ async def test_a_member_of_kip_848_subscribes_to_what_its_pattern_matches() -> N
     assert (seen.type, seen.protocol) == ("consumer", "binwright")
     assert seen.members["m"].topics == {"orders"}
     assert seen.members["m"].owned == {TopicPartition("orders", 0), TopicPartition("orders", 1)}
+
+
+class Members(FakeCluster):
+    """Coordinators of classic groups with one member each; others are of type "consumer"."""
+
+    of_brokers: frozenset[str] = frozenset({"new"})
+
+    async def send_request(self, broker: int, request: Any) -> Any:
+        if isinstance(request, ListGroups):
+            own = [(group, "consumer") for group, at in self.broker_of.items() if at == broker]
+            code = self.codes.get(f"list {broker}", 0)
+            return SimpleNamespace(error_code=code, groups=[*own, ("connect-a", "connect")])
+        self.asked.append((broker, len(request._groups)))
+        if broker in self.gone:
+            raise BrokerUnavailable(f"ask broker {broker}: closed")
+        if isinstance(request, DescribeMembers):
+            member: Any = ("m", None, "client", "/10.0.0.1", b"", b"")
+            return SimpleNamespace(
+                groups=[
+                    (self.codes.get(g, 0), g, "Dead", "", "", [], 0)
+                    if g in {*self.of_brokers, "gone"}
+                    else (self.codes.get(g, 0), g, "Stable", "consumer", "range", [member], 0)
+                    for g in request._groups
+                ]
+            )
+        none_69 = 69  # GROUP_ID_NOT_FOUND
+        rows: list[Any] = [
+            (none_69 if g == "gone" else 0, "", g, "Empty", 1, 1, "uniform", [], 0)
+            for g in request._groups
+        ]
+        return SimpleNamespace(groups=rows)
+
+
+async def test_many_groups_are_described_by_few_requests() -> None:
+    cluster = Members(groups(250))
+    found = await offsets(cluster).described(cluster.broker_of)
+
+    assert {seen.state for seen in found.values() if not isinstance(seen, str)} == {"Stable"}
+    assert cluster.asked == [(1, GROUPS_PER_REQUEST), (1, GROUPS_PER_REQUEST), (1, 50)]
+    first = found["group-0"]
+    assert not isinstance(first, str)
+    assert (first.protocol, first.members["m"].host) == ("range", "10.0.0.1")
+
+
+async def test_groups_that_brokers_assign_and_groups_that_are_gone_are_described_together() -> None:
+    found = await offsets(Members({"new": 1, "gone": 1, "old": 1})).described(
+        ["new", "gone", "old"]
+    )
+
+    seen = {
+        group: (one.state, one.type) for group, one in found.items() if not isinstance(one, str)
+    }
+    assert seen == {
+        "new": ("Empty", "consumer"),
+        "gone": ("Dead", "classic"),
+        "old": ("Stable", "classic"),
+    }
+
+
+async def test_a_group_that_cannot_be_described_has_a_fault_alone() -> None:
+    cluster = Members({"a": 1, "b": 1, "c": 2}, codes={"a": NO_RIGHT}, gone={2})
+    made = offsets(cluster)
+    found = await made.described(["a", "b", "c", "d"])
+
+    assert found["a"] == "describe group a: GroupAuthorizationFailedError"
+    assert not isinstance(found["b"], str)
+    assert found["c"] == "ask broker 2: closed"
+    assert found["d"] == "its coordinator is not known: GroupCoordinatorNotAvailableError"
+    with pytest.raises(BrokerUnavailable, match="describe group a"):
+        await made.describe("a")
+    cluster.broker_of["c"] = 1  # its coordinator has moved
+    assert not isinstance((await made.described(["c"]))["c"], str)
+
+
+async def test_a_coordinator_that_a_description_finds_moved_is_looked_for_again() -> None:
+    cluster = Members({"a": 1}, codes={"a": NOT_COORDINATOR})
+    made = offsets(cluster)
+    assert (await made.described(["a"]))["a"] == "describe group a: NotCoordinatorForGroupError"
+    cluster.broker_of["a"], cluster.codes = 2, {}
+    assert not isinstance((await made.described(["a"]))["a"], str)
+    assert [broker for broker, _ in cluster.asked] == [1, 2]
+
+
+async def test_all_brokers_list_their_consumer_groups() -> None:
+    cluster = Members({"a": 1, "b": 2})
+    assert await offsets(cluster).names() == {"a", "b"}
+    cluster.codes["list 2"] = NO_RIGHT
+    with pytest.raises(BrokerUnavailable, match="list the groups of broker 2"):
+        await offsets(cluster).names()

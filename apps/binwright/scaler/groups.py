@@ -1,12 +1,13 @@
 """Looks consumer groups up in Kafka: what they have committed, who their members are.
 
-Committed offsets of many groups take few requests: one for each hundred groups of a broker.
+Many groups take few requests: one for each hundred groups of a broker.
 """
 
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 from aiokafka.coordinator.protocol import (
     ConsumerProtocolMemberAssignment,
@@ -27,8 +28,8 @@ from binwright.kafka.group_requests import (
     DescribeGroups,
     FetchGroupOffsets,
     FindCoordinators,
+    ListGroups,
     coordinators,
-    find_coordinator,
     group_offsets,
 )
 from binwright.kafka.leaders import PendingReplies
@@ -40,6 +41,10 @@ from binwright.scaler.ports import CommittedOffsets
 GROUPS_PER_REQUEST = 100
 DEAD = "Dead"
 """What brokers call the state of a group that does not exist, or is not of the classic type."""
+CONSUMER = "consumer"
+"""The type of protocol of groups whose members say what they subscribe to, as consumers do."""
+LISTED = frozenset({CONSUMER, ""})
+"""The types of protocol of consumer groups; without members it is empty."""
 MOVED = (NotCoordinatorForGroupError, CoordinatorNotAvailableError, GroupLoadInProgressError)
 
 
@@ -69,11 +74,8 @@ class ConsumerGroups:
     async def committed(self, groups: Collection[str]) -> CommittedOffsets:
         """Return what these groups have committed; no error, but a fault of each group."""
         committed = CommittedOffsets()
-        await self._find_coordinators(groups, committed)
-        by_broker: defaultdict[int, list[str]] = defaultdict(list)
-        for group in sorted(groups):
-            if group in self._coordinators:
-                by_broker[self._coordinators[group]].append(group)
+        await self._find_coordinators(groups, committed.faults)
+        by_broker = self._by_coordinator(groups)
         await self._replies.round(
             {broker: partial(self._fetch, broker, named) for broker, named in by_broker.items()}
         )
@@ -88,56 +90,97 @@ class ConsumerGroups:
                     committed.faults[group] = reply.faults.get(group, late)
         return committed
 
+    async def names(self) -> frozenset[str]:
+        """Return the consumer groups that there are, those too that have only committed offsets.
+
+        Raises:
+            BrokerUnavailable: A broker does not answer, or none of them allows it.
+        """
+        named: set[str] = set()
+        for broker in await self._cluster.broker_ids():
+            response = await self._cluster.send_request(broker, ListGroups())
+            error = for_code(response.error_code)
+            if error is not NoError:
+                raise BrokerUnavailable(f"list the groups of broker {broker}: {error.__name__}")
+            named |= {name for name, kind in response.groups if kind in LISTED}
+        return frozenset(named)
+
     async def describe(self, group: str) -> GroupDescription:
         """Return the members of a group; a group that does not exist is "Dead", without members.
 
         Raises:
             BrokerUnavailable: No broker answers, or it refuses.
         """
-        coordinator = await find_coordinator(group, self._cluster.ask_any)
-        _check(coordinator.error_code, f"find the coordinator of group {group}")
-        response = await self._cluster.send_request(coordinator.broker, DescribeMembers([group]))
-        ((code, _, state, _, protocol, members, _),) = response.groups
-        _check(code, f"describe group {group}")
-        if state == DEAD:  # or of the other type
-            return await self._describe_consumers(group, coordinator.broker)
-        described = {
-            name: _member(instance, client, host, metadata, assignment)
-            for name, instance, client, host, metadata, assignment in members
-        }
-        return GroupDescription(state, protocol, described)
+        described = (await self.described([group]))[group]
+        if isinstance(described, str):
+            raise BrokerUnavailable(described)
+        return described
 
-    async def _describe_consumers(self, group: str, broker: int) -> GroupDescription:
-        """Return the members of a group of type "consumer"; brokers before Kafka 4.0 have none."""
-        try:
-            response = await self._cluster.send_request(broker, DescribeConsumerGroups([group]))
-        except UnsupportedVersion:
-            return GroupDescription(DEAD, "")
-        ((code, _, _, state, _, _, assignor, members, *_),) = response.groups
-        if for_code(code) is GroupIdNotFound:
-            return GroupDescription(DEAD, "")
-        _check(code, f"describe group {group}")
-        described = {
-            name: GroupMember(
-                topics=frozenset(topics or ()),
-                owned=frozenset(
-                    TopicPartition(topic, number)
-                    for _, topic, numbers, _ in assigned or ()
-                    for number in numbers
-                ),
-                generation=0,
-                instance=instance,
-                client=client,
-                host=host.lstrip("/"),
+    async def described(self, groups: Collection[str]) -> dict[str, GroupDescription | str]:
+        """Return the members of each of these groups, or why they are not known."""
+        faults: dict[str, str] = {}
+        await self._find_coordinators(groups, faults)
+        described: dict[str, GroupDescription | str] = {}
+        await asyncio.gather(
+            *(
+                self._describe_batch(broker, named[first : first + GROUPS_PER_REQUEST], described)
+                for broker, named in self._by_coordinator(groups).items()
+                for first in range(0, len(named), GROUPS_PER_REQUEST)
             )
-            for name, instance, _, _, client, host, topics, _, assigned, *_ in members or ()
-        }
-        patterns = {name: pattern for name, *_, pattern, _, _, _, _, _ in members or () if pattern}
-        return GroupDescription(state, assignor, with_matches(described, patterns), "consumer")
+        )
+        return described | faults
 
-    async def _find_coordinators(
-        self, groups: Collection[str], committed: CommittedOffsets
+    async def _describe_batch(
+        self, broker: int, batch: Sequence[str], described: dict[str, GroupDescription | str]
     ) -> None:
+        """Describe groups of one coordinator; each gets a description or a fault."""
+        try:
+            response = await self._cluster.send_request(broker, DescribeMembers(batch))
+            for code, group, state, kind, protocol, members, _ in response.groups:
+                if code or state != DEAD:
+                    described[group] = self._described(code, group) or GroupDescription(
+                        state, protocol, dict(map(_member, members)) if kind == CONSUMER else {}
+                    )
+            if others := [group for group in batch if group not in described]:
+                await self._describe_consumers(broker, others, described)
+        except BrokerUnavailable as exc:
+            for group in batch:
+                self._coordinators.pop(group, None)  # the broker may be gone
+                described.setdefault(group, str(exc))
+
+    async def _describe_consumers(
+        self, broker: int, groups: Sequence[str], described: dict[str, GroupDescription | str]
+    ) -> None:
+        """Describe groups of type "consumer"; brokers before Kafka 4.0 have none."""
+        dead = GroupDescription(DEAD, "")
+        try:
+            response = await self._cluster.send_request(broker, DescribeConsumerGroups(groups))
+        except UnsupportedVersion:
+            described |= dict.fromkeys(groups, dead)
+            return
+        for code, _, group, state, _, _, assignor, members, *_ in response.groups:
+            described[group] = (
+                dead
+                if for_code(code) is GroupIdNotFound
+                else self._described(code, group) or _by_broker(state, assignor, members or ())
+            )
+
+    def _described(self, code: int, group: str) -> str:
+        """Return why a broker does not describe a group; empty: it does."""
+        error = for_code(code)
+        if error in MOVED:
+            self._coordinators.pop(group, None)
+        return "" if error is NoError else f"describe group {group}: {error.__name__}"
+
+    def _by_coordinator(self, groups: Collection[str]) -> dict[int, list[str]]:
+        """Return these groups by their coordinators, as far as they are known."""
+        by_broker: defaultdict[int, list[str]] = defaultdict(list)
+        for group in sorted(groups):
+            if group in self._coordinators:
+                by_broker[self._coordinators[group]].append(group)
+        return by_broker
+
+    async def _find_coordinators(self, groups: Collection[str], faults: dict[str, str]) -> None:
         unknown = sorted(group for group in groups if group not in self._coordinators)
         if not unknown:
             return
@@ -145,14 +188,14 @@ class ConsumerGroups:
             async with asyncio.timeout(self._timeout_s):
                 await self._cluster.brokers()  # the coordinator may be a broker that is new
                 for batch in self._batches(unknown):
-                    await self._find(batch, committed)
+                    await self._find(batch, faults)
         except (BrokerUnavailable, TimeoutError) as exc:
             reason = str(exc) or f"no reply within {self._timeout_s:g} s"
             for group in unknown:
                 if group not in self._coordinators:
-                    committed.faults.setdefault(group, f"its coordinator is not known: {reason}")
+                    faults.setdefault(group, f"its coordinator is not known: {reason}")
 
-    async def _find(self, batch: Sequence[str], committed: CommittedOffsets) -> None:
+    async def _find(self, batch: Sequence[str], faults: dict[str, str]) -> None:
         try:
             response = await self._cluster.ask_any(FindCoordinators(batch))
         except UnsupportedVersion:
@@ -160,14 +203,14 @@ class ConsumerGroups:
                 raise
             self._one_by_one = True
             for group in batch:
-                await self._find([group], committed)
+                await self._find([group], faults)
             return
         for group, broker, code in coordinators(batch, response):
             error = for_code(code)
             if error is NoError:
                 self._coordinators[group] = broker
             else:
-                committed.faults[group] = f"its coordinator is not known: {error.__name__}"
+                faults[group] = f"its coordinator is not known: {error.__name__}"
 
     async def _fetch(self, broker: int, groups: Sequence[str]) -> CommittedOffsets:
         """Return the offsets of groups of one coordinator; every group has offsets or a fault."""
@@ -210,19 +253,12 @@ class ConsumerGroups:
         return (groups[first : first + size] for first in range(0, len(groups), size))
 
 
-def _check(code: int, doing: str) -> None:
-    error = for_code(code)
-    if error is not NoError:
-        raise BrokerUnavailable(f"{doing}: {error.__name__}")
-
-
-def _member(
-    instance: str | None, client: str, host: str, metadata: bytes, assignment: bytes
-) -> GroupMember:
-    """Read what a member subscribes to and reads; both are empty during a rebalance."""
+def _member(row: tuple[str, str | None, str, str, bytes, bytes]) -> tuple[str, GroupMember]:
+    """Return a member of a classic group; during a rebalance it names no topics or partitions."""
+    name, instance, client, host, metadata, assignment = row
     topics = ConsumerProtocolMemberMetadata.decode(metadata).subscription if metadata else ()
     owned = ConsumerProtocolMemberAssignment.decode(assignment).partitions() if assignment else ()
-    return GroupMember(
+    return name, GroupMember(
         topics=frozenset(topics),
         owned=frozenset(TopicPartition(*each) for each in owned),
         generation=0,
@@ -230,3 +266,24 @@ def _member(
         client=client,
         host=host.lstrip("/"),
     )
+
+
+def _by_broker(state: str, assignor: str, rows: Sequence[Any]) -> GroupDescription:
+    """Return a group of type "consumer", whose partitions a broker assigns."""
+    described = {
+        name: GroupMember(
+            topics=frozenset(topics or ()),
+            owned=frozenset(
+                TopicPartition(topic, number)
+                for _, topic, numbers, _ in assigned or ()
+                for number in numbers
+            ),
+            generation=0,
+            instance=instance,
+            client=client,
+            host=host.lstrip("/"),
+        )
+        for name, instance, _, _, client, host, topics, _, assigned, *_ in rows
+    }
+    patterns = {name: pattern for name, *_, pattern, _, _, _, _, _ in rows if pattern}
+    return GroupDescription(state, assignor, with_matches(described, patterns), "consumer")

@@ -261,25 +261,13 @@ class Scaler:
             if target.counts_members and committed.offsets.get(target.config.group) == {}
         }
         members: dict[str, int] = {}
-        for group, seen in (await self._describe(unread)).items():
+        for group, seen in (await self.groups.described(unread)).items():
             if isinstance(seen, str):
                 del committed.offsets[group]
                 committed.faults[group] = seen
             else:
                 members[group] = len(seen.members)
         return members
-
-    async def _describe(self, groups: Collection[str]) -> Mapping[str, GroupDescription | str]:
-        """Return the members of each group, or why they are not known."""
-
-        async def seen(group: str) -> GroupDescription | str:
-            try:
-                return await self.groups.describe(group)
-            except ExternalError as exc:
-                return str(exc)
-
-        names = sorted(groups)
-        return dict(zip(names, await asyncio.gather(*map(seen, names)), strict=True))
 
     async def _decide(self, targets: Collection[ScaledTarget], faults: Mapping[str, str]) -> None:
         topics = {t for target in targets for t in self._topics(target)}
@@ -290,7 +278,7 @@ class Scaler:
                 windows[topic] = min(window_s, windows.get(topic, inf))
         ends = await self.ends.look_up(topics, windows)
         assigned = {t.config.group for t in targets if self.assigner and t.config.assigns}
-        seen = await self._describe(assigned)
+        seen = await self.groups.described(assigned)
         for target in targets:
             if target.order is not None and not target.order.done():
                 continue  # an order is under way: what is seen now is about to change

@@ -46,8 +46,8 @@ class GroupLookup(Protocol):
     async def committed(self, groups: Collection[str]) -> CommittedOffsets:
         """Return the committed offsets of groups, or a fault of each."""
 
-    async def describe(self, group: str) -> GroupDescription:
-        """Return the members of a group; raise `BrokerUnavailable`."""
+    async def described(self, groups: Collection[str]) -> Mapping[str, GroupDescription | str]:
+        """Return the members of each group, or why they are not known."""
 
 
 class EndLookup(Protocol):

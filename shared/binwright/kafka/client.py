@@ -370,9 +370,13 @@ class ClusterClient:
             metadata.topics = named
         return metadata
 
+    async def broker_ids(self) -> tuple[int, ...]:
+        """Return the brokers that are alive, sorted; raise `BrokerUnavailable`."""
+        return tuple(sorted(row[0] for row in (await self._metadata(())).brokers))
+
     async def brokers(self) -> int:
         """Return how many brokers are alive; raise `BrokerUnavailable`."""
-        return len((await self._metadata(())).brokers)
+        return len(await self.broker_ids())
 
     async def topics(
         self, names: Collection[str] | None, *, with_ids: bool = False

@@ -163,6 +163,31 @@ _FETCH_8 = version(
 )
 
 
+class ListGroups(VersionedRequest):
+    """Request the groups that a broker coordinates, each with its type of protocol.
+
+    The type is "consumer" of consumer groups, of either protocol, and empty where only offsets were
+    committed.
+    """
+
+    VERSIONS = (
+        version(
+            16,
+            2,
+            [],
+            [
+                ("throttle_time_ms", Int32),
+                ("error_code", Int16),
+                ("groups", Array(("group", _TEXT), ("protocol_type", _TEXT))),
+            ],
+        ),
+    )
+
+    def build(self, request_struct_class: Any) -> Any:
+        """Return the request."""
+        return request_struct_class()
+
+
 def _describe(number: int, *name: Field) -> type[Any]:
     """Return a version of DescribeGroups whose members have these names."""
     member = (
