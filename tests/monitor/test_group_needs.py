@@ -38,7 +38,7 @@ class FollowingMonitor:
 
     def set_selection(self, wanted: Selection) -> None:
         self.wanted.append(wanted)
-        self.monitor.set_selection(wanted)
+        self.monitor.measurer.set_selection(wanted)
 
     async def need(self, group: str, *topics: str, patterns: tuple[str, ...] = ()) -> None:
         at_ms = wall_ms()

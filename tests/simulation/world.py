@@ -328,7 +328,7 @@ class World:
         """Start a monitor whose settings name no topic: it measures what the group needs."""
         settings = MonitorSettings(interval_s=1.0, window_s=5.0, topic=METRICS)
         watch = Monitor(self.topics, self.bus, Selection(), settings)
-        needs = GroupNeeds(self.bus, NEEDS, Selection(), watch.set_selection)
+        needs = GroupNeeds(self.bus, NEEDS, Selection(), watch.measurer.set_selection)
         work = (watch.run(), needs.run())
         self.tasks[:0] = map(asyncio.create_task, work)  # the last task is the controller's
 

@@ -47,7 +47,7 @@ async def run(settings: TopicSettings) -> None:
     ):
         monitor = Monitor(logs, bus, own, config, health.beat)
         health.ready = lambda: monitor.last_error
-        needs = GroupNeeds(bus, settings.needs_topic, own, monitor.set_selection)
+        needs = GroupNeeds(bus, settings.needs_topic, own, monitor.measurer.set_selection)
         async with background_tasks(*([must_not_end(needs.run())] if config.groups else [])):
             await monitor.run()
 

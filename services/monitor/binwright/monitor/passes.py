@@ -39,25 +39,14 @@ GONE_REPORTED_S = 600.0
 """How long a topic that only matched a pattern is reported as gone; a named one: always."""
 
 
-class Monitor:
-    """Samples the selected topics once per interval and publishes their measurements.
-
-    Attributes:
-        last_error: Why the last pass failed; "" if it succeeded.
-    """
+class Measurer:
+    """Samples the selected topics, and measures how fast they are written."""
 
     def __init__(
-        self,
-        logs: LogSampler,
-        bus: ControlTopics,
-        selection: Selection,
-        config: MonitorSettings,
-        beat: Callable[[str], None] = lambda _: None,
+        self, logs: LogSampler, selection: Selection, *, interval_s: float, window_s: float
     ) -> None:
-        """Sample `selection` topics through `logs`, publish on `bus`; call `beat` every pass."""
-        self.last_error = "no pass yet"
-        self._beat = beat
-        self._logs, self._bus, self._config = logs, bus, config
+        """Sample through `logs` every `interval_s`; rates are those of `window_s` seconds."""
+        self._logs, self._interval_s, self._window_s = logs, interval_s, window_s
         self._selection = self._measured_selection = (
             selection  # the current one; that of the last pass
         )
@@ -66,48 +55,13 @@ class Monitor:
         self._rates: dict[str, TopicRates] = {}
         self._known: dict[str, tuple[int, ...]] = {}  # topic -> its partitions
         self._missing: Counter[str] = Counter()  # topic -> consecutive passes without it
-        self._has_topic = False
 
     def set_selection(self, selection: Selection) -> None:
         """Measure this selection from the next pass on."""
         self._selection = selection
 
-    async def run(self) -> None:
-        """Make a pass every `interval_s` until cancelled.
-
-        Passes keep to the grid of intervals: a long pass costs only those that it overlaps. While
-        brokers fail, the pauses between passes grow; earlier samples bridge the gap.
-        """
-        loop = asyncio.get_running_loop()
-        begin, count = loop.time(), 0
-        failures = 0
-        while True:
-            self._beat("pass")
-            try:
-                await self._pass()
-            except ExternalError as exc:
-                failures += 1
-                self.last_error = str(exc)
-                self._has_topic = False  # it may have been deleted
-                rest_s = min(self._config.interval_s * 2 ** min(failures, 10), LONGEST_PAUSE_S)
-                log(PASS_FAILED, reason=str(exc), failures=failures, rest_s=rest_s)
-                await asyncio.sleep(rest_s)
-            else:
-                if failures:
-                    log(PASS_RECOVERED, failures=failures)
-                failures, self.last_error = 0, ""
-            count = max(count + 1, ceil((loop.time() - begin) / self._config.interval_s))
-            await asyncio.sleep(begin + count * self._config.interval_s - loop.time())
-
-    async def _pass(self) -> None:
-        if not self._has_topic:
-            await ensure_own(self._bus, self._config.topic, 1, METRICS_CONFIG)
-            self._has_topic = True
-        measurements = await self._measure()
-        await asyncio.gather(*map(self._publish, measurements))
-        log(TOPICS_MEASURED, messages=len(measurements))
-
-    async def _measure(self) -> list[Measurement]:
+    async def measure(self) -> list[Measurement]:
+        """Return the measurements of one pass; raise an `ExternalError`."""
         loop = asyncio.get_running_loop()
         if self._measured_selection is not self._selection:
             self._measured_selection = self._selection
@@ -153,7 +107,7 @@ class Monitor:
 
     def _reported_gone(self) -> Iterator[str]:
         """Return the topics to report as gone."""
-        last = GONE_PASSES + ceil(GONE_REPORTED_S / self._config.interval_s)
+        last = GONE_PASSES + ceil(GONE_REPORTED_S / self._interval_s)
         for topic, passes in list(self._missing.items()):
             if passes > last and topic not in self._selection.topics:
                 del self._missing[topic]
@@ -166,7 +120,7 @@ class Monitor:
         """Return the partitions' rates: none of a topic that is gone, stale ones if not sampled."""
         if topic not in self._known:
             return ()
-        rates = self._rates.setdefault(topic, TopicRates(self._config.window_s))
+        rates = self._rates.setdefault(topic, TopicRates(self._window_s))
         return rates.feed(sampled_at, samples or dict.fromkeys(self._known[topic]))
 
     def _messages(
@@ -180,11 +134,72 @@ class Monitor:
                 at_ms=at_ms,
                 monitor=self._name,
                 number=self._number,
-                interval_s=self._config.interval_s,
+                interval_s=self._interval_s,
                 count=len(partitions),
                 partitions=some,
                 zones=_by_zone(zones, some) if zones else {},
             )
+
+
+class Monitor:
+    """Samples the selected topics once per interval and publishes their measurements.
+
+    Attributes:
+        measurer: Has the selection of topics.
+        last_error: Why the last pass failed; "" if it succeeded.
+    """
+
+    def __init__(
+        self,
+        logs: LogSampler,
+        bus: ControlTopics,
+        selection: Selection,
+        config: MonitorSettings,
+        beat: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Sample `selection` topics through `logs`, publish on `bus`; call `beat` every pass."""
+        self.last_error = "no pass yet"
+        self._beat = beat
+        self._bus, self._config = bus, config
+        self.measurer = Measurer(
+            logs, selection, interval_s=config.interval_s, window_s=config.window_s
+        )
+        self._has_topic = False
+
+    async def run(self) -> None:
+        """Make a pass every `interval_s` until cancelled.
+
+        Passes keep to the grid of intervals: a long pass costs only those that it overlaps. While
+        brokers fail, the pauses between passes grow; earlier samples bridge the gap.
+        """
+        loop = asyncio.get_running_loop()
+        begin, count = loop.time(), 0
+        failures = 0
+        while True:
+            self._beat("pass")
+            try:
+                await self._pass()
+            except ExternalError as exc:
+                failures += 1
+                self.last_error = str(exc)
+                self._has_topic = False  # it may have been deleted
+                rest_s = min(self._config.interval_s * 2 ** min(failures, 10), LONGEST_PAUSE_S)
+                log(PASS_FAILED, reason=str(exc), failures=failures, rest_s=rest_s)
+                await asyncio.sleep(rest_s)
+            else:
+                if failures:
+                    log(PASS_RECOVERED, failures=failures)
+                failures, self.last_error = 0, ""
+            count = max(count + 1, ceil((loop.time() - begin) / self._config.interval_s))
+            await asyncio.sleep(begin + count * self._config.interval_s - loop.time())
+
+    async def _pass(self) -> None:
+        if not self._has_topic:
+            await ensure_own(self._bus, self._config.topic, 1, METRICS_CONFIG)
+            self._has_topic = True
+        measurements = await self.measurer.measure()
+        await asyncio.gather(*map(self._publish, measurements))
+        log(TOPICS_MEASURED, messages=len(measurements))
 
     async def _publish(self, measurement: Measurement) -> None:
         await publish_message(self._bus, self._config.topic, METRICS_PARTITION, measurement)
