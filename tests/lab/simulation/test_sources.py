@@ -6,7 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from binwright.lab.simulation.sources import READ_S, Recorded, StreamSource, from_file, recorded
+from binwright.lab.simulation.sources import (
+    READ_S,
+    Passes,
+    Recorded,
+    StreamSource,
+    from_file,
+    recorded,
+)
 from binwright.monitor.decide.estimator import TopicRates
 from binwright.protocol import wire
 from binwright.protocol.errors import StreamError
@@ -165,3 +172,27 @@ def test_a_file_that_is_neither_is_refused(tmp_path: Path, text: bytes | None, f
 
     with pytest.raises(StreamError, match=f"load: .*{fault}"):
         from_file(file, BytesPerSecond(1.0), None)
+
+
+def test_a_recording_gives_what_was_written_in_records() -> None:
+    collected = Passes(in_records=True)
+    for second in range(3):
+        row = rate(0, 500.0, end=100 + 40 * second, records_per_s=40.0, size=None)
+        collected.add(measured(second, row, count=1))
+    found = collected.finish()
+    assert found.written[:, 0].tolist() == [0.0, 40.0, 80.0]
+    assert found.rates[:, 0].tolist() == [40.0] * 3
+
+
+@pytest.mark.parametrize("in_records", [False, True])
+def test_a_partition_whose_end_was_not_known_at_first_was_not_written_from_zero(
+    in_records: bool,
+) -> None:
+    collected = Passes(in_records=in_records)
+    unknown = TopicRates(30.0).feed(0.0, {0: None})
+    collected.add(measured(0, *unknown, count=1))
+    for second in (1, 2):
+        row = rate(0, 40.0, end=1_000 * second, records_per_s=4.0, size=10_000 * second)
+        collected.add(measured(second, row, count=1))
+    unit = 1 if in_records else 10
+    assert collected.finish().written[:, 0].tolist() == [0.0, 0.0, 1_000.0 * unit]

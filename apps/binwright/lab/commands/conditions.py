@@ -10,6 +10,8 @@ from pathlib import Path
 from binwright.cli.runner import split
 from binwright.controller.group_context import group_context
 from binwright.group.config import GroupConfig
+from binwright.lab.simulation.outcome import CountSteps
+from binwright.lab.simulation.policies.catalogue import lag_threshold
 from binwright.lab.simulation.run import NAMES, Run
 from binwright.lab.simulation.scenario import Scenario, Timing, warm_up_s
 from binwright.lab.simulation.sources import Source
@@ -55,6 +57,7 @@ class Circumstances:
         sla_s: Within which a record is to be read, seconds.
         sustained: What a consumer really sustains, bytes/s; None: its limit.
         limits: Of consumers, instead of those of the settings; None: the settings'.
+        members: That the group had; None: that is not known.
     """
 
     source: Source
@@ -62,6 +65,7 @@ class Circumstances:
     sla_s: float
     sustained: BytesPerSecond | None = None
     limits: PerSlot | None = None
+    members: CountSteps | None = None
 
     def run(self, policy: str, variant: str, settings: Settings) -> Run:
         """Return the simulation of a policy under these settings."""
@@ -75,6 +79,7 @@ class Circumstances:
             sustained=self.sustained,
             timing=timing,
             published=self.source.published(timing.window_s),
+            members=self.members,
         )
         return Run(
             label=" ".join(filter(None, (policy, variant))),
@@ -88,9 +93,10 @@ class Circumstances:
 def policy_names(text: str) -> list[str]:
     """Return the policies that `--policies` names, each once; raise `SettingsError` for others."""
     names = list(dict.fromkeys(split(text)))
-    if unknown := [name for name in names if name not in NAMES]:
+    if unknown := [name for name in names if name not in NAMES and not lag_threshold(name)]:
         raise SettingsError(
-            f"--policies: no policy is called {', '.join(unknown)}; there are: {', '.join(NAMES)}"
+            f"--policies: no policy is called {', '.join(unknown)}; there are: "
+            f"{', '.join(NAMES)}, lag:THRESHOLD"
         )
     if not names:
         raise SettingsError("--policies: name at least one")

@@ -43,7 +43,7 @@ class Run:
 
     Attributes:
         label: Of the outcome.
-        policy: One of `NAMES`.
+        policy: One of `NAMES`, `lag:THRESHOLD`, or `AS_IS`.
         scenario: The load and its circumstances.
         packing: Of the product's controller, by name.
         sla_s: What a policy that knows its aim is held to, seconds.
@@ -120,5 +120,5 @@ def run_all(jobs: Sequence[Run], on_done: OnProgress, cores: int) -> list[Outcom
         jobs,
         lambda job: on_done(job.label),
         cores,
-        cost=lambda job: WEEK_CPU_S.get(job.policy, 0.0),
+        cost=lambda job: WEEK_CPU_S.get(job.policy.partition(":")[0], 0.0),
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from binwright.group.config import GroupConfig
 from binwright.lab.simulation.fluid.arrivals import Floats, FluidLoad
+from binwright.lab.simulation.outcome import CountSteps
 from binwright.protocol.model import BytesPerSecond, Slot
 
 
@@ -67,6 +68,7 @@ class Scenario:
         published: Measurements that are taken instead of those of the load.
         start_ups: What consumers of the product's controller took to start where that was measured;
             every other one takes what `timing` says.
+        members: That a recorded group had; None: that is not known.
     """
 
     load: FluidLoad
@@ -75,6 +77,7 @@ class Scenario:
     timing: Timing = Timing()
     published: PublishedRates | None = None
     start_ups: Sequence[StartUp] = ()
+    members: CountSteps | None = None
 
     def start_up_s(self, slot: Slot, now: float) -> float:
         """Return how long a consumer that is asked for now takes to start, seconds."""

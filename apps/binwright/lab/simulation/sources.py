@@ -33,7 +33,10 @@ WINDOW_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A recording's passes; times in seconds since the first one."""
+    """A recording's passes; times in seconds since the first one.
+
+    Everything is in bytes, or everything in records: a simulation does not care.
+    """
 
     partitions: tuple[TopicPartition, ...]
     times: Floats
@@ -84,9 +87,12 @@ class Passes:
     Of two monitors one is followed, as by a controller.
     """
 
-    def __init__(self, every_s: float = 0.0) -> None:
-        """Leave out passes that follow the last one by less than `every_s` seconds."""
-        self._every_s = every_s
+    def __init__(self, every_s: float = 0.0, *, in_records: bool = False) -> None:
+        """Leave out passes that follow the last one by less than `every_s` seconds.
+
+        Count bytes, or records.
+        """
+        self._every_s, self._in_records = every_s, in_records
         self._monitors = Monitors()
         self._times = array("d")
         self._rows: list[tuple[array[float], array[float]]] = []
@@ -113,13 +119,19 @@ class Passes:
             if index == len(self._rates):
                 self._rates.append(0.0)
                 self._written.append(0.0)
-            if rate.rate is not None:
-                self._rates[index] = rate.rate
+            measured = rate.records_per_s if self._in_records else rate.rate
+            if measured is not None:
+                self._rates[index] = measured
                 self._windows.append(rate.window_s)
             before = self._last.get(partition)
             if before is not None:
-                self._written[index] += _bytes_between(before[1], rate, at_s - before[0])
-            self._last[partition] = (at_s, rate)
+                self._written[index] += (
+                    max(0, rate.end - before[1].end)
+                    if self._in_records
+                    else _bytes_between(before[1], rate, at_s - before[0])
+                )
+            if rate.quality != "stale" or rate.rate is not None:  # else its end may not be known
+                self._last[partition] = (at_s, rate)
         for partition, index in self._index.items():
             if partition.topic == measurement.topic and partition.partition >= measurement.count:
                 self._rates[index] = 0.0

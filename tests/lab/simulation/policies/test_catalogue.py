@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.lab.simulation.builders import TIMING, outcome, scenario
 
+from binwright.lab.simulation.outcome import CountSteps
 from binwright.lab.simulation.policies.catalogue import POLICIES, policy
 from binwright.lab.simulation.run import NAMES, WEEK_CPU_S
 from binwright.protocol.errors import PackingError
@@ -119,3 +120,25 @@ def test_an_assigned_group_gives_up_replicas_that_it_does_not_need() -> None:
     found = outcome(scenario(falls, timing=QUICK), "assigned-group")
     assert (found.running.values[0], found.running.values[-1]) == (4, 1)
     assert found.score(5.0).within_sla == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_lag_rule_has_the_threshold_of_its_name() -> None:
+    load = scenario(GROWTH, timing=QUICK)
+    low, high = (outcome(load, name).running.seconds for name in ("lag:50", "lag:5000"))
+    assert low > high
+    for name in ("lag:", "lag:none", "lag:0", "lag:inf", "lag:-5", "cpu:5"):
+        with pytest.raises(PackingError, match="no policy is called"):
+            policy(name, load, 5.0)
+
+
+def test_a_recorded_group_has_the_members_that_it_had() -> None:
+    members = CountSteps((0.0, 60.0, 120.0), (1, 3, 0), 210.0)
+    load = replace(scenario(GROWTH, timing=QUICK), members=members)
+    found = outcome(load, "as-is")
+
+    # A member that is seen was ordered before; and where none is, one is left.
+    assert found.running.values == (1, 3, 1)
+    assert 60.0 - QUICK.start_up_s <= found.running.times[1] <= 60.0
+    assert 120.0 - QUICK.start_up_s <= found.running.times[2] <= 120.0 + QUICK.start_up_s
+    with pytest.raises(PackingError, match="no members of a group"):
+        policy("as-is", scenario(GROWTH), 5.0)

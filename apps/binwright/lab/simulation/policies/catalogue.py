@@ -13,14 +13,17 @@ in bytes. A change is a rebalance that stops the whole group, unless the rule mo
 by one. Rules that only count consumers leave the assignment to the group.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from types import MappingProxyType
 
 import numpy as np
 
 from binwright.lab.simulation.fluid.arrivals import Floats
 from binwright.lab.simulation.fluid.group import Cadence, FluidPolicy
+from binwright.lab.simulation.outcome import CountSteps
 from binwright.lab.simulation.policies.rules import CpuRule, LagRule, Linear, Stabilised
 from binwright.lab.simulation.policies.scaled_group import FluidScaledGroup
 from binwright.lab.simulation.scenario import Scenario
@@ -42,6 +45,8 @@ DECIDE_S = 15.0
 """Seconds between the decisions of an autoscaler."""
 REBALANCE_S = 3.0
 """How long a rebalance stops a group: the longest gap that was measured (docs/figures.md)."""
+SEEN_S = 5.0
+"""Between two looks at how many members a recorded group had."""
 COMMIT_S = 5.0
 """Between two commits of a consumer's offsets: Kafka's `auto.commit.interval.ms`."""
 CPU_TARGET = 0.8
@@ -139,13 +144,13 @@ def linear(scenario: Scenario, _: float) -> FluidPolicy:
     return FluidPolicy(policy=policy, cadence=_rebalancing(scenario))
 
 
-def lag_rule(scenario: Scenario, _: float) -> FluidPolicy:
+def lag_rule(scenario: Scenario, _: float, threshold: float | None = None) -> FluidPolicy:
     """Return KEDA's rule: total lag over a threshold, behind the HorizontalPodAutoscaler.
 
-    The threshold is the lag that a consumer at its packing's capacity shows because it commits
-    only every `COMMIT_S`: as people set it who watch a group that keeps up.
+    Unless it is given, the threshold is the lag that a consumer at its packing's capacity shows
+    because it commits only every `COMMIT_S`: as people set it who watch a group that keeps up.
     """
-    rule = LagRule(threshold=scenario.config.capacity * COMMIT_S / 2)
+    rule = LagRule(threshold=threshold or scenario.config.capacity * COMMIT_S / 2)
     policy = Stabilised(rule=rule, most=len(scenario.load.partitions))
     return FluidPolicy(policy=policy, cadence=_rebalancing(scenario), commit_s=COMMIT_S)
 
@@ -155,6 +160,29 @@ def cpu_rule(scenario: Scenario, _: float) -> FluidPolicy:
     rule = CpuRule(target=CPU_TARGET)
     policy = Stabilised(rule=rule, most=len(scenario.load.partitions))
     return FluidPolicy(policy=policy, cadence=_rebalancing(scenario), sees_utilisation=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedMembers:
+    """As many replicas as a group had members."""
+
+    members: CountSteps
+    start_up_s: float  # before a member is seen it was ordered
+
+    def decide(self, observation: Observation) -> "tuple[Decision, RecordedMembers]":
+        """Return the number that was seen, at least one: a simulated group has a replica."""
+        seen = bisect_right(self.members.times, observation.time_s + self.start_up_s)
+        number = self.members.values[max(0, seen - 1)]
+        return Decision(max(1, number), f"{number} members were recorded"), self
+
+
+def as_it_was(scenario: Scenario) -> FluidPolicy:
+    """Return a group with the members that it had; its assignor evens out their partitions."""
+    if scenario.members is None:
+        raise PackingError(f"the load has no members of a group, which {AS_IS} needs")
+    policy = RecordedMembers(scenario.members, scenario.timing.start_up_s)
+    cadence = replace(_rebalancing(scenario), interval_s=SEEN_S)
+    return FluidPolicy(policy=policy, cadence=cadence, sees_lags=False)
 
 
 def peak(scenario: Scenario, _: float) -> FluidPolicy:
@@ -226,8 +254,26 @@ POLICIES: Mapping[str, Callable[[Scenario, float], FluidPolicy]] = MappingProxyT
 """Name -> how the policy is made from the scenario and the SLA in seconds."""
 
 
+AS_IS = "as-is"
+"""A recorded group with the members that it had; other loads have none."""
+
+
+def lag_threshold(name: str) -> float | None:
+    """Return KEDA's lagThreshold in a policy's name, as `lag:5000`; None: it has none."""
+    rule, _, value = name.partition(":")
+    try:
+        threshold = float(value)
+    except ValueError:
+        return None
+    return threshold if rule == "lag" and 0 < threshold < inf else None
+
+
 def policy(name: str, scenario: Scenario, sla_s: float) -> FluidPolicy:
     """Return the policy of that name; raise `PackingError` if there is none."""
+    if name == AS_IS:
+        return as_it_was(scenario)
+    if threshold := lag_threshold(name):
+        return lag_rule(scenario, sla_s, threshold)
     if name not in POLICIES:
         raise PackingError(f"no policy is called {name!r}; there are: {', '.join(POLICIES)}")
     return POLICIES[name](scenario, sla_s)
