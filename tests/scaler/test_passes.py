@@ -246,3 +246,15 @@ async def test_topics_that_cannot_be_looked_at_are_looked_at_again() -> None:
     made.look = look
     await run_for(made, 3 * FIRST_LOOK_S + 1)
     assert looks == 3
+
+
+async def test_what_a_group_saves_against_what_it_had_is_a_metric() -> None:
+    kafka, workload = FakeKafka(rates={"orders": [40.0] * 6}), FakeWorkload(replicas=3)
+    saving, other = target(workload=workload), target(workload=FakeWorkload(replicas=3))
+    other.key = "other"
+    saving.config = changed(saving.config, before_replicas=5.0)
+    made = scaler(kafka, saving, other)
+    await run_for(made, 2.5 * PERIOD_S)
+    name = "binwright_scaled_group_saved_replica_seconds"
+    assert metrics(made)[name, saving.key] == pytest.approx(2 * 2 * PERIOD_S, abs=0.5)
+    assert (name, "other") not in metrics(made)

@@ -19,7 +19,7 @@ from binwright.protocol.metrics import decode_measurement
 from binwright.protocol.ports.kafka import ControlTopics
 from binwright.runtime.clock import loop_s
 from binwright.runtime.logs import log
-from binwright.scaler.decide.lags import WINDOW_S, EndHistory, LogEnds
+from binwright.scaler.decide.lags import WINDOW_S, EndHistory, LogEnds, measured_ends
 
 ENDS_MISSING = LogEvent.warning(
     "ends.missing",
@@ -77,11 +77,7 @@ class MeasuredEnds:
             return None
         if len(measurement.partitions) != measurement.count or not measurement.count:
             return None
-        fresh = [row for row in measurement.partitions if row.quality != "stale"]
-        ends = {row.partition: row.end for row in fresh}
-        rates = {row.partition: row.records_per_s for row in fresh if row.records_per_s is not None}
-        starts = {row.partition: row.start for row in fresh}
-        return LogEnds(at_s, ends, rates, measurement.count, starts=starts)
+        return measured_ends(measurement, at_s)
 
 
 class _Offsets(NamedTuple):

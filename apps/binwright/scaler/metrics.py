@@ -86,3 +86,10 @@ SCALED_GROUP_MOVED_PARTITIONS_TOTAL = Metric(
     TARGET,
     "scaler",
 )
+SCALED_GROUP_SAVED_REPLICA_SECONDS = Metric(
+    "binwright_scaled_group_saved_replica_seconds",
+    "Time of all replicas together that the group had less than with `before_replicas`; below 0: "
+    "it had more.",
+    TARGET,
+    "scaler",
+)

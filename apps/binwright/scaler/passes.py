@@ -411,6 +411,9 @@ class Scaler:
                 metrics.SCALED_GROUP_BLOCKED: bool(verdict.blocked),
                 metrics.SCALED_GROUP_PROPOSAL_WAITS: verdict.waits,
             }
+            if (before := target.config.before_replicas) is not None:
+                saved_s = target.state.usage.saved_s(before)
+                numbers[metrics.SCALED_GROUP_SAVED_REPLICA_SECONDS] = saved_s
             if target.config.assigns:
                 state = target.state
                 numbers |= {

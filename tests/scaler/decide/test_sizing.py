@@ -10,7 +10,9 @@ from binwright.protocol.model import TopicPartition
 from binwright.scaler.decide.lags import TopicTrend, Work
 from binwright.scaler.decide.sizing import (
     LEFT_ALONE_S,
+    LOOK_S,
     ReplicaChange,
+    ReplicaUsage,
     ScalingState,
     approve,
     ordered,
@@ -386,3 +388,24 @@ def test_amounts_are_rounded_up_to_two_digits() -> None:
 def test_a_number_that_others_set_is_shown_and_never_ordered() -> None:
     state, found = step(CONFIG, work([80.0] * 4), 1, of_others=True)
     assert (found.wanted, found.order, found.proposal, state.proposals) == (4, None, None, 0)
+
+
+def used(mode: Literal["observe", "act"], *looks: tuple[float, int]) -> ReplicaUsage:
+    """Return the usage of a group after looks at (time, replicas)."""
+    state = ScalingState()
+    for now_s, replicas in looks:
+        state, _ = step(changed(CONFIG, mode=mode), work([10]), replicas, state=state, now_s=now_s)
+    return state.usage
+
+
+def test_replicas_are_counted_from_look_to_look_once_the_group_is_scaled() -> None:
+    usage = used("act", (100.0, 4), (110.0, 4), (130.0, 2))
+    assert (usage.seconds, usage.replica_s) == (30.0, 80.0)
+    assert usage.saved_s(6.0) == 100.0
+    assert usage.saved_s(1.0) == -50.0
+    assert used("observe", (100.0, 4), (110.0, 4)) == ReplicaUsage()
+
+
+def test_what_was_between_looks_far_apart_is_not_known() -> None:
+    usage = used("act", (0.0, 4), (3_600.0, 2))
+    assert (usage.seconds, usage.replica_s) == (LOOK_S, 2 * LOOK_S)

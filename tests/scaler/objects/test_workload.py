@@ -3,11 +3,13 @@
 import pytest
 
 from binwright.kubernetes.objects import Obj
+from binwright.scaler.decide.config import ScaledGroupSettings
 from binwright.scaler.decide.learning import Estimate, Learnt
 from binwright.scaler.decide.members import GroupMember
-from binwright.scaler.decide.sizing import ScalingState
+from binwright.scaler.decide.sizing import ReplicaUsage, ScalingState, Verdict
 from binwright.scaler.objects.cluster import label_query, pod_of
-from binwright.scaler.objects.status import learnt_of, state_from
+from binwright.scaler.objects.status import learnt_of, numbers_of, state_from
+from binwright.scaler.passes import ScaledTarget
 
 
 @pytest.mark.parametrize(
@@ -55,3 +57,17 @@ def test_what_was_learnt_is_remembered_with_about_its_confidence() -> None:
     assert after.start_s == Estimate((4.0,) * 6)
     assert after.commit_interval_s.known(5.0) == 5.0
     assert state_from({}, 0.0, 0.0) == ScalingState()
+
+
+def test_what_was_saved_is_shown_and_counted_on_by_the_next_scaler() -> None:
+    config = ScaledGroupSettings(group="orders", records_per_s=100.0, before_replicas=6.0)
+    target = ScaledTarget("shop/orders", config, None)
+    assert numbers_of(target) == {}
+    target.verdict = Verdict(current=2, wanted=2, reasons=())
+    assert "usage" not in numbers_of(target)
+    target.state = ScalingState(usage=ReplicaUsage(seconds=600.0, replica_s=1_200.0, looked_s=7.0))
+    shown = numbers_of(target)["usage"]
+    assert shown == {"minutes": 10, "replicaMinutes": 20, "savedReplicaMinutes": 40}
+    assert state_from({"usage": shown}, 0.0, 0.0).usage == ReplicaUsage(600.0, 1_200.0)
+    target.config = ScaledGroupSettings(group="orders")
+    assert numbers_of(target)["usage"] == {"minutes": 10, "replicaMinutes": 20}

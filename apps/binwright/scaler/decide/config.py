@@ -205,6 +205,8 @@ class ScaledGroupSettings(Section):
     """Lag of a partition that is none while no records arrive; 1 for markers of transactions."""
     schedules: tuple[ScheduleSettings, ...] = ()
     """Other bounds at certain times; the first that holds counts."""
+    before_replicas: NotNegative | None = None
+    """Replicas that the group had on average before: what it saves since counts against them."""
     policy: PolicyName = "sla-packing"
     """How the number is decided: binwright's policy, or an algorithm of Ezzeddine, Baude, Huet."""
     assigns: bool = False

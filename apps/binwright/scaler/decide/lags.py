@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Literal, NamedTuple
 
+from binwright.protocol.metrics import Measurement
 from binwright.protocol.model import TopicPartition
 from binwright.scaler.decide.policy import Loads, PartitionLoad
 
@@ -45,6 +46,18 @@ class LogEnds:
     starts: EndOffsets = field(default_factory=dict)  # the first offset that is kept, 0 if left out
     topic_id: str = ""  # another one is another topic of the same name; empty: not known
     refused: str = ""  # why Kafka does not describe the topic; empty: it does
+
+
+def measured_ends(measurement: Measurement, at_s: float) -> LogEnds:
+    """Return the logs as a monitor measured them; stale partitions are left out."""
+    fresh = [row for row in measurement.partitions if row.quality != "stale"]
+    return LogEnds(
+        at_s,
+        {row.partition: row.end for row in fresh},
+        {row.partition: row.records_per_s for row in fresh if row.records_per_s is not None},
+        measurement.count,
+        starts={row.partition: row.start for row in fresh},
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,30 @@ class GroupSnapshot:
     wall_s: float  # seconds since 1970, for schedules
 
 
+LOOK_S = 60.0
+"""A longer time between two looks at a group counts as so much: what was meanwhile is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaUsage:
+    """The replicas of a group since it is scaled."""
+
+    seconds: float = 0.0  # for which they are counted
+    replica_s: float = 0.0  # replica-seconds in them
+    looked_s: float | None = None  # monotonic
+
+    def with_look(self, now_s: float, replicas: int) -> "ReplicaUsage":
+        """Return this after a look at which there were so many."""
+        if self.looked_s is None:
+            return replace(self, looked_s=now_s)
+        passed_s = min(LOOK_S, now_s - self.looked_s)
+        return ReplicaUsage(self.seconds + passed_s, self.replica_s + passed_s * replicas, now_s)
+
+    def saved_s(self, before: float) -> float:
+        """Return the replica-seconds that a group with so many replicas would have had more."""
+        return before * self.seconds - self.replica_s
+
+
 @dataclass(frozen=True, slots=True)
 class ReplicaChange:
     """A change that is shown, and in mode approve waits for a person."""
@@ -93,6 +117,7 @@ class ScalingState:
     request: BrokerRequest | None = None  # to the broker of a KIP-848 group, the last one
     rebalances: int = 0  # that were asked for
     moved: int = 0  # partitions that got another reader by them
+    usage: ReplicaUsage = field(default_factory=ReplicaUsage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +218,10 @@ def _observed(
         throughput = throughput.observe(now_s, work, workload.ready, interval_s)
     if not config.assigns:  # else members are known, which say when they read
         learnt = learnt.with_readers(now_s, workload.ready)
-    state = replace(state, idle_since_s=since_s, throughput=throughput, learnt=learnt)
+    usage = state.usage
+    if config.mode != "observe":
+        usage = usage.with_look(now_s, workload.replicas)
+    state = replace(state, idle_since_s=since_s, throughput=throughput, learnt=learnt, usage=usage)
     if not workload.changed_by or state.last_order in {None, workload.replicas}:
         return state
     return replace(

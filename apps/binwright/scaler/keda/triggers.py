@@ -34,7 +34,9 @@ FORGOTTEN_S = 600.0
 """Time without a call after which a trigger is forgotten."""
 TRIGGERS = 2_000
 """Most triggers of all namespaces: each is a group that every pass asks brokers about."""
-NOT_SET_HERE = {"assigns", "mode", "paused", "minReplicas", "maxReplicas", "schedules"}
+NOT_SET_HERE = {
+    *("assigns", "mode", "paused", "minReplicas", "maxReplicas", "schedules", "beforeReplicas")
+}
 """The ScaledObject has its own `paused`, min and max."""
 METADATA = {field_name(name) for name in ScaledGroupSettings.model_fields} - NOT_SET_HERE
 KEDAS = frozenset(

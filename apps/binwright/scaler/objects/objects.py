@@ -42,7 +42,7 @@ NUMBERS_S = 30.0
 """Least time between two writes of a status of which only numbers have changed."""
 DECIDED = ("replicas", "wantedReplicas")
 NUMBERS = frozenset(
-    {"lag", "recordsPerSecond", "packing", "reasons", "replicaRecordsPerSecond", "learnt"}
+    {"lag", "recordsPerSecond", "packing", "reasons", "replicaRecordsPerSecond", "learnt", "usage"}
 )
 
 Key = tuple[str, str]

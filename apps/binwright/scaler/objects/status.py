@@ -6,10 +6,17 @@ from typing import Any
 from binwright.kubernetes.objects import Obj, field_name, now
 from binwright.kubernetes.status import Condition
 from binwright.scaler.decide.learning import ESTIMATES, Estimate, Learnt
-from binwright.scaler.decide.sizing import ReplicaChange, ScalingState, Verdict, rounded
+from binwright.scaler.decide.sizing import (
+    ReplicaChange,
+    ReplicaUsage,
+    ScalingState,
+    Verdict,
+    rounded,
+)
 from binwright.scaler.decide.throughput import Throughput
 from binwright.scaler.passes import ScaledTarget
 
+MINUTE_S = 60.0
 MAX_SHOWN = 200  # partitions in a packing, replicas too; an object must not exceed a megabyte
 TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -35,6 +42,13 @@ def numbers_of(target: ScaledTarget) -> Obj:
         numbers["learnt"] = learnt
     if target.state.last_order is not None:
         numbers["orderedReplicas"] = target.state.last_order
+    if (usage := target.state.usage).seconds:
+        numbers["usage"] = {
+            "minutes": round(usage.seconds / MINUTE_S),
+            "replicaMinutes": round(usage.replica_s / MINUTE_S),
+        }
+        if (before := target.config.before_replicas) is not None:
+            numbers["usage"]["savedReplicaMinutes"] = round(usage.saved_s(before) / MINUTE_S)
     return numbers
 
 
@@ -92,7 +106,7 @@ def state_from(status: Obj, now_s: float, wall_s: float) -> ScalingState:
     if at := status.get("lastScaled", {}).get("time"):
         then = datetime.strptime(at, TIME_FORMAT).replace(tzinfo=UTC).timestamp()
         scaled_s = now_s - max(0.0, wall_s - then)
-    shown = status.get("proposal")
+    shown, used = status.get("proposal"), status.get("usage", {})
     return ScalingState(
         last_order=status.get("orderedReplicas"),
         scaled_s=scaled_s,
@@ -100,6 +114,10 @@ def state_from(status: Obj, now_s: float, wall_s: float) -> ScalingState:
         proposal=ReplicaChange(shown["number"], shown["replicas"]) if shown else None,
         proposals=status.get("proposals", 0),
         learnt=_remembered(status.get("learnt", {})),
+        usage=ReplicaUsage(
+            seconds=MINUTE_S * used.get("minutes", 0),
+            replica_s=MINUTE_S * used.get("replicaMinutes", 0),
+        ),
     )
 
 
