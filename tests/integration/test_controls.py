@@ -201,7 +201,7 @@ async def drain_and_lift(person: Person, at: Readers, directory: Path) -> None:
 
 
 async def adopt(person: Person) -> None:
-    """Adopt a change that is proposed as `binwright savings --publish` does it."""
+    """Adopt a change that is proposed as `binwright shadow own --publish` does it."""
     own = SimulatedCost(rule="binwright", replica_minutes=9, within_sla=1)
     proposed = replace(own, change="replan_interval_s=1", replica_minutes=8)
     found = Savings(from_ms=0, until_ms=1, sla_s=5, own=own, proposed=proposed, replaces="3600")

@@ -39,7 +39,7 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "table": "binwright.look.commands.table:app",
         "brokers": "binwright.balancer.commands:app",
         "calibrate": "binwright.lab.commands.calibrate:command",
-        "savings": "binwright.lab.commands.savings:command",
+        "shadow": "binwright.lab.commands.shadow:app",
     },
     "Run one service": {
         "monitor": "binwright.cli.services:monitor",

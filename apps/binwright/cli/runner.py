@@ -21,9 +21,9 @@ T = TypeVar("T")
 NAME = "binwright"
 
 
-def run(work: Callable[[], Awaitable[None]]) -> int:
+def run(work: Callable[[], Awaitable[None]], *, log_level: str = "error") -> int:
     """Run `work`; return the exit code. A failure is printed as one sentence; errors are logged."""
-    configure_logging("error", "console")
+    configure_logging(log_level, "console")
     return run_logged(work, print_error)
 
 

@@ -1,4 +1,4 @@
-"""What a group saves, in sentences: by the last `binwright savings --publish`."""
+"""What a group saves, in sentences: by the last `binwright shadow own --publish`."""
 
 from binwright.protocol.orders import Savings, SimulatedCost
 

@@ -145,7 +145,7 @@ class Status:
     splits: tuple[SplitPartition, ...] = ()
     orders: tuple[OrderStatus, ...] = ()  # of people, in force
     held: tuple[str, ...] = ()  # what its controller does not do because of orders or settings
-    savings: Savings | None = None  # of a past time, as `binwright savings` published them
+    savings: Savings | None = None  # of a past time, as `binwright shadow own` published them
     adoptable: int | None = None  # number of their proposal; None: none, or it is adopted
 
     def limit(self, slot: Slot) -> float | None:

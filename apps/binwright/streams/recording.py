@@ -2,14 +2,15 @@
 
 The first line holds what a consumer was packed to while it was recorded:
 `{"kind": "recording/1", "capacity_bytes_per_s": 2000000.0}`. Each further line is the value of a
-record of the metrics topic, byte for byte, in the topic's order.
+record of the metrics topic, byte for byte, in the topic's order; or a message of another kind,
+which is for those who know it.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import orjson
 
@@ -18,6 +19,9 @@ from binwright.protocol.errors import MalformedMessage, StreamError, UnknownKind
 from binwright.protocol.metrics import Measurement, decode_measurement
 from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.protocol.monitors import Monitors, accept_measurement
+from binwright.protocol.wire import Decode
+
+T = TypeVar("T")
 
 KIND = "recording/1"
 _PARTITION = re.compile(r"partitions\.(\d+)\.")  # which of a measurement's partitions is at fault
@@ -45,12 +49,12 @@ def is_recording(text: bytes) -> bool:
 class RecordingReader:
     """The measurements of a recording, one at a time: memory does not grow with its length.
 
-    An incomplete last line, as a full disk or a kill leaves it, is ignored. Kinds of messages that
-    only later versions know are skipped. Iterate once.
+    An incomplete last line, as a full disk or a kill leaves it, is ignored. Other kinds of messages
+    are skipped. Iterate once.
 
     Attributes:
         capacity: What a consumer was packed to while it was recorded, bytes/s.
-        skipped: Messages of later versions, of what was read so far.
+        skipped: Messages of other kinds, of what was read so far.
     """
 
     def __init__(self, lines: Iterable[bytes]) -> None:
@@ -66,11 +70,15 @@ class RecordingReader:
 
     def __iter__(self) -> Iterator[Measurement]:
         """Yield the measurements; raise `StreamError` naming a line (counted from 1)."""
+        return self.messages(decode_measurement)
+
+    def messages(self, decode: Decode[T]) -> Iterator[T]:
+        """Yield the messages of these kinds; raise `StreamError` naming a line (counted from 1)."""
         for number, line in self._numbered:
             if not line.endswith(b"\n"):
                 return
             try:
-                yield decode_measurement(line)
+                yield decode(line)
             except UnknownKind:
                 self.skipped += 1
             except MalformedMessage as exc:
@@ -202,9 +210,13 @@ class FileRecordingWriter:
 
     async def append(self, recorded: Sequence[RecordedMeasurement]) -> None:
         """Append one line for each; see `RecordingWriter.append`."""
+        self.write(each.measurement for each in recorded)
+
+    def write(self, messages: Iterable[wire.AnyMessage]) -> None:
+        """Append one line for each message; raise `StreamError`."""
         try:
             with self._path.open("ab") as file:
-                file.writelines(wire.encode(each.measurement) + b"\n" for each in recorded)
+                file.writelines(wire.encode(message) + b"\n" for message in messages)
         except OSError as exc:
             raise StreamError(f"{self._path}: {exc}") from exc
 

@@ -116,7 +116,7 @@ def check_replaces(order: GroupOrder, settings: Settings) -> None:
     if present != order.replaces:
         raise UserError(
             f"proposal {order.proposal} is for controller.{order.setting} = {order.replaces}, and "
-            f"the settings give {present}: `binwright savings --publish` makes another"
+            f"the settings give {present}: `binwright shadow own --publish` makes another"
         )
 
 
@@ -206,11 +206,11 @@ def adopt_order(seen: Status, who: "Signature", number: int) -> AdoptOrder:
     """
     savings = seen.savings
     if savings is None or savings.proposed is None:
-        raise UserError(f"nothing is proposed to group {seen.group}: see `binwright savings`")
+        raise UserError(f"nothing is proposed to group {seen.group}: see `binwright shadow own`")
     if seen.adoptable is None:
         raise UserError(
             f"the proposal to group {seen.group} is adopted, or of a version that did not publish "
-            "what it replaces: `binwright savings --publish` makes another"
+            "what it replaces: `binwright shadow own --publish` makes another"
         )
     if number != seen.adoptable:
         raise UserError(

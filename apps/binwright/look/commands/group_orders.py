@@ -186,7 +186,7 @@ def adopt(
         int, typer.Argument(help="Its number, as `binwright status` shows it.", min=0)
     ],
 ) -> GroupOrder:
-    """Give a setting of the controller the value that `binwright savings` proposes.
+    """Give a setting of the controller the value that `binwright shadow own` proposes.
 
     It ends when the settings give another value than the one that it replaces.
     """

@@ -69,7 +69,7 @@ GROUP_LOST_OFFSETS_TOTAL = Metric(
 )
 GROUP_SIMULATED_CONSUMER_SECONDS = Metric(
     "binwright_group_simulated_consumer_seconds",
-    "Time of all consumers together, of the load of the last `binwright savings --publish`:"
+    "Time of all consumers together, of the load of the last `binwright shadow own --publish`:"
     " by its settings (binwright), for the peak all the time (peak), by KEDA's rule (lag).",
     (*GROUP, "rule"),
     "group",

@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from binwright.lab.savings import (
-    LATE,
-    LEAST,
+from binwright.lab.shadow.costs import LATE, LEAST
+from binwright.lab.shadow.own import (
     GroupLoad,
     best_change,
     changes,

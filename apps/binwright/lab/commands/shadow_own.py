@@ -1,4 +1,4 @@
-"""`binwright savings`: what the group's load of a past time would have cost otherwise."""
+"""`binwright shadow own`: what the load of one of binwright's groups would have cost otherwise."""
 
 import asyncio
 import sys
@@ -17,7 +17,7 @@ from binwright.kafka.control_records import METRICS_PARTITION, Decoder
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.lab.commands import options
 from binwright.lab.commands.options import progress_bar
-from binwright.lab.savings import GroupLoad, runs, savings
+from binwright.lab.shadow.own import GroupLoad, runs, savings
 from binwright.lab.simulation.run import run_all
 from binwright.lab.simulation.scenario import Timing
 from binwright.lab.simulation.sources import Passes
@@ -110,7 +110,7 @@ class PastLoad:
         return own or Selection(frozenset(planned))
 
 
-def command(
+def own(
     *,
     group: Group = None,
     bootstrap_servers: Bootstrap = None,
@@ -129,7 +129,7 @@ def command(
     jobs: options.Jobs = options.CORES,
     json_: Json = False,
 ) -> None:
-    """Simulate the group's load of the last day: what its settings save, and what would save more.
+    """Simulate the last day of one of binwright's groups: what its settings save, and what would.
 
     Beside them: consumers for the highest load all the time, KEDA's rule on lag, and settings that
     differ in one value.

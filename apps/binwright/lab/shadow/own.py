@@ -1,10 +1,11 @@
-"""What a group saves: its load of a past time, simulated under its settings, and under others."""
+"""What one of binwright's groups saves: its past load under its settings, and under others."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from binwright.group.config import ControllerSettings
 from binwright.lab.commands.conditions import Circumstances
+from binwright.lab.shadow.costs import cheapest, cost_of, saves
 from binwright.lab.simulation.outcome import Outcome
 from binwright.lab.simulation.run import PRODUCT, Run
 from binwright.lab.simulation.scenario import Timing
@@ -28,10 +29,6 @@ OTHERS = (PEAK, LAG)
 """Consumers for the highest load all the time, and KEDA's rule."""
 FACTORS = (0.25, 0.5, 2.0, 4.0)
 """By which one setting of the controller is changed."""
-LEAST = 0.005
-"""Share of the replica-minutes that a change must save to be worth a proposal."""
-LATE = 0.0005
-"""Share of the bytes that a proposed change may read late beyond what the settings do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +115,7 @@ def savings(
     load: GroupLoad, settings: Settings, outcomes: Sequence[Outcome], sla_s: float
 ) -> Savings:
     """Return what came of `runs`, in their order."""
-    own, *rest = [_cost(outcome, sla_s) for outcome in outcomes]
+    own, *rest = [cost_of(outcome, sla_s) for outcome in outcomes]
     others, changed = rest[: len(OTHERS)], rest[len(OTHERS) :]
     proposed = best_change(own, changed)
     return Savings(
@@ -132,23 +129,6 @@ def savings(
     )
 
 
-def _cost(outcome: Outcome, sla_s: float) -> SimulatedCost:
-    score = outcome.score(sla_s)
-    rule, _, change = outcome.policy.partition(" ")
-    return SimulatedCost(
-        rule=rule,
-        change=change,
-        replica_minutes=score.replica_minutes,
-        within_sla=1.0 if score.within_sla is None else score.within_sla,
-    )
-
-
 def best_change(own: SimulatedCost, changed: Sequence[SimulatedCost]) -> SimulatedCost | None:
-    """Return the change that costs least of those that save `LEAST` and read as much in time."""
-    worth = [
-        each
-        for each in changed
-        if each.replica_minutes <= (1 - LEAST) * own.replica_minutes
-        and each.within_sla >= own.within_sla - LATE
-    ]
-    return min(worth, key=lambda each: each.replica_minutes, default=None)
+    """Return the change that costs least of those that are worth it and read as much in time."""
+    return cheapest([cost for cost in changed if saves(cost, own)], own.within_sla)
