@@ -48,7 +48,7 @@ def test_ours_and_the_published_values_are_printed() -> None:
 
     assert "kd_32 32.00" not in text  # eight partitions: eight consumers at most
     assert "sticky" in text
-    assert "mwf: p90 of samples > 0, s 4.52 4.51" in text
+    assert "mwf: p90 of samples > 0, in the text s 4.52 4.51" in text
     assert "arXiv 2402.06085" in text
     assert "Figure 5" not in text.replace("Figures 5 to 8", "")  # a stream of another size
 

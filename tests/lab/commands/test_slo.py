@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from binwright.cli.main import app
+from binwright.lab.slo.report import EQUAL_SLA_COLUMNS
 from binwright.protocol.errors import SettingsError, StreamError
 
 FAST = ("--seeds", "1", "--jobs", "1")
@@ -63,6 +64,9 @@ def test_the_first_workload_has_the_papers_values_and_figures(tmp_path: Path) ->
 
     assert "w1: Table 2: workload 1" in printed
     assert "The scaler beside KEDA's lag rule at the same SLA" in printed
+    # In a pipe every column is whole, and so is its heading.
+    for heading in (*EQUAL_SLA_COLUMNS, "minutes, difference, %", "better in both"):
+        assert heading in printed
     assert "CLOSER 2024" in printed
     for number, name in (
         *((4, "latencies-w1"), (5, "consumers"), (9, "heartbeat"), (10, "algorithm-1")),

@@ -19,9 +19,9 @@ from binwright.lab.commands.options import (
     Jobs,
     Partitions,
     Rows,
-    as_rich,
     generated_source,
     packing_names,
+    print_table,
     progress_bar,
     recorded_source,
 )
@@ -128,7 +128,7 @@ def latency(  # noqa: PLR0913 - one parameter for each option
         )
         tables = published_tables("latency", compared)
         for table in (published_table("latency", headlines(outcomes)), *tables[:1]):
-            console.print(as_rich(table))
+            print_table(table)
         console.print(NOTE)
 
 

@@ -12,7 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table as RichTable
 
-from binwright.cli.terminal import Console
+from binwright.cli.terminal import Console, page_console, print_page
 from binwright.lab.packing.experiments import PackingStream
 from binwright.lab.simulation.scenario import Timing
 from binwright.packing.catalogue import PAPER
@@ -149,6 +149,16 @@ def as_rich(table: "ReportTable") -> RichTable:
     for row in table.rows:
         rich.add_row(*map(_text_of, row))
     return rich
+
+
+LEAST_WIDTH = 130
+"""Of a table: in a narrower terminal its lines go on in the next ones, and no column is cut off."""
+
+
+def print_table(table: "ReportTable") -> None:
+    """Print a report's table, in a file or a pipe as wide as it is."""
+    width = max(page_console().width, LEAST_WIDTH)
+    print_page(Console(width=width), as_rich(table))
 
 
 def _text_of(cell: "Cell") -> str:

@@ -19,10 +19,10 @@ from binwright.lab.commands.options import (
     Jobs,
     Partitions,
     Rows,
-    as_rich,
     generated_source,
     numbers,
     packing_names,
+    print_table,
     progress_bar,
     recorded_source,
 )
@@ -251,10 +251,9 @@ def paper(
         }
         print_json(document)
         return
-    shown = Console(soft_wrap=True, highlight=False)
-    shown.print(as_rich(published_table("paper", recorded.headlines(scores))))
-    shown.print(as_rich(published_tables("paper", compared)[0]))
-    shown.print(f"Published: {recorded.SOURCE}.")
+    print_table(published_table("paper", recorded.headlines(scores)))
+    print_table(published_tables("paper", compared)[0])
+    Console(soft_wrap=True, highlight=False).print(f"Published: {recorded.SOURCE}.")
 
 
 def run_paper(

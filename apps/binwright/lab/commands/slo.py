@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from binwright.cli.options import Json
 from binwright.cli.terminal import Console, print_json
-from binwright.lab.commands.options import CORES, Jobs, as_rich
+from binwright.lab.commands.options import CORES, Jobs, print_table
 from binwright.lab.simulation.records.arrivals import RecordLoad
 from binwright.lab.simulation.records.group import GroupSettings
 from binwright.lab.slo.cases import (
@@ -103,7 +103,7 @@ def slo(
         print_json(_as_json(section))
         return
     for table in section.tables:
-        console.print(as_rich(table))
+        print_table(table)
         console.print(f"{table.note}\n", style="dim")
     console.print(f"Published: {section.source}.", soft_wrap=False)
 

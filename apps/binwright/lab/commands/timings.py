@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from binwright.cli.options import Bootstrap, Json, Seed, settings_at
 from binwright.cli.runner import run_for_result, working_directory
 from binwright.cli.terminal import Console, print_json
-from binwright.lab.commands.options import CORES, as_rich
+from binwright.lab.commands.options import CORES, print_table
 from binwright.lab.report.comparisons import published_table
 from binwright.lab.timings.outcome import TimedParts, shortfalls
 from binwright.lab.timings.published import SOURCE
@@ -170,9 +170,6 @@ def _text(at_s: float) -> str:
     return f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-LEAST_WIDTH = 112  # of a table; cells are not cut in a narrower terminal
-
-
 def show(
     timed: TimedParts, about: str, console: Console, output: Path | None, *, json_: bool
 ) -> None:
@@ -202,13 +199,12 @@ def show(
     if json_:
         print_json(value)
         return
-    wide = Console(soft_wrap=True, highlight=False)
-    wide.width = max(wide.width, LEAST_WIDTH)
+    shown = Console(soft_wrap=True, highlight=False)
     for table in tables_of(timed):
         if table.rows and table.name != "timings-events":
-            wide.print(as_rich(table))
-            wide.print(f"{table.note}\n", style="dim")
-    wide.print(f"{about} Published: {SOURCE}.", soft_wrap=False)
+            print_table(table)
+            shown.print(f"{table.note}\n", style="dim")
+    shown.print(f"{about} Published: {SOURCE}.", soft_wrap=False)
 
 
 def tables_of(timed: TimedParts) -> "Sequence[ReportTable]":
