@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from binwright.protocol.section import Positive, Seconds, Section
 from binwright.scaler.decide.lags import StartsAt
-from binwright.scaler.decide.learning import Learnt
+from binwright.scaler.decide.learning import Estimate, Learnt
 from binwright.scaler.decide.paper_algorithms import Algorithm1, Algorithm2
 from binwright.scaler.decide.policy import Policy, ReplicaCapacity
 from binwright.scaler.decide.sla_packing import SlaPacking
@@ -240,12 +240,12 @@ class ScaledGroupSettings(Section):
             down_s = min(down_s, max(10.0, 20 * self.sla_s))
         shown = learnt if self.sla_s is not None else Learnt()
         return Times(
-            burst_s=_first(self.burst_s, shown.burst_s.known(0.0)),
-            start_s=_first(self.start_s, shown.start_s.known(0.0)),
+            burst_s=_first(self.burst_s, shown.burst_s, 0.0),
+            start_s=_first(self.start_s, shown.start_s, 0.0),
             rebalance_s=self.rebalance_s or 0.0,
-            commit_interval_s=_first(self.commit_interval_s, shown.commit_interval_s.known(5.0)),
-            cooldown_up_s=_first(self.cooldown_up_s, up_s),
-            cooldown_down_s=_first(self.cooldown_down_s, down_s),
+            commit_interval_s=_first(self.commit_interval_s, shown.commit_interval_s, 5.0),
+            cooldown_up_s=up_s if self.cooldown_up_s is None else self.cooldown_up_s,
+            cooldown_down_s=down_s if self.cooldown_down_s is None else self.cooldown_down_s,
         )
 
     def period_s(self, usual_s: float) -> float:
@@ -313,5 +313,5 @@ class ScaledGroupSettings(Section):
         )
 
 
-def _first(own: float | None, default: float) -> float:
-    return default if own is None else own
+def _first(own: float | None, shown: Estimate, default: float) -> float:
+    return shown.known(default) if own is None else own
