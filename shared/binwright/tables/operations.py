@@ -65,17 +65,18 @@ class Operation(TableOperation):
     offsets: Offsets = field(default_factory=dict)
     """Partition -> from where on it is back-filled; empty: all are, as far as `since_ms`."""
     ranges: Annotated[Places, PlainValidator(_read_places)] = field(default_factory=dict)
-    """Partition -> (first, where the table begins by now): what is to be back-filled still; empty:
-    it is not known."""
+    """Partition -> (first, where the table begins by now): what is to be back-filled still."""
+    found: bool = False  # whether it is known what that is: then there is nothing more
 
     def with_ranges(self, ranges: Places) -> "Operation":
-        """Return it with these ranges to back-fill."""
-        return replace(
-            self, ranges=ranges, to_go=sum(end - first for first, end in ranges.values())
-        )
+        """Return it with these ranges to back-fill, and no others."""
+        to_go = sum(end - first for first, end in ranges.values())
+        return replace(self, ranges=ranges, to_go=to_go, found=True)
 
     def without_ranges(self, partitions: Collection[TopicPartition]) -> "Operation":
-        """Return it without what is left of these partitions: Kafka has it no more."""
+        """Return it without what is left of these partitions, which is given up."""
+        if self.ranges.keys().isdisjoint(partitions):
+            return self
         left = self.with_ranges({p: e for p, e in self.ranges.items() if p not in partitions})
         return replace(left, gone=self.gone + self.to_go - left.to_go)
 

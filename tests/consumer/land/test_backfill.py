@@ -1,7 +1,8 @@
 """A person has a table filled from before its beginning: each offset lands once, whoever dies."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -187,9 +188,7 @@ async def test_a_commit_that_fails_is_tried_again(failure: Failure, call: str) -
 
 async def test_what_kafka_deletes_meanwhile_is_counted() -> None:
     async with begun() as (scene, writer):
-        writer.lake.latency_s = 0.5
-        await scene.backfill()
-        await until_running(writer)
+        await until_some(scene, writer)
         scene.topics.delete_records(P, 1_000)
         await seconds(60)
         done = operation(writer)
@@ -208,9 +207,7 @@ async def until_running(writer: Process) -> None:
 
 async def test_a_recreated_topic_is_not_mixed_with_the_earlier_one() -> None:
     async with begun() as (scene, writer):
-        writer.lake.latency_s = 0.5
-        await scene.backfill()
-        await until_running(writer)
+        await until_some(scene, writer)
         scene.topics.delete("orders")
         scene.topics.create("orders", 2)
         scene.produce(P, 4_001)
@@ -220,11 +217,40 @@ async def test_a_recreated_topic_is_not_mixed_with_the_earlier_one() -> None:
         assert len(new) == len({r.offset for r in new})
 
 
+async def test_a_topic_is_made_anew_while_the_table_has_no_writer() -> None:
+    async with begun() as (scene, writer):
+        await until_some(scene, writer)
+        writer.kill()
+        await seconds(5)
+        before = {id(row) for row in scene.storage.table("orders").rows[P]}
+        scene.topics.delete("orders")
+        scene.topics.create("orders", 2)
+        scene.produce(P, 5_000)
+    async with process(scene, "orders", name="w2", from_latest=True) as second:
+        await seconds(3)
+        await scene.stage({P: (0, 5_000)})
+        await seconds(100)
+        assert landed_since(scene, before) == once(5_000)
+        assert operation(second).state == "done"
+        assert ("lowest", "orders") not in second.lake.calls
+
+
+def landed_since(scene: Scene, before: Collection[int]) -> Counter[int]:
+    """Return the offsets of rows that have landed beside those of these identities."""
+    rows_now = scene.storage.table("orders").rows[P]
+    return Counter(row.offset for row in rows_now if id(row) not in before)
+
+
+async def until_some(scene: Scene, writer: Process) -> None:
+    """Let it begin, and land a portion; each call takes a while."""
+    writer.lake.latency_s = 0.5
+    await scene.backfill()
+    await until_running(writer)
+
+
 async def test_a_log_that_is_cut_is_not_read_beyond() -> None:
     async with begun() as (scene, writer):
-        writer.lake.latency_s = 0.5
-        await scene.backfill()
-        await until_running(writer)
+        await until_some(scene, writer)
         scene.topics.cut(P, 100)
         await seconds(120)
         done = operation(writer)

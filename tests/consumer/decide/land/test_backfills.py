@@ -25,6 +25,7 @@ from binwright.consumer.decide.land.states import (
     ReadHistory,
     ReadLandedOffsets,
     Refused,
+    SettleBad,
     StageEarlier,
     TooLarge,
     Unclear,
@@ -134,6 +135,14 @@ def stamped(wanted: Append) -> Operation:
     return known.operation
 
 
+def end(scene: Scene) -> Operation:
+    """Let it end, with nothing left to do; return what the stamp has of it."""
+    assert isinstance(scene.next_request(10.0), SettleBad)
+    (log,) = effects_of(scene.complete(Done()), Log)
+    assert log.event == "operation.ended"
+    return stamped(sent(scene))
+
+
 # --- what is back-filled --------------------------------------------------------------------------
 
 
@@ -196,9 +205,9 @@ def test_where_a_table_begins_is_asked_first_and_what_is_left_is_counted() -> No
 def test_with_nothing_to_do_it_ends() -> None:
     scene = ordered_scene()
     scene.next_request()
-    (log,) = effects_of(scene.complete(found({0: 0})), Log)
-    assert (log.event, log.facts["to_go"]) == ("operation.ended", 0)
-    assert stamped(sent(scene)).state == "done"
+    assert scene.complete(found({0: 0})) == []
+    done = end(scene)
+    assert (done.state, done.to_go) == ("done", 0)
 
 
 def test_a_dry_run_counts_offsets_and_reads_none() -> None:
@@ -274,9 +283,9 @@ def test_the_last_portion_ends_it() -> None:
     scene = filling(outcome=found({0: 600}))
     stage(scene, portion(0, end=600))
     sent(scene)
-    (log,) = effects_of(scene.complete(Committed()), Log)
-    assert (log.event, log.facts["rows"]) == ("operation.ended", 1)
-    assert stamped(sent(scene)).state == "done"
+    scene.complete(Committed())
+    done = end(scene)
+    assert (done.state, done.rows) == ("done", 1)
 
 
 def test_without_rows_nothing_is_committed_before_the_next_stamp() -> None:
@@ -284,7 +293,7 @@ def test_without_rows_nothing_is_committed_before_the_next_stamp() -> None:
     stage(scene, portion(600, rows=0, skipped=3))
     assert (operation(scene).ranges, operation(scene).skipped) == ({part(0): (0, 600)}, 3)
     stage(scene, portion(0, rows=0))
-    known = stamped(sent(scene))
+    known = end(scene)
     assert (known.state, known.skipped, known.rows) == ("done", 3, 0)
 
 
@@ -349,11 +358,12 @@ def test_what_kafka_has_deleted_is_counted() -> None:
     stage(scene, portion(3_400))
     assert (operation(scene).gone, operation(scene).to_go) == (3_400, 600)
     assert stamped(sent(scene)).ranges == {}
-    assert effects_of(scene.complete(Committed()), Log)[0].event == "operation.ended"
+    scene.complete(Committed())
+    assert end(scene).state == "done"
 
     scene = filling()
     stage(scene, portion(4_000, rows=0))
-    assert (operation(scene).gone, operation(scene).state) == (4_000, "done")
+    assert (operation(scene).gone, end(scene).state) == (4_000, "done")
 
 
 def test_what_is_staged_of_a_log_that_was_cut_meanwhile_is_dropped() -> None:
@@ -361,7 +371,7 @@ def test_what_is_staged_of_a_log_that_was_cut_meanwhile_is_dropped() -> None:
     (deleted,) = stage(scene, portion(3_000), bounds={0: (0, 3_999)})
     assert deleted == DeleteFiles(("portion-3000",))
     assert (operation(scene).ranges, operation(scene).gone) == ({}, 4_000)
-    assert isinstance(scene.next_request(), FindEarlier)
+    assert end(scene).state == "done", "it is not looked for once more"
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.consumer.decide.land.commits import resolve
+from binwright.protocol.model import TopicPartition
+from binwright.tables.operations import Operation
 
 from .scene import ID, TABLE, TOPIC, at, claim, history, part, stamp
 
@@ -42,6 +45,17 @@ def test_the_files_of_cuts_are_those_of_the_newest_stamp_that_has_some() -> None
         history(replace(stamp({0: 1}, full=True), cut_files=files)), TABLE, {TOPIC: "id-2"}
     )
     assert recreated.cut_files == {}
+
+
+@pytest.mark.parametrize(("topic_id", "left"), [(ID, {part(0): (0, 9)}), ("id-2", {})])
+def test_a_topic_that_was_made_anew_is_back_filled_no_further(
+    topic_id: str, left: dict[TopicPartition, tuple[int, int]]
+) -> None:
+    filling = Operation(id="1", work="backfill", by="ann", state="running")
+    newest = replace(stamp({0: 9}, full=True), operation=filling.with_ranges({part(0): (0, 9)}))
+    found = resolve(history(newest), TABLE, {TOPIC: topic_id}).operation
+    assert found is not None
+    assert (found.ranges, found.found) == (left, True)
 
 
 def test_the_newest_offset_counts_even_if_it_is_lower() -> None:

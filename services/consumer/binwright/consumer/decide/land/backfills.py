@@ -16,6 +16,7 @@ from binwright.consumer.decide.land.states import (
     FIRST_SPAN,
     Committed,
     DeleteFiles,
+    Done,
     EarlierFound,
     EarlierPortion,
     EarlierStaged,
@@ -25,6 +26,7 @@ from binwright.consumer.decide.land.states import (
     OperationRequest,
     Outcome,
     Refused,
+    SettleBad,
     StageEarlier,
     TooLarge,
     WriterConfig,
@@ -89,6 +91,8 @@ def next_step(
         size, rows = sum(part.bytes for part in portion.slices), portion.rows + portion.bad
         batch = Batch(slices=portion.slices, rows=rows, bytes=size, work=BACKFILL)
         return batch, _after(operation, portion)
+    if operation.found and not operation.ranges:
+        return SettleBad(operation.unsettled, operation.note)
     if not operation.ranges:
         topics = frozenset(config.table.topics)
         return FindEarlier(topics, operation.since_ms, config.table.keep_s)
@@ -119,7 +123,9 @@ def apply_outcome(
             span = max((wanted.next - wanted.first) // MOST_CHANGE, 1)
             return replace(state, span=span), ()
         case Batch(), Committed():
-            return _landed(state, operation, request, outcome, now)
+            return _landed(state, request, outcome, now)
+        case SettleBad(), Done():
+            return ended(state, replace(operation, unsettled={}))
         case _, Refused(reason=reason):
             return failed(state, operation, reason)
         case _:
@@ -142,7 +148,7 @@ def _is_meant(operation: Operation, partition: TopicPartition) -> bool:
 def _found(state: Landing, operation: Operation, found: EarlierFound) -> Step:
     ranges = earlier(operation, state.chain.committed, found)
     known = replace(operation.with_ranges(ranges), fault="")
-    if operation.dry_run or not ranges:
+    if operation.dry_run:
         return ended(state, replace(known, ranges={}))
     return replace(state, operation=known), ()
 
@@ -189,8 +195,8 @@ def _staged(
     operation = replace(operation, fault="")
     if portion.slices:
         return replace(state, operation=operation, portion=portion), ()
-    after = _after(operation, portion)  # the next stamp has that, or it is read once more
-    return (replace(state, operation=after), ()) if after.ranges else ended(state, after)
+    # The next stamp has that, or it is read once more.
+    return replace(state, operation=_after(operation, portion)), ()
 
 
 def _with_span(
@@ -210,9 +216,7 @@ def _with_span(
     return replace(state, span=span)
 
 
-def _landed(
-    state: Landing, operation: Operation, batch: Batch, outcome: Committed, now: float
-) -> Step:
+def _landed(state: Landing, batch: Batch, outcome: Committed, now: float) -> Step:
     pause_s = min(now - state.asked_at, LONGEST_PAUSE_S)
     done = replace(
         state,
@@ -222,8 +226,7 @@ def _landed(
         bad=state.bad + outcome.bad,
         skipped=state.skipped + outcome.skipped,
     )
-    done, effects = (done, ()) if operation.ranges else ended(done, operation)
-    return done, (*effects, DeleteFiles(batch.files))
+    return done, (DeleteFiles(batch.files),)
 
 
 def _after(operation: Operation, portion: EarlierPortion) -> Operation:

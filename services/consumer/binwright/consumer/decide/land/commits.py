@@ -51,6 +51,7 @@ def resolve(
     cuts: dict[TopicPartition, int] = {}
     cut_files: dict[TopicPartition, tuple[str, ...]] = {}
     ids: dict[str, str | None] = {}
+    stamped: dict[str, str | None] = {}
     replaced: set[str] = set()
     versions: dict[TopicPartition, int] = {}
     cut_versions: dict[TopicPartition, int] = {}
@@ -67,6 +68,7 @@ def resolve(
         newest = newest or stamp
         for topic, topic_id in stamp.topic_ids.items():
             ids.setdefault(topic, topic_ids.get(topic, topic_id))
+            stamped.setdefault(topic, topic_id)
             if not same_topic(topic_id, ids[topic]):
                 replaced.add(topic)
         partial = commit.version
@@ -80,6 +82,11 @@ def resolve(
         if stamp.full or (replaced and not stamp.several):
             whole = True
             break
+    operation = newest.operation if newest else None
+    if operation is not None:  # of a topic that was made anew since, nothing is left to do (†)
+        ranges = operation.ranges
+        anew = [p for p in ranges if not same_topic(stamped.get(p.topic), ids.get(p.topic))]
+        operation = operation.without_ranges(anew)
     return Resolved(
         topic_ids=ids,
         committed=committed,
@@ -94,7 +101,7 @@ def resolve(
         unfounded=partial if oldest == 0 and not (whole or later) else None,
         later=later,
         paused=newest.paused if newest else "",
-        operation=newest.operation if newest else None,
+        operation=operation,
     )
 
 
