@@ -248,6 +248,22 @@ async def until_some(scene: Scene, writer: Process) -> None:
     await until_running(writer)
 
 
+async def test_a_log_is_cut_while_the_table_has_no_writer() -> None:
+    """What lands by the announcements that the next writer has not read yet is not back-filled."""
+    async with begun() as (scene, writer):
+        await until_some(scene, writer)
+        writer.kill()
+        await seconds(5)
+        before = {id(row) for row in scene.storage.table("orders").rows[P]}
+        scene.topics.cut(P, 100)
+        scene.produce(P, 4_900)
+        await scene.stage({P: (100, 5_000)}, cut=True)
+    async with process(scene, "orders", name="w2", from_latest=True) as second:
+        await seconds(100)
+        assert landed_since(scene, before) == once(5_000, 100)
+        assert operation(second).state == "done"
+
+
 async def test_a_log_that_is_cut_is_not_read_beyond() -> None:
     async with begun() as (scene, writer):
         await until_some(scene, writer)

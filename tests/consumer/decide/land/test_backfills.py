@@ -432,6 +432,22 @@ def test_it_waits_until_it_is_decided_where_partitions_begin() -> None:
     assert isinstance(scene.next_request(), FindEarlier)
 
 
+def test_it_waits_until_all_is_read_that_was_announced_before_the_claim() -> None:
+    scene = ordered_scene()
+    scene.change(undecided_until=3)
+    assert not isinstance(scene.next_request(), FindEarlier)
+    scene.writer = machine.apply_read_up_to(scene.writer, 3)
+    assert isinstance(scene.next_request(), FindEarlier)
+
+
+def test_a_landing_topic_that_was_made_anew_has_only_its_own_announcements_to_read() -> None:
+    scene = ordered_scene()
+    scene.change(undecided_until=300, step_at=scene.now + 100.0)
+    assert isinstance(scene.next_request(20.0), QueryKafka)
+    scene.complete(topic_state({0: (0, 6_000)}, landing_id="landing-2", landing_end=2))
+    assert scene.landing.undecided_until == 2
+
+
 def test_a_log_that_is_cut_is_back_filled_no_further() -> None:
     """What it has at these offsets now lands by its announcements."""
     scene = filling()

@@ -77,9 +77,14 @@ def go_on(state: Landing, order: OperationOrder) -> Step:
 
 
 def waits(state: Landing) -> bool:
-    """Whether it is not decided where a partition begins, or a cut of a log is to land (†)."""
+    """Whether it is not decided where a partition begins, or a cut of a log is to land (†).
+
+    One may be among what was announced before the table was claimed, and is not read yet (†).
+    """
     chain = state.chain
-    return bool(state.undecided) or any(chains.new_cuts(chain, each) for each in chain.pending)
+    if state.undecided or chain.next_announcement < state.undecided_until:
+        return True
+    return any(chains.new_cuts(chain, each) for each in chain.pending)
 
 
 def next_step(

@@ -458,6 +458,9 @@ def apply_kafka_state(state: Landing, config: WriterConfig, facts: KafkaState, n
         chain = replace(state.chain, pending=(), cuts={}, next_announcement=0)
         state = replace(state, chain=chain, landing_id=facts.landing_id, stamp_due=True)
         effects += [Log(LANDING_RECREATED), ReadAnnouncements(0)]
+    if facts.landing_end is not None:  # it may have been cut, or made anew
+        until = min(state.undecided_until, facts.landing_end)
+        state = replace(state, undecided_until=until)
     joining = chains.joining_topics(state.chain)
     for topic, topic_id in sorted(facts.topic_ids.items()):
         if topic not in joining:  # what joins lands first, also of a topic that no longer exists

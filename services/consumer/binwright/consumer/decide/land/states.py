@@ -699,7 +699,8 @@ class Landing:
     undecided: PartitionOffsets = field(default_factory=dict)
     """Partition -> its first record, of those that begin there or with what is announced of them,
     which is not read yet."""
-    undecided_until: int = 0  # the announcement before which there may be some of them
+    undecided_until: int = 0
+    """The announcement before which there may be some of them, or of cuts before the claim."""
     begins: PartitionOffsets = field(default_factory=dict)  # of those, as decided under this claim
     ends: PartitionOffsets = field(default_factory=dict)  # of the logs, when last asked
     reread_requests: Mapping[TopicPartition, tuple[int, float]] = field(default_factory=dict)
