@@ -134,6 +134,17 @@ async def test_bad_records_go_to_their_table_and_others_are_skipped() -> None:
         assert (writer.report().bad, writer.report().rows) == (3, 3_002)
 
 
+async def test_bad_records_of_one_order_do_not_land_again_by_the_next() -> None:
+    async with begun() as (scene, writer):
+        scene.staging.is_bad = lambda record: 3_000 <= record.offset < 3_010
+        await scene.backfill(1, offsets={P: 3_000})
+        await seconds(30)
+        assert operation(writer).state == "done"
+        await scene.backfill(2)
+        await seconds(60)
+        assert scene.bad() == {P: [*range(3_000, 3_010)]}
+
+
 async def test_too_many_bad_records_stop_it_and_another_order_replaces_it() -> None:
     async with begun(bad_share=0.1) as (scene, writer):
         scene.staging.is_bad = lambda record: 30 <= record.offset < 4_000

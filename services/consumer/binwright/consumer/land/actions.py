@@ -4,7 +4,7 @@ They run one at a time, and each has one outcome.
 """
 
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from binwright.consumer.decide.land.append import (
@@ -232,7 +232,11 @@ class RequestRunner:
         raise TableRefused(f"topic {topic} no longer lands in the table {self.table}")
 
     async def _find_earlier(self, request: FindEarlier) -> Outcome:
-        """Ask the table where it begins, and Kafka what it has of before."""
+        """Ask the table where it begins, and Kafka what it has of before.
+
+        Which bad records it has is asked anew (†): portions of an earlier one have landed since.
+        """
+        self.known = replace(self.known, lowest_bad=None)
         lowest = await self.lake.lowest_offsets(self.table)
         kafka = await self._kafka.state(QueryKafka(request.topics, begins_of=frozenset()))
         if isinstance(kafka, Unclear):
