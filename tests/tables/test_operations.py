@@ -38,6 +38,7 @@ WHOLE = Operation(
     earlier_until_ms=12,
     offsets={part(0): 5},
     ranges={part(0): (5, 9), part(2): (0, 7)},
+    given_up={part(1): (2, 3)},
     rows=14,
     bad=15,
     gone=16,
@@ -133,6 +134,16 @@ def test_offsets_to_go_are_those_of_its_ranges() -> None:
     assert (filling.to_go, filling.gone) == (11, 0)
     left = filling.without_ranges([part(2), part(3)])
     assert (left.ranges, left.to_go, left.gone) == ({part(0): (5, 9)}, 4, 7)
+    assert (left.state, left.without_ranges([part(3)])) == ("running", left)
+    assert left.without_ranges([part(0)]).state == "done"
+
+
+def test_the_next_work_takes_over_what_was_not_landed() -> None:
+    next_ = WHOLE.followed_by(BEGUN)
+    assert (next_.files_until_ms, next_.earlier_until_ms) == (13, 12)
+    given_up = {part(0): (5, 9), part(1): (2, 3), part(2): (0, 7)}
+    assert (next_.given_up, next_.ranges) == (given_up, {})
+    assert next_.without_ranges([part(0), part(2)]).given_up == {part(1): (2, 3)}
 
 
 @pytest.mark.parametrize(

@@ -65,20 +65,34 @@ class Operation(TableOperation):
     offsets: Offsets = field(default_factory=dict)
     """Partition -> from where on it is back-filled; empty: all are, as far as `since_ms`."""
     ranges: Annotated[Places, PlainValidator(_read_places)] = field(default_factory=dict)
-    """Partition -> (first, where the table begins by now): what is to be back-filled still."""
-    found: bool = False  # whether it is known what that is: then there is nothing more
+    """Partition -> (first, where the table begins by now): what is to be back-filled still; empty:
+    it is not known."""
+    given_up: Annotated[Places, PlainValidator(_read_places)] = field(default_factory=dict)
+    """Partition -> (first, where the table begins) of back-fills that had not ended: bad records
+    may have landed there without the rows beside them, so no replay takes them (†)."""
 
     def with_ranges(self, ranges: Places) -> "Operation":
-        """Return it with these ranges to back-fill, and no others."""
+        """Return it with these ranges to back-fill, and no others: without any it is done."""
         to_go = sum(end - first for first, end in ranges.values())
-        return replace(self, ranges=ranges, to_go=to_go, found=True)
+        return replace(self, ranges=ranges, to_go=to_go, state=self.state if ranges else "done")
 
     def without_ranges(self, partitions: Collection[TopicPartition]) -> "Operation":
         """Return it without what is left of these partitions, which is given up."""
+        given_up = {p: ends for p, ends in self.given_up.items() if p not in partitions}
+        left = replace(self, given_up=given_up)
         if self.ranges.keys().isdisjoint(partitions):
-            return self
-        left = self.with_ranges({p: e for p, e in self.ranges.items() if p not in partitions})
+            return left
+        left = left.with_ranges({p: e for p, e in self.ranges.items() if p not in partitions})
         return replace(left, gone=self.gone + self.to_go - left.to_go)
+
+    def followed_by(self, new: "Operation") -> "Operation":
+        """Return the next work with what it takes over from this one."""
+        return replace(
+            new,
+            files_until_ms=self.files_until_ms,  # what was erased is in older versions still
+            earlier_until_ms=self.earlier_until_ms,
+            given_up={**self.given_up, **self.ranges},
+        )
 
     def deletes(self, at_ms: int, until_ms: int) -> "Operation":
         """Return it as it deletes rows from now on, which older versions have `until_ms`."""
@@ -100,7 +114,7 @@ class Operation(TableOperation):
         """Return plain values for JSON, without what is as in a new one."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         values["after"] = [*(self.after or ())]
-        for name in ("unsettled", "ranges"):
+        for name in ("unsettled", "ranges", "given_up"):
             values[name] = [[*p, *ends] for p, ends in sorted(values[name].items())]
         values["offsets"] = {str(p): offset for p, offset in sorted(self.offsets.items())}
         return {name: value for name, value in values.items() if value not in (0, "", (), {}, [])}

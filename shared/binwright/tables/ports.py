@@ -250,6 +250,7 @@ class BadQuery:
 
     topic_ids: Mapping[str, str | None]  # of the topics that are meant, not of earlier ones
     below: PartitionOffsets  # only those before what the table has committed (†)
+    but: Places = field(default_factory=dict)  # none of these (†)
     after: Cursor | None = None  # only those behind it
     classes: tuple[str, ...] = ()  # empty: all of them
     since_ms: int = 0  # only those that landed then or later
@@ -594,8 +595,7 @@ class Lake(Protocol):
     async def lowest_offsets(self, table: str) -> PartitionOffsets:
         """Return the lowest offset of each partition that has rows, or had some that were erased.
 
-        So had those of which bad records were erased. It is slow: it scans the table. Raises like
-        `history`.
+        It is slow: it scans the table. Raises like `history`.
         """
 
     async def lowest_bad_offsets(self, table: str) -> PartitionOffsets:

@@ -70,6 +70,7 @@ def _is_meant(row: BadRow, query: BadQuery) -> bool:
         p.topic in query.topic_ids
         and topic_id in {None, query.topic_ids[p.topic]}
         and offset < query.below.get(p, 0)
+        and not (p in query.but and query.but[p][0] <= offset < query.but[p][1])
         and (query.after is None or Cursor(*p, offset) > query.after)
         and (not query.classes or row.kind in query.classes)
     )
@@ -345,7 +346,8 @@ class FakeLake:
         await self._read("lowest", table)
         stored = self._storage.table(table)
         offsets = [(p, r.offset) for p, rows in stored.rows.items() for r in rows]
-        offsets += [(p, o) for noted in stored.noted.values() for _, _, p, o, _ in noted]
+        noted = (place for places in stored.noted.values() for place in places)
+        offsets += [(p, offset) for bad, _, p, offset, _ in noted if not bad]
         return {p: min(o for q, o in offsets if q == p) for p, _ in offsets}
 
     async def lowest_bad_offsets(self, table: str) -> PartitionOffsets:

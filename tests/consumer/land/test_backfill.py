@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.orders import OperationOrder
 from binwright.protocol.ports.kafka import UndecodableBatch
 from binwright.tables.columns import Columns
 from binwright.testing.lake import Failure
@@ -143,6 +144,64 @@ async def test_bad_records_of_one_order_do_not_land_again_by_the_next() -> None:
         await scene.backfill(2)
         await seconds(60)
         assert scene.bad() == {P: [*range(3_000, 3_010)]}
+
+
+@asynccontextmanager
+async def refused() -> AsyncIterator[tuple[Scene, Process]]:
+    """Let the bad record of a portion land alone: the table does not take the rows beside it."""
+    async with begun() as (scene, writer):
+        scene.staging.is_bad = lambda record: record.offset == 3_500
+        writer.lake.refusing.add("orders")
+        await scene.backfill()
+        await seconds(15)
+        assert (scene.bad(), rows(scene)[P]) == ({P: [3_500]}, [4_000, 4_001])
+        writer.lake.refusing.clear()
+        yield scene, writer
+
+
+async def test_what_landed_of_a_portion_is_no_beginning_for_a_replay() -> None:
+    async with refused() as (scene, writer):
+        scene.staging.is_bad = lambda _: False
+        await scene.replay(2)
+        await seconds(30)
+        assert (operation(writer).state, rows(scene)[P]) == ("done", [4_000, 4_001])
+        await scene.backfill(3)
+        await seconds(60)
+        landed_all(scene, {P: 4_002, Q: 30})
+        await scene.replay(4)
+        await seconds(30)
+        assert scene.bad() == {}
+        landed_all(scene, {P: 4_002, Q: 30})
+
+
+async def test_nor_is_it_where_a_later_order_has_landed_less() -> None:
+    async with refused() as (scene, writer):
+        await scene.backfill(2, offsets={P: 3_600})
+        await seconds(30)
+        scene.staging.is_bad = lambda _: False
+        await scene.replay(3)
+        await seconds(30)
+        assert sorted(rows(scene)[P]) == [*range(3_600, 4_002)]
+        await scene.backfill(4)
+        await seconds(60)
+        await scene.replay(5)
+        await seconds(30)
+        assert (operation(writer).id[-1], operation(writer).state) == ("5", "done")
+        landed_all(scene, {P: 4_002, Q: 30})
+
+
+async def test_nor_is_it_once_it_is_erased() -> None:
+    async with refused() as (scene, writer):
+        order = OperationOrder(
+            table="orders", id="2" * 32, work="erase", bad_where="kind = 'malformed'", by="ann"
+        )
+        await scene.give(order)
+        await seconds(60)
+        assert (operation(writer).work, scene.bad()) == ("erase", {})
+        scene.staging.is_bad = lambda _: False
+        await scene.backfill(3)
+        await seconds(60)
+        landed_all(scene, {P: 4_002, Q: 30})
 
 
 async def test_too_many_bad_records_stop_it_and_another_order_replaces_it() -> None:

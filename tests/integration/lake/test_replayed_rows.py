@@ -64,6 +64,7 @@ async def test_a_portion_has_the_first_records_that_are_meant(tables: SparkLake)
     assert await read(after=Cursor("items", 1, 1)) == []
     assert await read(below={ZERO: 2, ONE: 1}) == [(0, 0), (0, 1), (1, 0)]
     assert await read(below={ONE: 1}) == [(1, 0)]
+    assert await read(but={ZERO: (1, 9), ONE: (0, 1)}) == [(0, 0), (1, 1)]
     assert await read(classes=("json",)) == every
     assert await read(classes=("malformed",)) == []
     assert await read(since_ms=1) == every

@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from binwright.consumer.decide.land import backfills, machine
+from binwright.consumer.decide.land import backfills, machine, replays
 from binwright.consumer.decide.land.states import (
     FIRST_SPAN,
     Append,
@@ -25,8 +25,8 @@ from binwright.consumer.decide.land.states import (
     ReadHistory,
     ReadLandedOffsets,
     Refused,
-    SettleBad,
     StageEarlier,
+    StagePortion,
     TooLarge,
     Unclear,
     Unreadable,
@@ -135,11 +135,9 @@ def stamped(wanted: Append) -> Operation:
     return known.operation
 
 
-def end(scene: Scene) -> Operation:
-    """Let it end, with nothing left to do; return what the stamp has of it."""
-    assert isinstance(scene.next_request(10.0), SettleBad)
-    (log,) = effects_of(scene.complete(Done()), Log)
-    assert log.event == "operation.ended"
+def end(scene: Scene, effects: list[Effect]) -> Operation:
+    """Return what the stamp has of it, since it has ended with these effects."""
+    assert effects_of(effects, Log)[0].event == "operation.ended"
     return stamped(sent(scene))
 
 
@@ -205,8 +203,7 @@ def test_where_a_table_begins_is_asked_first_and_what_is_left_is_counted() -> No
 def test_with_nothing_to_do_it_ends() -> None:
     scene = ordered_scene()
     scene.next_request()
-    assert scene.complete(found({0: 0})) == []
-    done = end(scene)
+    done = end(scene, scene.complete(found({0: 0})))
     assert (done.state, done.to_go) == ("done", 0)
 
 
@@ -282,9 +279,8 @@ def test_a_portion_ends_where_the_table_begins_and_its_stamp_has_where_it_begins
 def test_the_last_portion_ends_it() -> None:
     scene = filling(outcome=found({0: 600}))
     stage(scene, portion(0, end=600))
-    sent(scene)
-    scene.complete(Committed())
-    done = end(scene)
+    assert stamped(sent(scene)).state == "done", "also if the writer dies behind this commit"
+    done = end(scene, scene.complete(Committed()))
     assert (done.state, done.rows) == ("done", 1)
 
 
@@ -292,8 +288,7 @@ def test_without_rows_nothing_is_committed_before_the_next_stamp() -> None:
     scene = filling(outcome=found({0: 1_600}))
     stage(scene, portion(600, rows=0, skipped=3))
     assert (operation(scene).ranges, operation(scene).skipped) == ({part(0): (0, 600)}, 3)
-    stage(scene, portion(0, rows=0))
-    known = end(scene)
+    known = end(scene, stage(scene, portion(0, rows=0)))
     assert (known.state, known.skipped, known.rows) == ("done", 3, 0)
 
 
@@ -358,20 +353,19 @@ def test_what_kafka_has_deleted_is_counted() -> None:
     stage(scene, portion(3_400))
     assert (operation(scene).gone, operation(scene).to_go) == (3_400, 600)
     assert stamped(sent(scene)).ranges == {}
-    scene.complete(Committed())
-    assert end(scene).state == "done"
+    assert end(scene, scene.complete(Committed())).state == "done"
 
     scene = filling()
-    stage(scene, portion(4_000, rows=0))
-    assert (operation(scene).gone, end(scene).state) == (4_000, "done")
+    done = end(scene, stage(scene, portion(4_000, rows=0)))
+    assert (done.gone, done.state) == (4_000, "done")
 
 
 def test_what_is_staged_of_a_log_that_was_cut_meanwhile_is_dropped() -> None:
     scene = filling()
-    (deleted,) = stage(scene, portion(3_000), bounds={0: (0, 3_999)})
-    assert deleted == DeleteFiles(("portion-3000",))
-    assert (operation(scene).ranges, operation(scene).gone) == ({}, 4_000)
-    assert end(scene).state == "done", "it is not looked for once more"
+    effects = stage(scene, portion(3_000), bounds={0: (0, 3_999)})
+    assert effects[-1] == DeleteFiles(("portion-3000",))
+    done = end(scene, effects)
+    assert (done.ranges, done.gone, done.state) == ({}, 4_000, "done")
 
 
 @pytest.mark.parametrize(
@@ -502,6 +496,33 @@ def test_another_order_replaces_it_once_its_steps_fail() -> None:
     assert give(scene) == []
     assert give(scene, OTHER) == ["operation.failed"]
     assert operation(scene).fault == backfills.REPLACED
+
+
+def test_a_replay_takes_no_bad_record_of_what_was_given_up() -> None:
+    scene = filling()
+    scene.next_request()
+    scene.complete(Unclear("a batch cannot be decoded"))
+    given_up = operation(scene).followed_by(ordered(OTHER))
+    request = replays.next_step(scene.landing, given_up, CONFIG)
+    assert isinstance(request, StagePortion)
+    assert request.query.but == {part(0): (0, 4_000)}
+
+
+def test_what_was_given_up_is_forgotten_once_it_has_landed_or_is_gone() -> None:
+    scene = ordered_scene()
+    given_up = {part(0): (0, 4_000), part(1): (0, 50), part(2): (5, 7)}
+    scene.change(operation=replace(operation(scene), given_up=given_up))
+    scene.next_request()
+    scene.complete(found(bounds={0: (9, 6_000), 1: (60, 70)}))
+    assert operation(scene).given_up == {part(0): (9, 4_000), part(2): (5, 7)}
+    stage(scene, portion(3_000))
+    known = stamped(sent(scene))
+    assert known.given_up == {part(0): (9, 3_000), part(2): (5, 7)}
+    scene.complete(Committed())
+    scene.now += 10
+    stage(scene, portion(9))
+    known = stamped(sent(scene))
+    assert (known.given_up, known.ranges) == ({part(2): (5, 7)}, {})
 
 
 def test_there_is_nothing_to_go_on_with_without_work() -> None:

@@ -55,7 +55,7 @@ def test_a_topic_that_was_made_anew_is_back_filled_no_further(
     newest = replace(stamp({0: 9}, full=True), operation=filling.with_ranges({part(0): (0, 9)}))
     found = resolve(history(newest), TABLE, {TOPIC: topic_id}).operation
     assert found is not None
-    assert (found.ranges, found.found) == (left, True)
+    assert (found.ranges, found.state) == (left, "running" if left else "done")
 
 
 def test_the_newest_offset_counts_even_if_it_is_lower() -> None:

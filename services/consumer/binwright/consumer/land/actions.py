@@ -200,9 +200,8 @@ class RequestRunner:
                 decoded = self.decoded or DecodedAgain(Portion())
                 await lake.change_bad(table, decoded.removed, decoded.changed, note)
             case SettleBad(places=places, note=note):
-                if places:
-                    landed = await lake.landed_bad(table, places)
-                    await lake.change_bad(table, landed, (), note)
+                landed = await lake.landed_bad(table, places)
+                await lake.change_bad(table, landed, (), note)
             case NoteErased(query=query, note=note, dry_run=dry_run):
                 counts = await lake.note_erased(table, query, note, dry_run=dry_run)
                 return ErasedNoted(counts, wall_ms())

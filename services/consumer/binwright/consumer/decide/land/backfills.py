@@ -16,7 +16,6 @@ from binwright.consumer.decide.land.states import (
     FIRST_SPAN,
     Committed,
     DeleteFiles,
-    Done,
     EarlierFound,
     EarlierPortion,
     EarlierStaged,
@@ -26,7 +25,6 @@ from binwright.consumer.decide.land.states import (
     OperationRequest,
     Outcome,
     Refused,
-    SettleBad,
     StageEarlier,
     TooLarge,
     WriterConfig,
@@ -96,8 +94,6 @@ def next_step(
         size, rows = sum(part.bytes for part in portion.slices), portion.rows + portion.bad
         batch = Batch(slices=portion.slices, rows=rows, bytes=size, work=BACKFILL)
         return batch, _after(operation, portion)
-    if operation.found and not operation.ranges:
-        return SettleBad(operation.unsettled, operation.note)
     if not operation.ranges:
         topics = frozenset(config.table.topics)
         return FindEarlier(topics, operation.since_ms, config.table.keep_s)
@@ -128,9 +124,7 @@ def apply_outcome(
             span = max((wanted.next - wanted.first) // MOST_CHANGE, 1)
             return replace(state, span=span), ()
         case Batch(), Committed():
-            return _landed(state, request, outcome, now)
-        case SettleBad(), Done():
-            return ended(state, replace(operation, unsettled={}))
+            return _landed(state, operation, request, outcome, now)
         case _, Refused(reason=reason):
             return failed(state, operation, reason)
         case _:
@@ -152,8 +146,12 @@ def _is_meant(operation: Operation, partition: TopicPartition) -> bool:
 
 def _found(state: Landing, operation: Operation, found: EarlierFound) -> Step:
     ranges = earlier(operation, state.chain.committed, found)
-    known = replace(operation.with_ranges(ranges), fault="")
-    if operation.dry_run:
+    bounds = found.kafka.bounds  # what Kafka has no more of what was given up never lands
+    starts = {p: bounds[p][0] for p in operation.given_up if p in bounds}
+    given_up = {p: (max(at, starts.get(p, at)), e) for p, (at, e) in operation.given_up.items()}
+    given_up = {p: ends for p, ends in given_up.items() if ends[0] < ends[1]}
+    known = replace(operation.with_ranges(ranges), given_up=given_up, fault="")
+    if operation.dry_run or not ranges:
         return ended(state, replace(known, ranges={}))
     return replace(state, operation=known), ()
 
@@ -191,7 +189,9 @@ def _staged(
         state, effects = delayed(state, operation, config, fault, now)
         return state, (*effects, *deleted)
     if outcome.kafka.bounds[p][1] < wanted.next:  # the log was cut, and what is behind lands (†)
-        return replace(state, operation=operation.without_ranges({p})), deleted
+        left = operation.without_ranges({p})
+        state, effects = (replace(state, operation=left), ()) if left.ranges else ended(state, left)
+        return state, (*effects, *deleted)
     state = timed(_with_span(state, config, request, portion, now), state.asked_at, now)
     first, end = operation.ranges[p]
     if portion.first > wanted.first:  # Kafka has deleted what is before
@@ -200,8 +200,8 @@ def _staged(
     operation = replace(operation, fault="")
     if portion.slices:
         return replace(state, operation=operation, portion=portion), ()
-    # The next stamp has that, or it is read once more.
-    return replace(state, operation=_after(operation, portion)), ()
+    after = _after(operation, portion)  # the next stamp has that, or it is read once more
+    return (replace(state, operation=after), ()) if after.ranges else ended(state, after)
 
 
 def _with_span(
@@ -221,7 +221,9 @@ def _with_span(
     return replace(state, span=span)
 
 
-def _landed(state: Landing, batch: Batch, outcome: Committed, now: float) -> Step:
+def _landed(
+    state: Landing, operation: Operation, batch: Batch, outcome: Committed, now: float
+) -> Step:
     pause_s = min(now - state.asked_at, LONGEST_PAUSE_S)
     done = replace(
         state,
@@ -231,21 +233,28 @@ def _landed(state: Landing, batch: Batch, outcome: Committed, now: float) -> Ste
         bad=state.bad + outcome.bad,
         skipped=state.skipped + outcome.skipped,
     )
-    return done, (DeleteFiles(batch.files),)
+    done, effects = (done, ()) if operation.ranges else ended(done, operation)
+    return done, (*effects, DeleteFiles(batch.files))
 
 
 def _after(operation: Operation, portion: EarlierPortion) -> Operation:
     """Return the work once a portion is in the table: that begins before it now."""
-    first, _ = operation.ranges[portion.partition]
-    left = {portion.partition: (first, portion.first)} if first < portion.first else {}
-    others = {p: ends for p, ends in operation.ranges.items() if p != portion.partition}
     return replace(
-        operation.with_ranges({**others, **left}),
+        operation.with_ranges(_before(operation.ranges, portion)),
+        given_up=_before(operation.given_up, portion),
         rows=operation.rows + portion.rows,
         bad=operation.bad + portion.bad,
         skipped=operation.skipped + portion.skipped,
         fault="",
     )
+
+
+def _before(ranges: Places, portion: EarlierPortion) -> Places:
+    """Return what is left of these ranges before a portion."""
+    p, others = portion.partition, {q: e for q, e in ranges.items() if q != portion.partition}
+    if p in ranges and ranges[p][0] < portion.first:
+        return {**others, p: (ranges[p][0], portion.first)}
+    return others
 
 
 def without(state: Landing, partitions: Collection[TopicPartition]) -> Landing:
@@ -254,7 +263,7 @@ def without(state: Landing, partitions: Collection[TopicPartition]) -> Landing:
     What they have at the same offsets now lands by its announcements.
     """
     operation, portion = state.operation, state.portion
-    if operation is None or operation.ranges.keys().isdisjoint(partitions):
+    if operation is None or not {*operation.ranges, *operation.given_up}.intersection(partitions):
         return state
     if isinstance(portion, EarlierPortion) and portion.partition in partitions:
         portion = None

@@ -84,8 +84,8 @@ def resolve(
             break
     operation = newest.operation if newest else None
     if operation is not None:  # of a topic that was made anew since, nothing is left to do (†)
-        ranges = operation.ranges
-        anew = [p for p in ranges if not same_topic(stamped.get(p.topic), ids.get(p.topic))]
+        meant = {*operation.ranges, *operation.given_up}
+        anew = [p for p in meant if not same_topic(stamped.get(p.topic), ids.get(p.topic))]
         operation = operation.without_ranges(anew)
     return Resolved(
         topic_ids=ids,

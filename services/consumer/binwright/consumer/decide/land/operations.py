@@ -74,10 +74,7 @@ def follow(state: Landing, config: WriterConfig, order: OperationOrder, read_at:
         return WORKS[known.work].go_on(state, order)
     if known is not None and known.id == order.id:
         return state, ()
-    new = ordered(order)
-    if known is not None:  # what was erased before is in older versions still
-        until = known.files_until_ms, known.earlier_until_ms
-        new = replace(new, files_until_ms=until[0], earlier_until_ms=until[1])
+    new = ordered(order) if known is None else known.followed_by(ordered(order))
     begun = replace(state, operation=new, stamp_due=True)
     begun, effects = WORKS[new.work].begin(begun, config, order)
     return begun, effects or (Log(OPERATION_STARTED, facts(new)),)

@@ -62,6 +62,7 @@ def next_step(
         query = BadQuery(
             topic_ids={t: chain.topic_ids.get(t) for t in config.table.topics},
             below=chain.committed,
+            but=operation.given_up,
             after=operation.after,
             classes=operation.classes,
             since_ms=operation.since_ms,

@@ -79,6 +79,8 @@ def _wanted(query: BadQuery) -> Iterator[str]:
     """Yield conditions that bad records meet which a query is of."""
     topics = [_of_topic(query, topic, id_) for topic, id_ in sorted(query.topic_ids.items())]
     yield f"({' OR '.join(topics) or 'false'})"
+    if query.but:
+        yield f"NOT ({within(query.but)})"
     if query.after is not None:
         topic, partition, offset = query.after
         yield (

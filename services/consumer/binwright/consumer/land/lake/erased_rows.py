@@ -130,17 +130,13 @@ def noted_by(spark: Any, path: str, operation: str) -> DataFrame | None:
     return frame
 
 
-def outer_offsets(
-    spark: SparkSession, path: str, *, bad: bool
-) -> Mapping[TopicPartition, tuple[int, int]]:
-    """Return the lowest and the highest noted offset of each partition that has some.
-
-    Those of rows, and with `bad` those of bad records, too.
-    """
+def outer_offsets(spark: SparkSession, path: str) -> Mapping[TopicPartition, tuple[int, int]]:
+    """Return the lowest and the highest noted offset of the rows of each partition."""
     if (noted := erased_places(spark, path)) is None:
         return {}
-    own = noted if bad else noted.where("NOT bad")
-    outer = own.groupBy("topic", "partition").agg(sf.min("offset"), sf.max("offset"))
+    outer = (
+        noted.where("NOT bad").groupBy("topic", "partition").agg(sf.min("offset"), sf.max("offset"))
+    )
     return {TopicPartition(topic, p): (low, high) for topic, p, low, high in outer.collect()}
 
 

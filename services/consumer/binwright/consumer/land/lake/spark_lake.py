@@ -302,7 +302,7 @@ class SparkLake:
 
         def highest(spark: SparkSession) -> PartitionOffsets:
             landed = delta.outer_offsets(spark, access.path, raw=raw)
-            gone = erased_rows.outer_offsets(spark, access.path, bad=False)
+            gone = erased_rows.outer_offsets(spark, access.path)
             return {p: max(own) for p, own in _of_both(landed, gone).items()}
 
         return await self._scan(table, access, highest)
@@ -316,7 +316,7 @@ class SparkLake:
 
         def lowest(spark: SparkSession) -> PartitionOffsets:
             landed = delta.outer_offsets(spark, access.path, raw=raw)
-            gone = erased_rows.outer_offsets(spark, access.path, bad=True)
+            gone = erased_rows.outer_offsets(spark, access.path)
             return {p: min(own) for p, own in _of_both(landed, gone).items()}
 
         return await self._scan(table, access, lowest)
