@@ -324,9 +324,10 @@ def test_a_range_with_too_much_is_asked_for_in_parts_until_it_is_one_record() ->
     ("took_s", "size", "span"),
     [
         (0.0, 0, 4 * FIRST_SPAN),
-        (0.5, 1_000, 2 * FIRST_SPAN),
-        (2.0, 1_000, FIRST_SPAN // 2),
-        (60.0, 1_000, FIRST_SPAN // 4),
+        (0.25, 5 << 20, 2 * FIRST_SPAN),
+        (1.0, 10 << 20, FIRST_SPAN // 2),
+        (60.0, 20 << 20, FIRST_SPAN // 4),
+        (60.0, 1_000, 4 * FIRST_SPAN),  # with more in it, it takes no longer
         (0.1, 2 * backfills.AIM_BYTES, FIRST_SPAN // 2),
     ],
 )

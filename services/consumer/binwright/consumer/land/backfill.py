@@ -17,7 +17,7 @@ from binwright.runtime.clock import loop_s
 from binwright.tables.ports import FileSlice
 from binwright.tables.targets import Target
 
-PIECE_BYTES = 16 << 20  # of memory, in a file
+PIECE_BYTES = 8 << 20  # of memory, in a file: what lands live waits while one is encoded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,9 +40,10 @@ NOT_DESCRIBED = "Kafka does not describe all of the table's partitions now"
 OF_KEYS = "the table has one row of each key: earlier changes could bring back what was deleted"
 RECREATED = "a topic was deleted and created again, which its table has not followed yet"
 
-AIM_BYTES, MOST_BYTES = 32 << 20, 128 << 20
-"""Of records in memory, in the files of one portion: what is aimed at, what is staged at most."""
-FRESHNESS_SHARE, MOST_AIM_S = 0.2, 2.0
+LEAST_BYTES, AIM_BYTES, MOST_BYTES = 4 << 20, 16 << 20, 64 << 20
+"""Of records in memory, in the files of one portion: below the first, how long it takes hardly
+depends on them; the second is aimed at, and no more is staged than the third."""
+FRESHNESS_SHARE, MOST_AIM_S = 0.1, 1.0
 """How long it may take to stage a portion: meanwhile nothing lands in the table."""
 LEAST_S = 0.001
 MOST_CHANGE = 4  # how many times as many offsets the next portion may have, or as few
@@ -214,8 +215,10 @@ def _with_span(
     """Return the state with as many offsets for the next portion as it may have in time."""
     offsets, took_s = request.range.next - portion.first, now - state.asked_at
     aim_s = min(FRESHNESS_SHARE * config.freshness_s, MOST_AIM_S)
-    change = min(aim_s / max(took_s, LEAST_S), AIM_BYTES / max(portion.bytes, 1), MOST_CHANGE)
-    span = max(round(offsets * max(change, 1 / MOST_CHANGE)), 1)
+    size = max(portion.bytes, 1)
+    in_time = max(aim_s / max(took_s, LEAST_S), LEAST_BYTES / size)
+    change = max(min(in_time, AIM_BYTES / size, MOST_CHANGE), 1 / MOST_CHANGE)
+    span = max(round(offsets * change), 1)
     if change >= 1:  # there may have been no more of them
         span = max(span, state.span)
     return replace(state, span=span)
