@@ -206,3 +206,20 @@ async def test_only_groups_of_a_pattern_are_recorded(tmp_path: Path) -> None:
         await asyncio.sleep(0.5 * EVERY_S)
     assert scene.recorder.recorded == {"billing"}
     assert not scene.samples("ledger")
+
+
+async def test_groups_that_fail_for_one_reason_are_one_line_of_the_log(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "groups.jsonl")
+    scene.groups.offsets |= {f"group-{number}": {ORDERS: 7} for number in range(7)}
+    with structlog.testing.capture_logs() as logged:
+        async with recording(scene):
+            await asyncio.sleep(0.5 * EVERY_S)
+            scene.groups.faults = dict.fromkeys(scene.groups.offsets, "broker 1 is away")
+            await asyncio.sleep(EVERY_S)
+            scene.groups.faults = {}
+            await asyncio.sleep(EVERY_S)
+    about = [(one["event"], one["about"]) for one in logged if "about" in one]
+    assert about == [
+        ("sample.failed", "billing, group-0, group-1, group-2, group-3 and 4 more"),
+        ("sample.recovered", "billing, group-0, group-1, group-2, group-3 and 4 more"),
+    ]

@@ -7,7 +7,8 @@ the recording meanwhile.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, inf
 from typing import Protocol
@@ -37,6 +38,8 @@ SAMPLE_RECOVERED = LogEvent.info("sample.recovered", "What is in `about` is reco
 LIST_S = 60.0
 """Between two lists of the cluster's groups."""
 GROUPS, LOGS = "the list of groups", "the logs of topics"
+SHOWN = 5
+"""Names of groups in one line of the log."""
 
 
 class GroupNames(GroupLookup, Protocol):
@@ -114,9 +117,9 @@ class GroupRecorder:
         try:
             measured = await self.measurer.measure()
         except BrokerUnavailable as exc:
-            self._note(LOGS, str(exc))
+            self._note({LOGS: str(exc)})
         else:
-            self._note(LOGS, "")
+            self._note({LOGS: ""})
         self.writer.write([*samples, *measured])
         self.passes += 1
 
@@ -124,9 +127,9 @@ class GroupRecorder:
         try:
             names = await self.groups.names()
         except BrokerUnavailable as exc:
-            self._note(GROUPS, str(exc))
+            self._note({GROUPS: str(exc)})
             return
-        self._note(GROUPS, "")
+        self._note({GROUPS: ""})
         self._listed_s = loop_s()
         patterns = self.patterns
         found = {n for n in names if not patterns or any(p.matches(n) for p in patterns)}
@@ -143,12 +146,12 @@ class GroupRecorder:
         committed = await self.groups.committed(self.recorded)
         described = await self.groups.described(committed.offsets)
         samples: list[GroupSample] = []
+        faults: dict[str, str] = {}
         for group in sorted(self.recorded):
             seen = described.get(group, committed.faults.get(group, ""))
+            faults[group] = seen if isinstance(seen, str) else ""
             if isinstance(seen, str):
-                self._note(group, seen)
                 continue
-            self._note(group, "")
             members = [seen.members[name] for name in in_order(seen.members)]
             samples.append(
                 GroupSample(
@@ -165,14 +168,27 @@ class GroupRecorder:
                     committed=committed.offsets[group],
                 )
             )
+        self._note(faults)
         return samples
 
-    def _note(self, about: str, fault: str) -> None:
-        """Log a fault when it begins, and when it is over."""
-        before = self._faults.pop(about, "")
-        if fault:
-            self._faults[about] = fault
-        if fault and not before:
-            log(SAMPLE_FAILED, about=about, reason=fault)
-        elif before and not fault:
-            log(SAMPLE_RECOVERED, about=about)
+    def _note(self, faults: Mapping[str, str]) -> None:
+        """Log faults that begin, those of one reason together, and those that are over."""
+        begun: defaultdict[str, list[str]] = defaultdict(list)
+        over: list[str] = []
+        for about, fault in faults.items():
+            before = self._faults.pop(about, "")
+            if fault:
+                self._faults[about] = fault
+            if fault and not before:
+                begun[fault].append(about)
+            elif before and not fault:
+                over.append(about)
+        for reason, names in begun.items():
+            log(SAMPLE_FAILED, about=_listed(names), reason=reason)
+        if over:
+            log(SAMPLE_RECOVERED, about=_listed(over))
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"{', '.join(names[:SHOWN])}{more}"
