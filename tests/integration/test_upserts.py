@@ -24,28 +24,28 @@ from binwright.runtime.settings.loading import settings_environment
 
 pytestmark = pytest.mark.integration
 
-GROUP, ORDERS, LOG = "upserts", "upserts-orders", "upserts-log"
-PARTITIONS, KEYS, CHANGES, KILLS = 3, 2_000, 20_000, 2
+LOG = "upserts-log"
+PARTITIONS = 3
 DELETED = 0.2  # of the changes
 Expected = dict[int, tuple[int, tuple[int, int]]]
 """Key -> its value, and the partition and offset of its newest change."""
 
 
-def settings_of(broker: str, spark: str, lake: Path) -> Settings:
+def settings_of(broker: str, spark: str, lake: Path, orders: str) -> Settings:
     entry: dict[str, Any] = {
-        "topics": [ORDERS],
+        "topics": [orders],
         "format": "json",
         "columns": "id INT, v BIGINT",
         "envelope": "debezium",
         "tombstones": "skip",
     }
     return load_settings(
-        group=GROUP,
-        topics=[ORDERS],
+        group=orders,
+        topics=[orders],
         kafka={"bootstrap_servers": broker},
         lake={"path": str(lake), "spark": spark, "freshness_s": 2.0},
         tables=[{**entry, "mode": "upsert", "primary_key": ["id"]}, {**entry, "name": LOG}],
-        monitor={"topic": f"{GROUP}.metrics"},
+        monitor={"topic": f"{orders}.metrics"},
         controller={"process_logs": str(lake.parent / "consumers")},
     )
 
@@ -61,8 +61,9 @@ def event(key: int, value: int | None, before: int | None, lsn: int) -> bytes:
 class Source:
     """A database whose changes a connector writes to Kafka; it keeps what its table has."""
 
-    def __init__(self, producer: AIOKafkaProducer) -> None:
-        self._producer, self._chance = producer, random.Random(11)
+    def __init__(self, producer: AIOKafkaProducer, topic: str, keys: int) -> None:
+        self._producer, self._topic, self._keys = producer, topic, keys
+        self._chance = random.Random(11)
         self.expected: Expected = {}
         self.changes, self.deleted = 0, 0
 
@@ -70,7 +71,7 @@ class Source:
         """Make so many changes, each with its record; deletions have a tombstone behind."""
         sent = []
         for _ in range(count):
-            key = self._chance.randrange(KEYS)
+            key = self._chance.randrange(self._keys)
             known = self.expected.get(key)
             deletes = known is not None and self._chance.random() < DELETED
             value = None if deletes else self._chance.randrange(1 << 40)
@@ -92,12 +93,12 @@ class Source:
 
     async def _send(self, key: int, content: bytes | None) -> Any:
         name = str(key).encode()
-        return await self._producer.send(ORDERS, content, key=name, partition=key % PARTITIONS)
+        return await self._producer.send(self._topic, content, key=name, partition=key % PARTITIONS)
 
 
-def landed(lake: Path) -> Expected:
+def landed(lake: Path, orders: str) -> Expected:
     """Return the rows as deltalake reads them."""
-    table = deltalake.DeltaTable(str(lake / ORDERS)).to_pyarrow_table(columns=["id", "v", "_kafka"])
+    table = deltalake.DeltaTable(str(lake / orders)).to_pyarrow_table(columns=["id", "v", "_kafka"])
     found = {
         row["id"]: (row["v"], (row["_kafka"]["partition"], row["_kafka"]["offset"]))
         for row in table.to_pylist()
@@ -106,36 +107,41 @@ def landed(lake: Path) -> Expected:
     return found
 
 
-async def test_the_table_is_that_of_the_database_though_consumers_die(
-    broker: str, spark_url: str, lake: Path
+@pytest.mark.parametrize(
+    ("keys", "changes", "kills"),
+    [(300, 3_000, 1), pytest.param(10_000, 100_000, 3, marks=pytest.mark.nightly)],
+)
+async def test_the_table_is_that_of_the_database_though_consumers_die(  # noqa: PLR0917 - fixtures
+    broker: str, spark_url: str, lake: Path, keys: int, changes: int, kills: int
 ) -> None:
-    settings = settings_of(broker, spark_url, lake)
+    orders = f"upserts-{changes}"
+    settings = settings_of(broker, spark_url, lake, orders)
     environment = os.environ | settings_environment(settings)
-    await create_topic(settings.kafka, ORDERS, PARTITIONS)
+    await create_topic(settings.kafka, orders, PARTITIONS)
     async with (
         services(settings, lake.parent / "logs") as stack,
         AIOKafkaProducer(bootstrap_servers=broker, linger_ms=5) as producer,
     ):
-        source = Source(producer)
-        await source.change(CHANGES // (KILLS + 1))
-        await until(lambda: len(rows(lake, ORDERS)) > 0)
-        for _ in range(KILLS):
+        source = Source(producer, orders, keys)
+        await source.change(changes // (kills + 1))
+        await until(lambda: len(rows(lake, orders)) > 0)
+        for _ in range(kills):
             for pid in stack.consumer_pids():
                 psutil.Process(pid).send_signal(signal.SIGKILL)
-            await source.change(CHANGES // (KILLS + 1))
-            before = len(deltalake.DeltaTable(str(lake / ORDERS)).history())
+            await source.change(changes // (kills + 1))
+            before = len(deltalake.DeltaTable(str(lake / orders)).history())
             await until(
                 lambda before=before: (  # type: ignore[misc]
-                    len(deltalake.DeltaTable(str(lake / ORDERS)).history()) > before + 1
+                    len(deltalake.DeltaTable(str(lake / orders)).history()) > before + 1
                 )
             )
-        await until(lambda: landed(lake) == source.expected)
+        await until(lambda: landed(lake, orders) == source.expected)
         log = rows(lake, LOG)
         assert len(log) == source.changes
         assert sum(row["_op"] == "d" for row in log) == source.deleted
 
         async def audited() -> tuple[int, dict[str, Any]]:
-            asked = ("audit", "--table", ORDERS, "--json")
+            asked = ("audit", "--table", orders, "--json")
             code, out, errors = await binwright(*asked, environment=environment)
             assert code in {0, 1}, errors
             (table,) = json.loads(out)["tables"]
@@ -147,7 +153,7 @@ async def test_the_table_is_that_of_the_database_though_consumers_die(
 
     key, (_, (partition, offset)) = next(iter(source.expected.items()))
     spark = SparkSession(DefaultChannelBuilder(spark_url))
-    path = f"delta.`{lake}/{ORDERS}`"
+    path = f"delta.`{lake}/{orders}`"
     spark.sql(f"UPDATE {path} SET _kafka.offset = 0 WHERE id = {key}").collect()  # noqa: S608
     other = next(k for k in source.expected if k != key)
     spark.sql(f"DELETE FROM {path} WHERE id = {other}").collect()  # noqa: S608
