@@ -129,7 +129,9 @@ def test_names_of_topics_differ_from_others(name: str, valid: bool) -> None:
     assert is_topic_name(name) == valid
 
 
-@pytest.mark.parametrize("name", [*BAD, "_staging", "_delta_log", "a__bad", "a__erased", "x" * 245])
+@pytest.mark.parametrize(
+    "name", [*BAD, "_staging", "_delta_log", "a__bad", "a__erased", "a__deleted", "x" * 245]
+)
 def test_a_table_has_no_name_of_a_directory_of_ours_or_of_bad_records(name: str) -> None:
     with pytest.raises(ValueError, match=r"name"):
         table_name(name)
