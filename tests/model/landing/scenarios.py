@@ -879,7 +879,7 @@ DETECTED_MUTATIONS: Mapping[str, Scenario] = {
         "crash",
         (*STAMPED, "a back-fill is ordered"),
         0,
-        logs=("rr",),
+        logs=("rrr",),
         from_latest=True,
         backfill=True,
     ),
