@@ -357,6 +357,45 @@ async def test_a_batch_that_cannot_be_decoded_is_reported_and_others_go_on() -> 
         assert scene.landed(P) == once(4_002, 3_991)
 
 
+@pytest.mark.parametrize("at_s", [3, 8, 13, 23])
+async def test_a_new_table_waits_for_a_partition_that_has_no_leader(at_s: float) -> None:
+    """It begins at its end once that is known: what is before is back-filled then, too."""
+    scene = await with_old()
+    scene.from_earliest = True
+    scene.topics.log(Q).leader = None
+    async with process(scene, "orders", from_latest=True) as writer:
+        await seconds(at_s)
+        scene.topics.log(Q).leader = 1
+        await seconds(100)
+        landed_all(scene, {P: 4_000, Q: 30})
+        assert operation(writer).state == "done"
+
+
+async def test_a_partition_without_a_leader_holds_up_no_other_and_has_no_table_scanned() -> None:
+    async with begun() as (scene, writer):
+        await until_some(scene, writer)
+        scene.topics.log(Q).leader = None
+        await seconds(60)
+        assert scene.landed(P) == once(4_002)
+        assert (operation(writer).state, operation(writer).to_go > 0) == ("running", True)
+        await scene.backfill(2)
+        await seconds(100)
+        assert writer.lake.calls.count(("lowest", "orders")) == 1
+        scene.topics.log(Q).leader = 1
+        await seconds(60)
+        assert (operation(writer).id[-1], operation(writer).state) == ("2", "done")
+        landed_all(scene, {P: 4_002, Q: 30})
+
+
+async def test_a_topic_that_is_deleted_ends_it() -> None:
+    async with begun() as (scene, writer):
+        await until_some(scene, writer)
+        scene.topics.delete("orders")
+        await seconds(60)
+        done = operation(writer)
+        assert (done.state, done.gone > 0, done.to_go) == ("done", True, 0)
+
+
 async def test_a_new_table_is_filled_by_itself() -> None:
     scene = await with_old()
     scene.from_earliest = True

@@ -63,7 +63,12 @@ class FakeCluster:
         await asyncio.sleep(3600 if broker in self.hanging else self.latency_s)
         self._answer(broker)
         if when >= 0:
-            return {(t, n): self.times[n] for t, numbers in partitions.items() for n in numbers}
+            return {
+                (t, n): self.times[n]
+                for t, numbers in partitions.items()
+                for n in numbers
+                if n in self.times
+            }
         ends = self.stable if stable else {}
         return {
             (topic, number): 10 * number if when == EARLIEST else ends.get(number, 10 * number + 5)
@@ -114,10 +119,15 @@ async def test_bounds_are_those_of_partitions_whose_leader_answers() -> None:
 async def test_offsets_of_a_time_are_those_of_logs_that_have_such_a_record() -> None:
     cluster, topics = queries({0: 1, 1: 2, 2: NO_LEADER, 3: 2})
     cluster.times = {0: 7, 1: NO_OFFSET, 3: 0}
-    assert await topics.offsets_at(orders(0, 1, 2, 3), 1_000) == {
+    assert await topics.offsets_at(orders(0, 1, 3), 1_000) == {
         TopicPartition("orders", 0): 7,
         TopicPartition("orders", 3): 0,
     }
+    with pytest.raises(BrokerUnavailable, match="of orders-2"):
+        await topics.offsets_at(orders(0, 2), 1_000)
+    del cluster.times[3]  # its leader answers with an error
+    with pytest.raises(BrokerUnavailable, match="of orders-3"):
+        await topics.offsets_at(orders(0, 3), 1_000)
     cluster.silent = {2}
     with pytest.raises(BrokerUnavailable, match="broker 2"):
         await topics.offsets_at(orders(0, 1), 1_000)

@@ -307,7 +307,7 @@ class DataReader(Protocol):
         Partitions without such a record are left out.
 
         Raises:
-            BrokerUnavailable: A leader does not answer.
+            BrokerUnavailable: It is not known of each of them: a leader does not answer.
             TopicMissing: Some of the topics do not exist.
         """
 

@@ -28,6 +28,7 @@ from binwright.consumer.decide.land.states import (
     StageEarlier,
     StagePortion,
     TooLarge,
+    TopicGone,
     Unclear,
     Unreadable,
 )
@@ -93,9 +94,26 @@ def found(
 def filling(order: OperationOrder = ORDER, outcome: EarlierFound | None = None) -> Scene:
     """Return a writer that knows what is to be back-filled."""
     scene = ordered_scene(order)
-    assert isinstance(scene.next_request(), FindEarlier)
-    scene.complete(outcome or found())
+    outcome = outcome or found()
+    look(scene, outcome)
+    scene.complete(outcome)
     return scene
+
+
+def described(outcome: EarlierFound | None = None) -> EarlierFound:
+    """Return what is found before the table is asked."""
+    return replace(outcome or found(), lowest=None, since=None)
+
+
+def look(scene: Scene, outcome: EarlierFound | None = None) -> None:
+    """Let Kafka describe what is meant; the table is asked then."""
+    wanted = scene.next_request()
+    assert isinstance(wanted, FindEarlier)
+    assert not wanted.scan
+    assert scene.complete(described(outcome)) == []
+    wanted = scene.next_request()
+    assert isinstance(wanted, FindEarlier)
+    assert wanted.scan
 
 
 def operation(scene: Scene) -> Operation:
@@ -195,21 +213,27 @@ def test_where_a_table_begins_is_asked_first_and_what_is_left_is_counted() -> No
     give(scene, replace(ORDER, since_ms=7))
     sent(scene)
     scene.complete(Committed())
-    assert scene.next_request() == FindEarlier(frozenset({TOPIC}), 7, 60.0)
+    assert scene.next_request() == FindEarlier(
+        frozenset({TOPIC}), scan=False, since_ms=7, keep_s=60.0
+    )
+    scene.complete(described())
+    assert scene.next_request() == FindEarlier(
+        frozenset({TOPIC}), scan=True, since_ms=7, keep_s=60.0
+    )
     assert scene.complete(found()) == []
     assert (operation(scene).ranges, operation(scene).to_go) == ({part(0): (0, 4_000)}, 4_000)
 
 
 def test_with_nothing_to_do_it_ends() -> None:
     scene = ordered_scene()
-    scene.next_request()
+    look(scene)
     done = end(scene, scene.complete(found({0: 0})))
     assert (done.state, done.to_go) == ("done", 0)
 
 
 def test_a_dry_run_counts_offsets_and_reads_none() -> None:
     scene = ordered_scene(replace(ORDER, dry_run=True))
-    scene.next_request()
+    look(scene)
     scene.complete(found())
     done = stamped(sent(scene))
     assert (done.state, done.to_go, done.ranges) == ("done", 4_000, {})
@@ -219,6 +243,7 @@ def test_a_dry_run_counts_offsets_and_reads_none() -> None:
     ("state", "fault"),
     [
         ({"leaderless": frozenset({0})}, backfills.NOT_DESCRIBED),
+        ({"bounds": {0: (0, 6_000), 1: (0, 5)}}, backfills.NOT_BEGUN),
         ({"topic_id": "id-2"}, backfills.RECREATED),
     ],
 )
@@ -227,12 +252,14 @@ def test_what_kafka_does_not_describe_now_is_asked_again(
 ) -> None:
     scene = ordered_scene()
     scene.next_request()
-    (log,) = effects_of(scene.complete(found(**state)), Log)  # type: ignore[arg-type]
+    (log,) = effects_of(scene.complete(described(found(**state))), Log)  # type: ignore[arg-type]
     assert log.event == "operation.delayed"
     assert (operation(scene).fault, operation(scene).ranges) == (fault, {})
     assert not isinstance(scene.next_request(), FindEarlier)
     scene.change(checked_at=scene.now + 10.0)
-    assert isinstance(scene.next_request(10.0), FindEarlier)
+    again = scene.next_request(10.0)
+    assert isinstance(again, FindEarlier)
+    assert not again.scan, "the table is asked once Kafka describes what is meant"
 
 
 def test_partitions_that_are_not_meant_need_no_leader() -> None:
@@ -242,7 +269,7 @@ def test_partitions_that_are_not_meant_need_no_leader() -> None:
 
 def test_topics_of_which_nothing_is_known_are_waited_for() -> None:
     scene = ordered_scene()
-    scene.next_request()
+    look(scene)
     outcome = found()
     scene.complete(replace(outcome, kafka=replace(outcome.kafka, unknown=frozenset({"others"}))))
     assert operation(scene).fault == backfills.NOT_DESCRIBED
@@ -295,7 +322,7 @@ def test_without_rows_nothing_is_committed_before_the_next_stamp() -> None:
 def test_partitions_take_turns() -> None:
     bounds = {0: (0, 6_000), 1: (0, 6_000)}
     scene = ordered_scene(committed={0: 5_000, 1: 5_000})
-    scene.next_request()
+    look(scene)
     scene.complete(found({0: 4_000, 1: 4_000}, bounds))
     asked = []
     for _ in range(3):
@@ -305,6 +332,70 @@ def test_partitions_take_turns() -> None:
         empty = portion(wanted.range.first, wanted.partition.partition, rows=0)
         scene.complete(EarlierStaged(empty, topic_state(bounds)))
     assert asked == [0, 1, 0]
+
+
+def two() -> Scene:
+    """Return a writer that back-fills two partitions."""
+    bounds = {0: (0, 6_000), 1: (0, 6_000)}
+    scene = ordered_scene(committed={0: 5_000, 1: 5_000})
+    scene.change(checked_at=scene.now + 1_000.0)
+    both = found({0: 4_000, 1: 4_000}, bounds)
+    look(scene, both)
+    scene.complete(both)
+    return scene
+
+
+def asked(scene: Scene, after: float = 0.0) -> int:
+    """Return the partition of which a range is asked for next."""
+    wanted = scene.next_request(after)
+    assert isinstance(wanted, StageEarlier), wanted
+    return wanted.partition.partition
+
+
+def test_a_partition_that_fails_is_left_alone_for_a_while_and_the_fault_stays() -> None:
+    scene = two()
+    assert asked(scene) == 0
+    (log,) = effects_of(scene.complete(Unclear("no leader")), Log)
+    assert (log.event, operation(scene).fault) == ("operation.delayed", "no leader")
+    bounds = {0: (0, 6_000), 1: (0, 6_000)}
+    for first in (3_000, 2_500):
+        assert asked(scene, 1.0) == 1, "at once, and again"
+        empty = EarlierStaged(portion(first, 1, rows=0), topic_state({1: (0, 6_000)}))
+        scene.complete(empty)
+        assert operation(scene).fault == "no leader"
+    assert asked(scene, 10.0) == 0
+    scene.complete(EarlierStaged(portion(3_000, rows=0), topic_state(bounds)))
+    assert operation(scene).fault == ""
+
+
+def test_nothing_is_asked_for_while_all_fail() -> None:
+    scene = two()
+    for number in (0, 1):
+        assert asked(scene) == number
+        scene.complete(Unclear(f"fault {number}"))
+    assert operation(scene).fault == "fault 0"
+    assert scene.next_request(9.0) is None
+    assert asked(scene, 1.0) == 0
+
+
+def test_a_portion_that_is_not_taken_delays_its_partition_alone() -> None:
+    scene = two()
+    assert asked(scene) == 0
+    scene.complete(EarlierStaged(portion(3_000), topic_state({0: (0, 6_000)})))
+    assert "bad_share" not in operation(scene).fault
+    sent(scene)
+    scene.complete(Refused("bad_share allows fewer"))
+    assert operation(scene).fault == "bad_share allows fewer"
+    assert asked(scene) == 1
+    scene.complete(EarlierStaged(portion(3_000, 1), topic_state({1: (0, 6_000)})))
+    assert stamped(sent(scene)).fault == "bad_share allows fewer"
+
+
+def test_what_is_left_of_a_topic_that_was_deleted_is_gone() -> None:
+    scene = two()
+    assert asked(scene) == 0
+    done = end(scene, scene.complete(TopicGone()))
+    assert (done.state, done.gone, done.ranges) == ("done", 8_000, {})
 
 
 def test_a_range_with_too_much_is_asked_for_in_parts_until_it_is_one_record() -> None:
@@ -513,7 +604,8 @@ def test_what_was_given_up_is_forgotten_once_it_has_landed_or_is_gone() -> None:
     scene = ordered_scene()
     given_up = {part(0): (0, 4_000), part(1): (0, 50), part(2): (5, 7)}
     scene.change(operation=replace(operation(scene), given_up=given_up))
-    scene.next_request()
+    scene.change(chain=replace(scene.landing.chain, committed=at({0: 5_000, 1: 60})))
+    look(scene)
     scene.complete(found(bounds={0: (9, 6_000), 1: (60, 70)}))
     assert operation(scene).given_up == {part(0): (9, 4_000), part(2): (5, 7)}
     stage(scene, portion(3_000))
@@ -555,6 +647,15 @@ def test_a_table_that_has_landed_something_is_not_filled_by_itself() -> None:
     scene.complete(HistoryRead(history(stamp({0: 7}, full=True), claim("me-1")), complete=True))
     assert scene.landing.operation is None
     assert scene.landing.chain.topic_ids == {TOPIC: ID}
+
+
+def test_what_is_not_known_yet_is_looked_for_again() -> None:
+    scene = ordered_scene()
+    scene.next_request()
+    (log,) = effects_of(scene.complete(Unclear("no reply")), Log)
+    assert (log.event, operation(scene).fault) == ("operation.delayed", "no reply")
+    scene.change(checked_at=scene.now + 10.0)
+    assert isinstance(scene.next_request(10.0), FindEarlier)
 
 
 def test_an_outcome_that_is_none_of_its_steps_changes_nothing() -> None:

@@ -64,6 +64,7 @@ from binwright.consumer.decide.land.states import (
     StageEarlier,
     StagePortion,
     TooLarge,
+    TopicGone,
     Unclear,
     Unreadable,
     WriteLease,
@@ -236,12 +237,12 @@ class RequestRunner:
         Which bad records it has is asked anew (†): portions of an earlier one have landed since.
         """
         self.known = replace(self.known, lowest_bad=None)
-        lowest = await self.lake.lowest_offsets(self.table)
+        lowest = await self.lake.lowest_offsets(self.table) if request.scan else None
         kafka = await self._kafka.state(QueryKafka(request.topics, begins_of=frozenset()))
         if isinstance(kafka, Unclear):
             return kafka
         kept_since_ms = wall_ms() - round(request.keep_s * 1000) if request.keep_s else 0
-        if not (since_ms := max(request.since_ms, kept_since_ms)):
+        if not (since_ms := max(request.since_ms, kept_since_ms)) or lowest is None:
             return EarlierFound(lowest, kafka)
         since = await self.context.reader.offsets_at(kafka.bounds.keys(), since_ms)
         return EarlierFound(lowest, kafka, since)
@@ -250,7 +251,10 @@ class RequestRunner:
         """Stage a range, but for what Kafka has deleted of it, of one topic and one log."""
         p, wanted, earlier = request.partition, request.range, self.context.earlier
         query = QueryKafka(frozenset({p.topic}), begins_of=frozenset())
-        kafka = await self._kafka.state(query)
+        try:
+            kafka = await self._kafka.state(query)
+        except TopicMissing:
+            return TopicGone()
         if isinstance(kafka, Unclear) or p not in kafka.bounds:
             return Unclear(f"Kafka does not describe {p} now")
         start, end = kafka.bounds[p]

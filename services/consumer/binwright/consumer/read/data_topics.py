@@ -139,8 +139,11 @@ class DataTopics:
         answers = await asyncio.gather(
             *(self._cluster.offsets(broker, topics, at_ms) for broker, topics in led.items())
         )
-        every = chain.from_iterable(each.items() for each in answers)
-        return {TopicPartition(*p): offset for p, offset in every if offset != NO_OFFSET}
+        known = dict(chain.from_iterable(each.items() for each in answers))
+        offsets = {TopicPartition(*p): offset for p, offset in known.items()}
+        if missing := [p for p in partitions if p not in offsets]:
+            raise BrokerUnavailable(f"Kafka gives no offset of a time of {_joined(missing)}")
+        return {p: offset for p, offset in offsets.items() if offset != NO_OFFSET}
 
     async def _bounds(
         self, broker: int, topics: Mapping[str, Collection[int]]

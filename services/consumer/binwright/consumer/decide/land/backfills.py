@@ -27,6 +27,7 @@ from binwright.consumer.decide.land.states import (
     Refused,
     StageEarlier,
     TooLarge,
+    TopicGone,
     WriterConfig,
 )
 from binwright.protocol.landing import OffsetRange
@@ -37,6 +38,7 @@ from binwright.tables.ports import Batch, PartitionOffsets
 
 REPLACED = "another order about the table came while its steps failed: order it again"
 NOT_DESCRIBED = "Kafka does not describe all of the table's partitions now"
+NOT_BEGUN = "it is not decided yet where all of the table's partitions begin"
 OF_KEYS = "the table has one row of each key: earlier changes could bring back what was deleted"
 RECREATED = "a topic was deleted and created again, which its table has not followed yet"
 
@@ -58,7 +60,8 @@ def begin(state: Landing, config: WriterConfig, order: OperationOrder) -> Step:
     """
     if config.table.primary_key:
         return failed(state, ordered(order), OF_KEYS)
-    return replace(state, portion=None, span=FIRST_SPAN, turn=None), ()
+    begun = replace(state, portion=None, span=FIRST_SPAN, turn=None)
+    return replace(begun, described=False, failing={}), ()
 
 
 def at_first(writer: str) -> Operation:
@@ -94,12 +97,12 @@ def next_step(
     if isinstance(portion, EarlierPortion):
         size, rows = sum(part.bytes for part in portion.slices), portion.rows + portion.bad
         batch = Batch(slices=portion.slices, rows=rows, bytes=size, work=BACKFILL)
-        return batch, _after(operation, portion)
+        return batch, _after(_got_on(state, portion.partition), operation, portion)
     if not operation.ranges:
         topics = frozenset(config.table.topics)
-        return FindEarlier(topics, operation.since_ms, config.table.keep_s)
-    partitions = sorted(operation.ranges)
-    turn = state.turn
+        return FindEarlier(topics, state.described, operation.since_ms, config.table.keep_s)
+    ready = [p for p in operation.ranges if _retry_at(state, p) <= state.step_at]
+    partitions, turn = sorted(ready or operation.ranges), state.turn
     partition = next((p for p in partitions if turn is None or p > turn), partitions[0])
     first, end = operation.ranges[partition]
     begin_at = max(first, end - state.span)
@@ -112,22 +115,19 @@ def apply_outcome(
 ) -> Step:
     """Apply the outcome of a step's request, or that a portion is in the table."""
     operation, request = asked
-    if isinstance(request, StageEarlier):
-        state = replace(state, turn=request.partition)
     match request, outcome:
-        case FindEarlier(), EarlierFound(kafka=kafka):
-            if fault := _fault(state, operation, kafka):
-                return delayed(state, operation, config, fault, now)
-            return _found(timed(state, state.asked_at, now), operation, outcome)
-        case StageEarlier(), EarlierStaged():
-            return _staged(state, config, (operation, request), outcome, now)
-        case StageEarlier(range=wanted), TooLarge():
-            span = max((wanted.next - wanted.first) // MOST_CHANGE, 1)
-            return replace(state, span=span), ()
+        case FindEarlier(), EarlierFound():
+            return _found(state, config, operation, outcome, now)
+        case _, Refused(reason=reason) if not isinstance(request, Batch):
+            return failed(state, operation, reason)
+        case StageEarlier(), _:
+            state = replace(state, turn=request.partition)
+            return _apply_staged(state, config, (operation, request), outcome, now)
         case Batch(), Committed():
             return _landed(state, operation, request, outcome, now)
-        case _, Refused(reason=reason):
-            return failed(state, operation, reason)
+        case Batch(), _:
+            of = operation, _partition_of(request)
+            return _stalled(state, config, of, getattr(outcome, "reason", ""), now)
         case _:
             return delayed(state, operation, config, getattr(outcome, "reason", ""), now)
 
@@ -136,16 +136,31 @@ def _fault(state: Landing, operation: Operation, kafka: KafkaState) -> str:
     """Return why what Kafka has cannot be back-filled now; empty if it can."""
     if kafka.unknown or any(_is_meant(operation, p) for p in kafka.leaderless):
         return NOT_DESCRIBED
+    if any(_is_meant(operation, p) and p not in state.chain.committed for p in kafka.bounds):
+        return NOT_BEGUN
+    return _of_another_topic(state, kafka)
+
+
+def _of_another_topic(state: Landing, kafka: KafkaState) -> str:
+    """Return why what Kafka has is not of the topics that have landed (†); empty if it is."""
     known = state.chain.topic_ids
     same = (chains.same_topic(id_, known.get(topic)) for topic, id_ in kafka.topic_ids.items())
-    return "" if all(same) else RECREATED  # (†)
+    return "" if all(same) else RECREATED
 
 
 def _is_meant(operation: Operation, partition: TopicPartition) -> bool:
     return partition in operation.offsets or not operation.offsets
 
 
-def _found(state: Landing, operation: Operation, found: EarlierFound) -> Step:
+def _found(
+    state: Landing, config: WriterConfig, operation: Operation, found: EarlierFound, now: float
+) -> Step:
+    """Begin with what there is, once Kafka describes it and the table was asked."""
+    if fault := _fault(state, operation, found.kafka):
+        return delayed(replace(state, described=False), operation, config, fault, now)
+    if found.lowest is None:
+        return replace(state, described=True), ()
+    state = timed(state, state.asked_at, now)
     ranges = earlier(operation, state.chain.committed, found)
     bounds = found.kafka.bounds  # what Kafka has no more of what was given up never lands
     starts = {p: bounds[p][0] for p in operation.given_up if p in bounds}
@@ -163,14 +178,38 @@ def earlier(operation: Operation, committed: PartitionOffsets, found: EarlierFou
     A log that ends before that was cut: its offsets may land again.
     """
     ranges: dict[TopicPartition, tuple[int, int]] = {}
+    lowest = found.lowest or {}
     for p, (start, end) in sorted(found.kafka.bounds.items()):
         if p in committed and _is_meant(operation, p):
             since = start if found.since is None else found.since.get(p, end)
             first = max(start, operation.offsets.get(p, start), since)
-            begins = min(committed[p], found.lowest.get(p, committed[p]))
+            begins = min(committed[p], lowest.get(p, committed[p]))
             if first < begins <= end:
                 ranges[p] = first, begins
     return ranges
+
+
+def _apply_staged(
+    state: Landing,
+    config: WriterConfig,
+    asked: tuple[Operation, StageEarlier],
+    outcome: Outcome,
+    now: float,
+) -> Step:
+    """Apply what became of a range that was to be staged."""
+    operation, request = asked
+    match outcome:
+        case EarlierStaged():
+            return _staged(state, config, asked, outcome, now)
+        case TooLarge():
+            span = max((request.range.next - request.range.first) // MOST_CHANGE, 1)
+            return replace(state, span=span), ()
+        case TopicGone():
+            gone = {p for p in operation.ranges if p.topic == request.partition.topic}
+            return _given_up(state, operation, gone)
+        case _:
+            of, reason = (operation, request.partition), getattr(outcome, "reason", "")
+            return _stalled(state, config, of, reason, now)
 
 
 def _staged(
@@ -186,22 +225,21 @@ def _staged(
     files = tuple(part.file for part in portion.slices)
     deleted = (DeleteFiles(files),) if files else ()
     known = p in outcome.kafka.bounds
-    if fault := _fault(state, operation, outcome.kafka) if known else NOT_DESCRIBED:
-        state, effects = delayed(state, operation, config, fault, now)
+    if fault := _of_another_topic(state, outcome.kafka) if known else NOT_DESCRIBED:
+        state, effects = _stalled(state, config, (operation, p), fault, now)
         return state, (*effects, *deleted)
     if outcome.kafka.bounds[p][1] < wanted.next:  # the log was cut, and what is behind lands (†)
-        left = operation.without_ranges({p})
-        state, effects = (replace(state, operation=left), ()) if left.ranges else ended(state, left)
+        state, effects = _given_up(state, operation, {p})
         return state, (*effects, *deleted)
     state = timed(_with_span(state, config, request, portion, now), state.asked_at, now)
     first, end = operation.ranges[p]
     if portion.first > wanted.first:  # Kafka has deleted what is before
         left = operation.with_ranges({**operation.ranges, p: (portion.first, end)})
         operation = replace(left, gone=operation.gone + portion.first - first)
-    operation = replace(operation, fault="")
     if portion.slices:
         return replace(state, operation=operation, portion=portion), ()
-    after = _after(operation, portion)  # the next stamp has that, or it is read once more
+    state = _got_on(state, p)
+    after = _after(state, operation, portion)  # the next stamp has that, or it is read once more
     return (replace(state, operation=after), ()) if after.ranges else ended(state, after)
 
 
@@ -229,7 +267,7 @@ def _landed(
 ) -> Step:
     pause_s = min(now - state.asked_at, LONGEST_PAUSE_S)
     done = replace(
-        state,
+        _got_on(state, _partition_of(batch)),
         portion=None,
         step_at=now + pause_s,
         rows=state.rows + batch.rows,
@@ -240,7 +278,47 @@ def _landed(
     return done, (*effects, DeleteFiles(batch.files))
 
 
-def _after(operation: Operation, portion: EarlierPortion) -> Operation:
+def _partition_of(batch: Batch) -> TopicPartition:
+    (number,) = batch.slices[0].ranges
+    return TopicPartition(batch.slices[0].topic, number)
+
+
+def _retry_at(state: Landing, partition: TopicPartition) -> float:
+    return state.failing.get(partition, ("", 0.0))[1]
+
+
+def _stalled(
+    state: Landing,
+    config: WriterConfig,
+    of: tuple[Operation, TopicPartition],
+    reason: str,
+    now: float,
+) -> Step:
+    """Leave a partition alone for a while; the others go on."""
+    operation, partition = of
+    failing = {**state.failing, partition: (reason, now + config.refused_s)}
+    state = replace(state, failing={p: e for p, e in failing.items() if p in operation.ranges})
+    state, effects = delayed(state, operation, config, _fault_of(state), now)
+    step_at = min(_retry_at(state, p) for p in operation.ranges)
+    return replace(state, step_at=max(step_at, now)), effects
+
+
+def _got_on(state: Landing, partition: TopicPartition) -> Landing:
+    return replace(state, failing={p: e for p, e in state.failing.items() if p != partition})
+
+
+def _fault_of(state: Landing) -> str:
+    """Return why some partition does not get on; empty if all do."""
+    return state.failing[min(state.failing)][0] if state.failing else ""
+
+
+def _given_up(state: Landing, operation: Operation, partitions: Collection[TopicPartition]) -> Step:
+    """Go on without what is left of these partitions."""
+    left = operation.without_ranges(partitions)
+    return (replace(state, operation=left), ()) if left.ranges else ended(state, left)
+
+
+def _after(state: Landing, operation: Operation, portion: EarlierPortion) -> Operation:
     """Return the work once a portion is in the table: that begins before it now."""
     return replace(
         operation.with_ranges(_before(operation.ranges, portion)),
@@ -248,7 +326,7 @@ def _after(operation: Operation, portion: EarlierPortion) -> Operation:
         rows=operation.rows + portion.rows,
         bad=operation.bad + portion.bad,
         skipped=operation.skipped + portion.skipped,
-        fault="",
+        fault=_fault_of(state),
     )
 
 

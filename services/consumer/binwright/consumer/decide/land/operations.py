@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from binwright.consumer.decide.land import backfills, erasures, replays
-from binwright.consumer.decide.land.progress import Asked, Step, delayed, facts, timed
+from binwright.consumer.decide.land.progress import Asked, Step, facts, timed
 from binwright.consumer.decide.land.states import (
     Committed,
     DeleteFiles,
@@ -155,5 +155,6 @@ def apply_verdict(
         state = timed(state, flight.sent_at, now)
         asked = operation, flight.batch
         return WORKS[operation.work].apply_outcome(state, config, asked, outcome, now)
-    state, effects = delayed(replace(state, portion=None), operation, config, outcome.reason, now)
+    state, asked = replace(state, portion=None), (operation, flight.batch)
+    state, effects = WORKS[operation.work].apply_outcome(state, config, asked, outcome, now)
     return state, (*effects, DeleteFiles(flight.batch.files))

@@ -303,12 +303,13 @@ class EraseNoted:
 
 @dataclass(frozen=True, slots=True)
 class FindEarlier:
-    """Find where the table begins, and what Kafka has of before.
+    """Find what Kafka has of before the table's beginning, and where that is.
 
     Outcomes: `EarlierFound`, `Refused`, `Unclear`.
     """
 
     topics: frozenset[str]
+    scan: bool  # whether the table is asked: it is once Kafka describes what is meant
     since_ms: int  # find the first records of then or later, too; 0: that is not asked
     keep_s: float  # as if `since_ms` were so long ago at least; 0: it need not be
 
@@ -317,7 +318,7 @@ class FindEarlier:
 class StageEarlier:
     """Read a range of offsets from Kafka, and stage its rows.
 
-    Outcomes: `EarlierStaged`, `TooLarge`, `Refused`, `Unclear`.
+    Outcomes: `EarlierStaged`, `TooLarge`, `TopicGone`, `Refused`, `Unclear`.
     """
 
     partition: TopicPartition
@@ -508,8 +509,9 @@ class PortionStaged:
 class EarlierFound:
     """Where the table begins, by its rows, and what Kafka has."""
 
-    lowest: PartitionOffsets
-    """Of rows, and what was erased. Bad records may have landed without their batch (†)."""
+    lowest: PartitionOffsets | None
+    """Of rows, also of those that were erased; None: the table was not asked. Bad records may have
+    landed without their batch (†)."""
     kafka: KafkaState
     since: PartitionOffsets | None = None
     """The first records of the time that was asked for, where there are some; None: none was."""
@@ -537,6 +539,11 @@ class EarlierStaged:
 
     portion: EarlierPortion
     kafka: KafkaState
+
+
+@dataclass(frozen=True, slots=True)
+class TopicGone:
+    """There is no such topic: Kafka has nothing of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -580,6 +587,7 @@ Outcome = (
     | EarlierFound
     | EarlierStaged
     | TooLarge
+    | TopicGone
     | ErasedNoted
     | RowsErased
 )
@@ -723,6 +731,9 @@ class Landing:
     """That is staged, and not in the table, or among bad records yet."""
     span: int = FIRST_SPAN  # offsets of a range that is back-filled
     turn: TopicPartition | None = None  # of which a range was back-filled last
+    described: bool = False  # whether Kafka has described what is to be back-filled
+    failing: Mapping[TopicPartition, tuple[str, float]] = field(default_factory=dict)
+    """Partition -> (why it is not back-filled, when that is tried again)."""
     erasure: Erasure | None = None  # of the operation; None: its order is not read yet
     asked: OperationRequest | None = None  # the step of the operation under way
     asked_at: float = 0.0
