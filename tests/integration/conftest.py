@@ -3,6 +3,7 @@
 They live on a loop of their own in a thread of its own: tests get a loop each, and what is started
 on one loop cannot be awaited on another. Ask for `broker` (its bootstrap servers), `spark_url` and
 `lake` (a directory for this test's tables). Topics outlive a test: name them by the test.
+Other versions than the embedded ones: `versions.servers`.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 
 import pytest
 from tests.integration.object_store import ObjectStore, run_object_store
+from tests.integration.versions.servers import kafka_jars, named, spark_jars
 
 from binwright.local.kafka import EmbeddedBroker, run_broker, run_brokers
 from binwright.local.spark import TOKEN_VARIABLE, run_spark
@@ -86,7 +88,8 @@ def broker(
     background_loop: BackgroundLoop, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     """Bootstrap servers of a broker without encryption or passwords."""
-    with background_loop.entered(run_broker(tmp_path_factory.mktemp("broker"))) as running:
+    place, jars = tmp_path_factory.mktemp("broker"), background_loop.wait(kafka_jars(named()[0]))
+    with background_loop.entered(run_broker(place, kafka=jars)) as running:
         yield running.bootstrap_servers
 
 
@@ -95,7 +98,8 @@ def brokers(
     background_loop: BackgroundLoop, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[EmbeddedBroker, ...]]:
     """Three brokers that are one cluster; leave them running."""
-    with background_loop.entered(run_brokers(tmp_path_factory.mktemp("brokers"))) as running:
+    place, jars = tmp_path_factory.mktemp("brokers"), background_loop.wait(kafka_jars(named()[0]))
+    with background_loop.entered(run_brokers(place, kafka=jars)) as running:
         yield running
 
 
@@ -107,8 +111,9 @@ def spark_url(
 
     So it is on no command line of a test. Other servers have other tokens.
     """
+    place, jars = tmp_path_factory.mktemp("spark"), background_loop.wait(spark_jars(named()[1]))
     with (
-        background_loop.entered(run_spark(tmp_path_factory.mktemp("spark"))) as running,
+        background_loop.entered(run_spark(place, spark=jars)) as running,
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setenv(TOKEN_VARIABLE, running.token_file.read_text())

@@ -72,6 +72,7 @@ async def run_broker(
     cluster: str | None = None,
     java_options: Sequence[str] = (),
     classpath: Sequence[Path] = (),
+    kafka: Sequence[Path] = (),
     progress: ProgressCallback = no_progress,
 ) -> AsyncIterator[EmbeddedBroker]:
     """Run a broker whose data, settings and log are in `directory`, and stop it at the end.
@@ -85,12 +86,13 @@ async def run_broker(
         cluster: The id of the cluster that it joins; None: of its own.
         java_options: Options of its JVM beside ours.
         classpath: Jars of its plugins.
+        kafka: The jars of another version of Kafka, all that it needs; none: the embedded one's.
         progress: Told in words what goes on.
 
     Raises:
         EmbeddedError: Java, the jars, the port or the broker could not be had.
     """
-    java, jars = await ensure_kafka(progress)
+    java, jars = await ensure_kafka(progress, kafka)
     with reserve_port(port) as listener, reserve_port() as controller:
         with run_directory(directory) as home:
             properties = {**default_settings(home, listener, controller), **(settings or {})}
@@ -111,8 +113,10 @@ async def run_broker(
             await broker.stop()
 
 
-async def ensure_kafka(progress: ProgressCallback) -> tuple[Java, tuple[Path, ...]]:
-    """Return a Java and Kafka's jars, fetched if they are not there.
+async def ensure_kafka(
+    progress: ProgressCallback, other: Sequence[Path] = ()
+) -> tuple[Java, tuple[Path, ...]]:
+    """Return a Java and Kafka's jars, fetched if they are not there; or the `other` ones.
 
     Raises:
         SettingsError: This machine does not let a broker run.
@@ -120,6 +124,8 @@ async def ensure_kafka(progress: ProgressCallback) -> tuple[Java, tuple[Path, ..
     """
     check_descriptors()
     java = await find_java()
+    if other:
+        return java, tuple(other)
     fetch = ivy_fetch(java, "Kafka's", progress)
     return java, await ensure_jars(locked_jars("kafka"), cache_dir() / "jars" / "kafka", fetch)
 
@@ -248,6 +254,7 @@ async def run_brokers(
     settings: Mapping[str, str] | None = None,
     racks: Sequence[str] = (),
     heap: str = "256m",
+    kafka: Sequence[Path] = (),
     progress: ProgressCallback = no_progress,
 ) -> AsyncIterator[tuple[EmbeddedBroker, ...]]:
     """Run a new cluster of `count` brokers, 1 to `count`, and end it at the end.
@@ -261,12 +268,13 @@ async def run_brokers(
         settings: EmbeddedBroker settings beside ours or instead of them, of all.
         racks: The rack of each broker; none: they have no racks.
         heap: Most that each may use, in Java's notation.
+        kafka: The jars of another version of Kafka; see `run_broker`.
         progress: Told in words what goes on.
 
     Raises:
         EmbeddedError: Java, the jars, a port or a broker could not be had.
     """
-    java, jars = await ensure_kafka(progress)
+    java, jars = await ensure_kafka(progress, kafka)
     with ExitStack() as ports, run_directory(directory) as home:
         listeners = [ports.enter_context(reserve_port()) for _ in range(count)]
         voters = min(count, VOTERS)

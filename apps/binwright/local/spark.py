@@ -107,6 +107,7 @@ async def run_spark(
     cores: int = 2,
     master: Master | None = None,
     jars: Sequence[Path] = (),
+    spark: Sequence[Path] = (),
     nice: int = 0,
     progress: ProgressCallback = no_progress,
 ) -> AsyncIterator[SparkServer]:
@@ -125,6 +126,8 @@ async def run_spark(
         master: Of a standalone cluster on this machine, as `run_spark_cluster` gives it; tasks
             then run in executors of its workers. None runs them in the server's own process.
         jars: More of them for its class path, such as an object store's or a source's.
+        spark: The jars of another version of Spark with its Delta, without a `master`; none: the
+            embedded one's. The extension is beside them as well.
         nice: How much lower its priority is, 0 to 19.
         progress: Told in words what goes on.
 
@@ -135,10 +138,11 @@ async def run_spark(
     check_descriptors()
     check_user()
     java = await find_java()
-    delta = await delta_jars(java, progress)
+    delta = () if spark else await delta_jars(java, progress)
+    own = (LANDING_JAR, *spark) if spark else classpath(delta)
     with reserve_port(port) as listener:
         with run_directory(directory) as home:
-            archive = class_data_archive("spark", java, (*classpath(delta), *jars), home)
+            archive = class_data_archive("spark", java, (*own, *jars), home)
             conf = {
                 **default_settings(home, listener, cores),
                 **cluster_settings(master, (*delta, LANDING_JAR, *jars)),

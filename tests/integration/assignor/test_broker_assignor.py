@@ -31,6 +31,7 @@ from tests.integration.assignor.test_assigned_members import PER_TICK, produce, 
 from tests.integration.assignor.test_java_group import partitions
 from tests.integration.conftest import BackgroundLoop
 from tests.integration.topics import create_topic
+from tests.integration.versions.servers import kafka_jars, named
 
 from binwright.kafka.client import ClusterClient, client_options
 from binwright.kafka.control_records import METRICS_PARTITION
@@ -75,7 +76,10 @@ async def run_assigning(
     settings = broker_settings(port)
     if max_age_s is not None:
         settings["binwright.metrics.max.age.ms"] = str(1000 * max_age_s)
-    async with run_broker(directory / "b", port=port, settings=settings, classpath=[jar]) as broker:
+    kafka, plugins = await kafka_jars(named()[0]), [jar]
+    async with run_broker(
+        directory / "b", port=port, settings=settings, classpath=plugins, kafka=kafka
+    ) as broker:
         yield broker
 
 

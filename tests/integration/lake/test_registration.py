@@ -10,6 +10,7 @@ from pyspark.sql.connect.session import SparkSession
 from tests.integration.conftest import BackgroundLoop
 from tests.integration.lake.column_tables import ITEMS
 from tests.integration.lake.tables import TABLE, new_lake, sql
+from tests.integration.versions.servers import named, spark_jars
 
 from binwright.consumer.land.lake.spark_lake import SparkLake
 from binwright.local.spark import TOKEN_VARIABLE, run_spark
@@ -31,8 +32,9 @@ def hive_url(
         "spark.sql.catalogImplementation": "hive",
         METASTORE: f"jdbc:derby:;databaseName={place}/metastore;create=true",
     }
+    jars = background_loop.wait(spark_jars(named()[1]))
     with (
-        background_loop.entered(run_spark(place, settings=settings)) as running,
+        background_loop.entered(run_spark(place, settings=settings, spark=jars)) as running,
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setenv(TOKEN_VARIABLE, running.token_file.read_text())
