@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 
 from binwright.inspect.bad_records import BadRecords, read_bad_records
@@ -33,7 +34,7 @@ MAX_RANGES = 1_000
 
 Bounds = Mapping[int, tuple[int, int]]
 """Partition -> first offset that the topic keeps, and its end offset."""
-_WINDOWS = {"partition": "INT", "start": "BIGINT", "end": "BIGINT"}
+_WINDOWS = pa.schema([("partition", pa.int32()), ("start", pa.int64()), ("end", pa.int64())])
 
 # Every copy counts as a row; a second copy of an offset, in any file, is surplus.
 _COUNTED = "SELECT partition, offset, count(*) AS copies FROM {rows} GROUP BY ALL"
@@ -327,8 +328,11 @@ class _TableQuery:
         return {partition: tuple(offsets) for partition, offsets in doubles.items()}
 
     def _frame(self, windows: Bounds) -> Any:
-        rows = [(p, start, end) for p, (start, end) in sorted(windows.items())]
-        return frame(self.spark, _WINDOWS, rows)
+        rows = [
+            {"partition": p, "start": start, "end": end}
+            for p, (start, end) in sorted(windows.items())
+        ]
+        return frame(self.spark, pa.Table.from_pylist(rows, _WINDOWS))
 
 
 def _under(counts: Mapping[int, RowCounts], partition: int) -> int:

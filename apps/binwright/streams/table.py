@@ -9,7 +9,7 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark.errors import AnalysisException
 
-from binwright.lake.lake_reader import LakeReader, quoted, table_missing
+from binwright.lake.lake_reader import LakeReader, frame, quoted, table_missing
 from binwright.protocol import wire
 from binwright.protocol.errors import StreamError
 from binwright.protocol.model import BytesPerSecond
@@ -25,7 +25,7 @@ _OTHER_COLUMNS = {"UNRESOLVED_COLUMN.WITH_SUGGESTION", "UNRESOLVED_COLUMN.WITHOU
 
 _TYPES: dict[str, pa.DataType] = {
     "position": pa.int64(),  # offset in the metrics topic
-    "at": pa.timestamp("ms", "UTC"),
+    "at": pa.timestamp("us", "UTC"),
     "topic": pa.string(),
     "monitor": pa.string(),
     "number": pa.int64(),
@@ -56,7 +56,7 @@ class TableRecordingWriter:
         measurement = recorded.measurement
         return {
             "position": recorded.offset,
-            "at": measurement.at_ms,
+            "at": measurement.at_ms * 1000,
             "topic": measurement.topic,
             "monitor": measurement.monitor,
             "number": measurement.number,
@@ -66,8 +66,8 @@ class TableRecordingWriter:
 
     def _append(self, rows: pa.Table, version: int) -> Callable[[Any], None]:
         def work(spark: Any) -> None:
-            frame = spark.createDataFrame(rows).coalesce(1).write.format("delta").mode("append")
-            frame.option("txnAppId", self._app).option("txnVersion", version).save(self._path)
+            writer = frame(spark, rows).coalesce(1).write.format("delta").mode("append")
+            writer.option("txnAppId", self._app).option("txnVersion", version).save(self._path)
 
         return work
 

@@ -3,11 +3,14 @@
 import asyncio
 import re
 import socket
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeVar
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql.connect.dataframe import DataFrame
+from pyspark.sql.connect.plan import LocalRelation
 
 from binwright.lake.session import ReconnectingSession, Work
 from binwright.protocol.errors import LakeUnavailable
@@ -222,7 +225,9 @@ def properties(spark: Any, path: str) -> dict[str, str]:
     return shown | hidden
 
 
-def frame(spark: Any, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]]) -> Any:
-    """Return a data frame of few local rows; columns by name, with SQL types."""
-    ddl = ", ".join(f"{name} {kind}" for name, kind in columns.items())
-    return spark.createDataFrame(list(rows), ddl)
+def frame(spark: Any, rows: pa.Table) -> DataFrame:
+    """Return a data frame of few local rows.
+
+    `createDataFrame` asks the server for settings that a Spark before 4.1 does not have, and fails.
+    """
+    return DataFrame(LocalRelation(rows), spark)

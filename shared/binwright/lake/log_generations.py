@@ -14,6 +14,7 @@ from functools import reduce
 from typing import Any
 
 import orjson
+import pyarrow as pa
 
 from binwright.lake.lake_reader import frame, quoted
 from binwright.tables.ports import Commit, PartitionOffsets, Table
@@ -48,7 +49,7 @@ WHERE a.log >= {first}
 _PRESENT = "SELECT partition, offset, sum(copies) AS copies FROM {some} GROUP BY ALL"
 _EARLIER = "SELECT partition, copies FROM {added} WHERE log < {first}"
 _SUMS = "SELECT partition, sum(copies) AS copies FROM {some} GROUP BY partition"
-_CUTS = {"partition": "INT", "cut": "INT", "end": "BIGINT"}
+_CUTS = pa.schema([("partition", pa.int32()), ("cut", pa.int32()), ("end", pa.int64())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +204,12 @@ def origins(
     added = spark.sql(_ADDED, logs=logs, last=len(splits))
     first = max((n for n, split in enumerate(splits, 1) if not split.cut), default=0)
     cuts = [
-        (p, n, ends.get(p, 0)) for n, s in enumerate(splits, 1) if n > first for p in sorted(s.cut)
+        {"partition": p, "cut": n, "end": ends.get(p, 0)}
+        for n, s in enumerate(splits, 1)
+        if n > first
+        for p in sorted(s.cut)
     ]
-    edges = spark.sql(_EDGES, cuts=frame(spark, _CUTS, cuts), added=added)
+    edges = spark.sql(_EDGES, cuts=frame(spark, pa.Table.from_pylist(cuts, _CUTS)), added=added)
 
     def of_this_topic(kind: str) -> Any:
         return spark.sql(

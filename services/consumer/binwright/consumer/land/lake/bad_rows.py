@@ -13,7 +13,7 @@ from pyspark.sql.connect.session import SparkSession
 from binwright.consumer.land.lake.delta import METADATA, REWRITTEN, settings
 from binwright.consumer.land.lake.staged_rows import literal_text
 from binwright.consumer.stage.parquet import SCHEMA
-from binwright.lake.lake_reader import quoted
+from binwright.lake.lake_reader import frame, quoted
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record
 from binwright.tables.columns import KAFKA
@@ -138,7 +138,7 @@ def change(
         if not given:
             return
         view = f"portion_{uuid4().hex}"
-        spark.createDataFrame(pa.Table.from_pylist(given, _GIVEN)).createTempView(view)
+        frame(spark, pa.Table.from_pylist(given, _GIVEN)).createTempView(view)
         try:
             with settings(spark, {**REWRITTEN, METADATA: note}):
                 spark.sql(
