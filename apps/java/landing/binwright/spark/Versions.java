@@ -1,14 +1,17 @@
 package binwright.spark;
 
+import java.util.regex.Pattern;
+
 /**
- * The one pair of versions that this was compiled and tested with.
+ * The versions that this was tested with: one of Delta, on each Spark that Delta is built for.
  *
  * <p>Delta's transactions are classes of its own, which change from version to version. What runs with
  * others must not be tried out on people's tables.
  */
 final class Versions {
     static final String DELTA = "4.4.0";
-    static final String SPARK = "4.2.0";
+    static final String SPARK = "4.0, 4.1 or 4.2";
+    private static final Pattern SPARKS = Pattern.compile("4\\.[0-2]\\.[0-9]+");
 
     private Versions() {}
 
@@ -19,7 +22,7 @@ final class Versions {
     }
 
     static String reasonAgainst(String delta, String spark) {
-        if (delta.equals(DELTA) && spark.equals(SPARK)) {
+        if (delta.equals(DELTA) && SPARKS.matcher(spark).matches()) {
             return null;
         }
         return "this server has Delta " + delta + " on Spark " + spark + ", and its binwright-landing.jar is for Delta "
