@@ -33,7 +33,7 @@ class ConnectServer(base_pb2_grpc.SparkConnectServiceServicer):  # type: ignore[
     def __init__(self) -> None:
         self.conf = defaultdict[str, dict[str, str]](dict)  # by session
         self.released: set[str] = set()
-        self.failures, self.silent = 0, False
+        self.failures, self.silent, self.version = 0, False, VERSION
         self.asked = threading.Event()
 
     def Config(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 - pyspark's name
@@ -50,7 +50,7 @@ class ConnectServer(base_pb2_grpc.SparkConnectServiceServicer):  # type: ignore[
             context.add_callback(ended.set)
             self.asked.set()
             ended.wait(DEADLINE_S)
-        version = base_pb2.AnalyzePlanResponse.SparkVersion(version=VERSION)
+        version = base_pb2.AnalyzePlanResponse.SparkVersion(version=self.version)
         return base_pb2.AnalyzePlanResponse(session_id=request.session_id, spark_version=version)
 
     def ReleaseSession(self, request: Any, _: grpc.ServicerContext) -> Any:  # noqa: N802
@@ -75,7 +75,8 @@ def url(server: ConnectServer) -> Iterator[str]:
 
 
 def version(spark: Any) -> str:
-    return str(spark.version)
+    """Ask the server: the session knows its version from when it was opened."""
+    return str(spark.client._analyze(method="spark_version").spark_version)
 
 
 async def ask(reader: LakeReader) -> str:
@@ -91,6 +92,16 @@ async def test_a_session_has_its_settings_and_is_released_at_the_end(
     ((session, settings),) = server.conf.items()
     assert settings.items() >= {**CONF, **COMPILED}.items()
     assert server.released == {session}
+
+
+async def test_a_server_before_spark_4_is_refused_in_one_sentence(
+    server: ConnectServer, url: str
+) -> None:
+    server.version = "3.5.9"
+    with pytest.raises(LakeUnavailable, match=rf"^Spark at {url} is of version 3.5.9, and 4.0 or"):
+        async with lake_reader(url):
+            pytest.fail("opened")
+    assert not any(server.conf.values())
 
 
 async def test_a_query_that_overruns_ends_at_its_limit_and_the_next_one_has_a_new_session(

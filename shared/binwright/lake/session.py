@@ -41,6 +41,9 @@ RELEASE_S = 3.0
 CLOSE_S = 15.0
 """Seconds to wait at the end; pyspark waits up to 10 s for replies to its last requests."""
 
+TOO_OLD = ("2.", "3.")
+"""How versions of Spark begin that lack what tables are written with, such as VARIANT."""
+
 CHANNEL = [
     # gRPC shares connections, and the pauses between attempts, between channels.
     ("grpc.use_local_subchannel_pool", 1),
@@ -139,6 +142,10 @@ class Session:
                 self._spark = spark
                 if self._ended:
                     spark.client.close()  # the call fails
+            if (version := str(spark.version)).startswith(TOO_OLD):
+                raise LakeUnavailable(
+                    f"Spark at {server} is of version {version}, and 4.0 or later is needed"
+                )
             for key, value in self._conf.items():
                 _set(spark, server, key, value)
         return self._spark

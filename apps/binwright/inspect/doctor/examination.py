@@ -15,7 +15,7 @@ from binwright.inspect.doctor.kafka_checks import (
     look_at_topics,
     sent_apis,
 )
-from binwright.inspect.doctor.lake_checks import CLIENT, ConnectServer, ProbeFile, probe_file
+from binwright.inspect.doctor.lake_checks import ConnectServer, ProbeFile, probe_file
 from binwright.kafka.client import Reached, reach
 from binwright.kafka.connection_faults import ConnectionFault, general_checks
 from binwright.kafka.control_records import LANDING_PARTITIONS
@@ -164,7 +164,7 @@ async def _server(url: str, settings: Settings, probe: ProbeFile | None) -> Sequ
         seen = await within(f"spark {server.address}", server.look())
         if isinstance(seen, Finding):
             return [seen]
-        findings = [*lake.spark(server.address, seen, CLIENT)]
+        findings = [*lake.spark(server.address, seen)]
         if probe is None or not probe.path:
             check = f"spark {server.address} reads staging"
             return [*findings, skipped(check, "no file could be written there")]

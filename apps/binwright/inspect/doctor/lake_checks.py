@@ -8,11 +8,10 @@ from functools import partial
 from typing import Self
 from uuid import uuid4
 
-import pyspark
 from pyspark.errors import PySparkException
 from pyspark.sql.connect.session import SparkSession
 
-from binwright.consumer.land.lake.delta import spark_path
+from binwright.consumer.land.lake.delta import add_files, spark_path
 from binwright.consumer.land.lake.faults import LakeErrors, mentions
 from binwright.consumer.land.lake.staged_rows import literal
 from binwright.consumer.stage.file_staging import FileStaging
@@ -23,7 +22,6 @@ from binwright.protocol.errors import LakeUnavailable, StagingUnavailable
 from binwright.runtime.settings.consumer import LakeSettings
 from binwright.runtime.spark_url import redacted_url
 
-CLIENT = str(pyspark.__version__)
 QUERY_S = 25.0  # of one server; the first query of a new server takes seconds
 NO_DELTA = ("DATA_SOURCE_NOT_FOUND", "Failed to find data source", "ClassNotFoundException")
 EXTENSIONS, CATALOG = "spark.sql.extensions", "spark.sql.catalog.spark_catalog"
@@ -63,7 +61,7 @@ class ConnectServer:
 
     def __init__(self, url: str, lake: LakeSettings) -> None:
         self.address = redacted_url(url)
-        self._lake = lake.path.rstrip("/")
+        self._lake, self._in_place = lake.path.rstrip("/"), lake.commit == "auto"
         self._errors = LakeErrors(self._lake, self.address)
         self._session = ReconnectingSession(partial(lake.connection, url))
 
@@ -82,9 +80,22 @@ class ConnectServer:
             LakeUnavailable: It does not answer, or refuses; says what to check.
         """
         try:
-            return await self._session.run(lambda spark: _look(spark, self._lake), QUERY_S)
+            return await self._session.run(self._look, QUERY_S)
         except (PySparkException, OSError, ValueError) as exc:  # a token's file, or a time-out
             raise LakeUnavailable(self._errors.reason(exc)) from exc
+
+    def _look(self, spark: SparkSession) -> Spark:
+        version = str(spark.version)
+        began = time.time()
+        (micros,) = spark.sql("SELECT unix_micros(current_timestamp())").collect()[0]
+        middle = (began + time.time()) / 2
+        nothing = f"{spark_path(self._lake)}/doctor-{uuid4().hex}"
+        delta, appends = _delta(spark, nothing), None
+        if delta == "ready" and self._in_place:
+            added = add_files(spark, nothing, "", f"{nothing}/lease", [f"{nothing}/file"])
+            # An extension for these versions looks for the lease first, and finds none.
+            appends = added.what if added.verdict == "table_not_in_place" else ""
+        return Spark(version, delta, micros / 1e6 - middle, appends)
 
     async def read(self, probe: ProbeFile) -> Finding:
         """Return whether the server reads the probe."""
@@ -99,15 +110,6 @@ class ConnectServer:
 def _content(spark: SparkSession, path: str) -> str:
     rows = spark.read.schema("content STRING").parquet(literal(path)).collect()
     return str(rows[0]["content"]) if rows else ""
-
-
-def _look(spark: SparkSession, lake: str) -> Spark:
-    version = str(spark.version)
-    began = time.time()
-    (micros,) = spark.sql("SELECT unix_micros(current_timestamp())").collect()[0]
-    middle = (began + time.time()) / 2
-    nothing = f"{spark_path(lake)}/doctor-{uuid4().hex}"
-    return Spark(version, _delta(spark, nothing), micros / 1e6 - middle)
 
 
 def _delta(spark: SparkSession, nothing: str) -> Delta:

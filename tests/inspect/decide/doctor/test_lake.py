@@ -45,12 +45,12 @@ def test_less_room_than_one_consumer_may_stage_is_a_warning() -> None:
 
 @pytest.mark.parametrize(
     ("version", "status"),
-    [("4.2.0", "ok"), ("4.2.7", "ok"), ("4.1.2", "warning"), ("3.5.4", "fault")],
+    [("4.2.0", "ok"), ("4.0.7", "ok"), ("4.3.0", "warning"), ("3.5.4", "fault")],
 )
-def test_a_server_of_another_release_is_a_warning_and_of_another_generation_a_fault(
+def test_a_release_that_no_test_runs_on_is_a_warning_and_another_generation_a_fault(
     version: str, status: str
 ) -> None:
-    (found,) = spark(SERVER, Spark(version, "ready", 0.0), "4.2.1")
+    (found,) = spark(SERVER, Spark(version, "ready", 0.0))
     assert found.status == status
     assert f"Spark {version}" in found.what
 
@@ -59,19 +59,28 @@ def test_a_server_of_another_release_is_a_warning_and_of_another_generation_a_fa
     ("delta", "words"), [("missing", "no Delta Lake"), ("not set up", "not set up for it")]
 )
 def test_a_server_without_delta_is_a_fault(delta: Delta, words: str) -> None:
-    found = [*spark(SERVER, Spark("4.2.0", delta, 0.0), "4.2.0")]
+    found = [*spark(SERVER, Spark("4.2.0", delta, 0.0))]
     assert statuses(found) == ["ok", "fault"]
     assert words in found[1].what
+
+
+def test_why_a_server_appends_is_a_warning_unless_it_is_to() -> None:
+    (_, in_place) = spark(SERVER, Spark("4.2.0", "ready", 0.0, ""))
+    (_, appends) = spark(SERVER, Spark("4.0.1", "ready", 0.0, "it has Delta 4.0.1"))
+    assert (in_place.status, in_place.what) == ("ok", "staged files as they are")
+    assert (appends.status, appends.check) == ("warning", f"spark {SERVER} commits")
+    assert "it has Delta 4.0.1" in appends.what
+    assert statuses(spark(SERVER, Spark("4.2.0", "ready", 0.0, None))) == ["ok"]
 
 
 @pytest.mark.parametrize(("ahead_s", "words"), [(61.0, "61 s ahead of"), (-90.0, "90 s behind")])
 def test_a_clock_that_differs_by_more_than_a_minute_is_a_warning(
     ahead_s: float, words: str
 ) -> None:
-    found = [*spark(SERVER, Spark("4.2.0", "ready", ahead_s), "4.2.0")]
+    found = [*spark(SERVER, Spark("4.2.0", "ready", ahead_s))]
     assert statuses(found) == ["ok", "warning"]
     assert words in found[1].what
-    assert statuses(spark(SERVER, Spark("4.2.0", "ready", 60.0), "4.2.0")) == ["ok"]
+    assert statuses(spark(SERVER, Spark("4.2.0", "ready", 60.0))) == ["ok"]
 
 
 def test_a_server_has_to_read_what_was_written_here() -> None:

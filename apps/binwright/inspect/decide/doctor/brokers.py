@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from binwright.inspect.decide.doctor.findings import Finding, fault, ok, warning
 
+TESTED = ("3.7", "3.9", "4.0", "4.4")
+"""The releases of Kafka that tests run on (docs/how-to/versions.md)."""
 SIZES = "DescribeLogDirs"
 RENEWED_S = 3 * 86_400.0
 """A certificate that is valid for less should have been renewed: as the alert has it."""
@@ -108,7 +110,9 @@ def apis(
         else:
             yield fault("broker version", what, "use brokers of Kafka 2.3 or later, or binwright")
     if not unfit:
-        yield ok("broker version", f"supports all {len(wanted)} kinds of request")
+        tested = f"{', '.join(TESTED[:-1])} and {TESTED[-1]}"
+        what = f"supports all {len(wanted)} kinds of request; tested are Kafka {tested}"
+        yield ok("broker version", what)
 
 
 def _fits(theirs: tuple[int, int] | None, ours: Collection[int]) -> bool:

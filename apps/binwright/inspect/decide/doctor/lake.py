@@ -9,6 +9,9 @@ from binwright.inspect.decide.doctor.findings import Finding, fault, ok, warning
 CLOCK_S = 60.0
 """A larger difference between clocks makes ages of files and of commits wrong."""
 
+TESTED = ("4.0", "4.1", "4.2")
+"""The releases of Spark that tests run on (docs/how-to/versions.md)."""
+
 Delta = Literal["ready", "not set up", "missing"]
 
 
@@ -62,34 +65,29 @@ class Spark:
         version: Of Spark.
         delta: Whether it has Delta, and is set up for it.
         ahead_s: Its clock less that of this machine, seconds.
+        appends: Why staged files do not become files of tables as they are; "": they do; None: they
+            are not to (`lake.commit`).
     """
 
     version: str
     delta: Delta
     ahead_s: float
+    appends: str | None = None
 
 
-def spark(address: str, reply: Spark, client: str) -> Iterator[Finding]:
+def spark(address: str, reply: Spark) -> Iterator[Finding]:
     """Judge a server.
 
     Args:
         address: The server's, without its token.
         reply: The server's.
-        client: The version of pyspark here.
     """
-    check = f"spark {address}"
-    if _release(reply.version)[:1] != _release(client)[:1]:
-        yield fault(
-            check,
-            f"has Spark {reply.version}, and pyspark is {client} here",
-            f"run Spark {'.'.join(_release(client))}",
-        )
-    elif _release(reply.version) != _release(client):
-        yield warning(
-            check,
-            f"has Spark {reply.version}, and pyspark is {client} here: tested are equal ones",
-            f"run Spark {'.'.join(_release(client))}",
-        )
+    check, tested = f"spark {address}", f"{', '.join(TESTED[:-1])} and {TESTED[-1]}"
+    do = f"run Spark {TESTED[-1]}"
+    if _release(reply.version)[:1] != _release(TESTED[0])[:1]:
+        yield fault(check, f"has Spark {reply.version}, which is not used: tested are {tested}", do)
+    elif ".".join(_release(reply.version)) not in TESTED:
+        yield warning(check, f"has Spark {reply.version}: tested are {tested}", do)
     else:
         yield ok(check, f"answers, Spark {reply.version}")
     if reply.delta == "missing":
@@ -103,6 +101,15 @@ def spark(address: str, reply: Spark, client: str) -> Iterator[Finding]:
             "set spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension and "
             "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog",
         )
+    elif reply.appends:
+        yield warning(
+            f"{check} commits",
+            f"it appends, which takes more of its CPU: {reply.appends}",
+            "give it Delta 4.4.0 and binwright-landing.jar (docs/how-to/spark-cluster.md), or set "
+            "lake.commit to append",
+        )
+    elif reply.appends is not None:
+        yield ok(f"{check} commits", "staged files as they are")
     if abs(reply.ahead_s) > CLOCK_S:
         way = "ahead of" if reply.ahead_s > 0 else "behind"
         yield warning(
