@@ -10,7 +10,7 @@ JAVA = $(shell "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -qE 'v
 ROOTS := shared services apps bench tools tests
 PURE := tests/protocol tests/packing tests/group tests/tables $(wildcard tests/*/decide)
 AUDITED := build demo java kerberos monitor controller consumer tools
-SUITES := kubernetes chart compose images node dist alerts upgrade kerberos
+SUITES := kubernetes chart compose images node dist alerts upgrade kerberos versions
 DAILY = -m "not nightly"
 ALL = tests $(SUITES:%=--ignore=tests/deploy/%)
 REAL = $(ALL) $(PURE:%=--ignore=%)
@@ -65,7 +65,7 @@ check: $(VENV)/.dev ## Lint, types, layers, spelling
 	$(BIN)/codespell
 
 test: JOBS ?= 2
-test: $(VENV)/.dev ## Decisions (every branch), virtual time, the real broker and Spark; or SUITE=kubernetes, chart, compose, images, node, dist, alerts, upgrade, kerberos (JOBS=2)
+test: $(VENV)/.dev ## Decisions (every branch), virtual time, the real broker and Spark; or SUITE=kubernetes, chart, compose, images, node, dist, alerts, upgrade, kerberos, versions (JOBS=2)
 ifdef SUITE
 	$(BIN)/python -m pytest tests/deploy/$(SUITE) $(ARGS)
 else
@@ -102,6 +102,7 @@ nightly: $(VENV)/.dev ## All tests that take long, chaos by random seeds for an 
 	$(BIN)/python -m tools.mutants || code=1; \
 	$(MAKE) --no-print-directory test SUITE=kubernetes || code=1; \
 	$(MAKE) --no-print-directory test SUITE=compose || code=1; \
+	$(MAKE) --no-print-directory test SUITE=versions || code=1; \
 	$(BIN)/python -m bench.nightly $(ARGS) && exit $$code
 
 bench: $(VENV)/.dev ## Measure one thing (NAME=landing; `ls bench`), or all and write docs/figures.md (three hours)

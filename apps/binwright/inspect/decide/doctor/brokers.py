@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from binwright.inspect.decide.doctor.findings import Finding, fault, ok, warning
 
-TESTED = ("3.7", "3.9", "4.0", "4.4")
+TESTED = ("3.7", "4.0", "4.4")
 """The releases of Kafka that tests run on (docs/how-to/versions.md)."""
 SIZES = "DescribeLogDirs"
 RENEWED_S = 3 * 86_400.0
