@@ -183,6 +183,17 @@ async def test_a_change_that_is_replayed_neither_replaces_a_newer_one_nor_brings
         assert rows(spark, lake) == found
 
 
+async def test_a_deletion_that_is_replayed_deletes_unless_a_newer_change_has_landed(
+    tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    landing = await opened(tables, staging)
+    await landing.land((0, 1, "a", {"v": 1}), (0, 9, "b", {"v": 9}))
+    for _ in range(2):
+        await landing.land((0, 5, "a", None), (0, 6, "b", None), work=REPLAY)
+        await landing.land((0, 4, "a", {"v": 4}), work=REPLAY)
+        assert rows(spark, lake) == {"b": (9, (0, 9))}
+
+
 async def test_lower_offsets_of_a_recreated_topic_are_newer(
     tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
 ) -> None:

@@ -148,10 +148,15 @@ def changed_row(
     Of one batch the change with the highest offset counts.
     """
     change = max(rows, key=lambda row: row.offset, default=None)
-    known = {*table.deletions, *((table.row,) if table.row else ())}
+    known = known_of(table)
     if change is None or not all(is_newer(change, each, earlier=earlier) for each in known):
         return table.row
     return None if deletes(world, change) else change
+
+
+def known_of(table: DeltaTable) -> frozenset[Row]:
+    """Return what a change is compared with: what is noted counts where the key has no row."""
+    return table.deletions if table.row is None else frozenset({table.row})
 
 
 def is_newer(change: Row, known: Row, *, earlier: bool) -> bool:

@@ -476,6 +476,10 @@ def _any_is_newer(*_: object, **__: object) -> bool:
     return True
 
 
+def _what_is_noted_too(table: DeltaTable) -> frozenset[Row]:
+    return table.deletions | ({table.row} if table.row else set())
+
+
 def _newer_by_its_offset(change: Row, known: Row, **_: object) -> bool:
     return change.offset > known.offset
 
@@ -585,6 +589,7 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
     # keys
     "a change that is older becomes the row of its key": ((delta, "is_newer", _any_is_newer),),
     "changes of a topic made anew are older": ((delta, "is_newer", _newer_by_its_offset),),
+    "a deletion is compared with its own note": ((delta, "known_of", _what_is_noted_too),),
     "deletions are not noted": ((BatchCommit, "_merge", _notes_no_deletions),),
     "deletions are noted after the changes are applied": (
         (BatchCommit, "_merge", _notes_deletions_later),

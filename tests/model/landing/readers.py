@@ -22,8 +22,8 @@ from binwright.tables.ports import Footer, Ranges
 from .world import NOTHING, TABLES, TOPIC, File, ReaderProcess, Row, World, deletes, kind_of
 
 CONFIG = BatchConfig()
-RAISING = b"xy"
-"""The last character of a value whose decoding raises, by the settings of its place here."""
+RAISING = ((b"x", b"z"), (b"y",))
+"""The last characters of values whose decoding raises, by the settings of their place here."""
 
 
 class RaisingDecoder:
@@ -32,7 +32,7 @@ class RaisingDecoder:
     def __init__(self, number: int, columns: Columns, proposed: Columns = ()) -> None:
         """Decode by the settings of a number."""
         self.settings, self.columns, self.proposed = str(number), columns, proposed
-        self._raising = RAISING[number : number + 1]
+        self._raising = RAISING[number] if number < len(RAISING) else ()
 
     def decode(self, values: Any, headers: Any = None, keys: Any = None, /) -> tuple[Any, Any]:
         """Return a row of each value, unless one of them raises."""
@@ -44,7 +44,7 @@ class RaisingDecoder:
 
     def is_raising(self, value: bytes | None) -> bool:
         """Whether the decoding of a value raises."""
-        return value is not None and value[-1:] == self._raising
+        return value is not None and value.endswith(self._raising)
 
     def memory(self, values: Any, keys: Any = None, /) -> int:
         """Return that of no value."""

@@ -484,6 +484,18 @@ CORRECT_SCENARIOS: Mapping[str, Scenario] = {
         replay=True,
         settings=TWO_DECODINGS,
     ),
+    "a replay of a deletion": scenario(
+        "crash,twice,unclear,altered,lease lost,settings",
+        20_000,
+        after=OLDER_CHANGE,
+        faults=3,
+        grants=3,
+        logs=("xrz",),
+        typed=True,
+        keyed=True,
+        replay=True,
+        settings=TWO_DECODINGS,
+    ),
     "an erasure": scenario(
         "crash,twice,unclear,refused,altered,lease lost,history cut,compact,file lost,move",
         20_000,
@@ -841,6 +853,16 @@ DETECTED_MUTATIONS: Mapping[str, Scenario] = {
     ),
     "changes of a topic made anew are older": broken(
         "recreated", (*TYPED_FILE, "writer 0 appends", *CHANGES), 0, typed=True, keyed=True
+    ),
+    "a deletion is compared with its own note": broken(
+        "settings",
+        OLDER_CHANGE,
+        0,
+        logs=("rz",),
+        typed=True,
+        keyed=True,
+        replay=True,
+        settings=TWO_DECODINGS,
     ),
     "deletions are not noted": replace(
         broken(

@@ -37,7 +37,8 @@ class Bounds:
 
     logs: tuple[str, ...] = ("rr",)
     """Per partition; r: a record, .: an offset that readers skip, x or y: a record whose decoding
-    raises, by the first settings or the second, d: one that deletes the row of its key."""
+    raises, by the first settings or the second, d: one that deletes the row of its key, z: one that
+    raises by the first, and deletes by the second."""
     produce: int = 0  # records that are written later, one by one
     faults: int = 1
     kinds: frozenset[str] = frozenset()
@@ -278,7 +279,7 @@ def kind_of(world: World, partition: int, offset: int) -> str:
 def deletes(world: World, row: Row) -> bool:
     """Whether a record deletes the row of its key."""
     kinds = world.bounds.logs[row.partition]
-    return row.cut == 0 and kinds[row.offset : row.offset + 1] == "d"
+    return row.cut == 0 and kinds[row.offset : row.offset + 1] in {"d", "z"}
 
 
 def newest_change(rows: Iterable[Row]) -> Row | None:

@@ -198,13 +198,13 @@ def merge(  # noqa: PLR0917 - the parts of a commit
     def work(spark: SparkSession) -> None:
         keys = keys_of(spark, path, table)
         changes = newest(frame(spark).to(keys.types), keys, batch)
-        changes = _without_older(spark, changes, path, keys, earlier=bool(batch.work))
+        changes = _beside_notes(spark, changes, path, keys, earlier=bool(batch.work))
         columns = [quoted_name(name) for name in keys.types.names]
         view = f"changes_{transaction[1]}"  # of this session
         sequences = (
-            (keys.sequence("new."), keys.sequence("known.")) if keys.sequence_by else ("", "")
+            (keys.sequence("new.row."), keys.sequence("known.")) if keys.sequence_by else ("", "")
         )
-        is_newer = newer(f"new.{KAFKA}", f"known.{KAFKA}", sequences, earlier=bool(batch.work))
+        is_newer = newer(f"new.row.{KAFKA}", f"known.{KAFKA}", sequences, earlier=bool(batch.work))
         compiled = COMPILED if tasks_for(batch.bytes) > 1 else {}
         app = {APP: transaction[0], VERSION: str(transaction[1])}
         changes.createOrReplaceTempView(view)
@@ -212,12 +212,13 @@ def merge(  # noqa: PLR0917 - the parts of a commit
             with settings(spark, {**compiled, **app, METADATA: stamp}):
                 spark.sql(
                     f"MERGE INTO {quoted(path)} AS known USING {view} AS new "  # noqa: S608 - names
-                    f"ON {keys.equal('known', 'new')} "
-                    f"WHEN MATCHED AND {is_newer} AND new.{OPERATION} THEN DELETE "
+                    f"ON {keys.equal('known', 'new.row')} "
+                    f"WHEN MATCHED AND {is_newer} AND new.row.{OPERATION} THEN DELETE "
                     f"WHEN MATCHED AND {is_newer} THEN UPDATE SET "
-                    f"{', '.join(f'known.{name} = new.{name}' for name in columns)} "
-                    f"WHEN NOT MATCHED AND NOT coalesce(new.{OPERATION}, false) THEN INSERT "
-                    f"({', '.join(columns)}) VALUES ({', '.join(f'new.{n}' for n in columns)})"
+                    f"{', '.join(f'known.{name} = new.row.{name}' for name in columns)} "
+                    f"WHEN NOT MATCHED AND NOT new.is_older "
+                    f"AND NOT coalesce(new.row.{OPERATION}, false) THEN INSERT "
+                    f"({', '.join(columns)}) VALUES ({', '.join(f'new.row.{n}' for n in columns)})"
                 ).collect()
         finally:
             spark.catalog.dropTempView(view)
@@ -225,17 +226,23 @@ def merge(  # noqa: PLR0917 - the parts of a commit
     return work
 
 
-def _without_older(
+def _beside_notes(
     spark: SparkSession, changes: DataFrame, path: str, keys: Keys, *, earlier: bool
 ) -> DataFrame:
-    """Leave out the changes that are older than a deletion of their key (†)."""
+    """Return each change as `row`, and whether it `is_older` than a deletion of its key (†).
+
+    That counts where the key has no row. A row that is there is newer than what is noted, or what
+    is noted is about to be applied: it is itself among the changes.
+    """
     noted = spark.table(quoted(path + DELETED_SUFFIX))
     of_change = keys.sequence("row.") if keys.sequence_by else ""
     of_noted = keys.sequence_of_texts("sequence") if keys.sequence_by else ""
     is_newer = newer(f"row.{KAFKA}", "place", (of_change, of_noted), earlier=earlier)
     keyed = changes.selectExpr("struct(*) AS row", f"{keys.hashed()} AS of_key")
-    left = keyed.join(noted, sf.expr(f"of_key = key AND NOT {is_newer}"), "left_anti")
-    return left.select("row.*")
+    beside = keyed.join(noted, sf.expr(f"of_key = key AND NOT {is_newer}"), "left")
+    return beside.groupBy("of_key").agg(
+        sf.any_value("row").alias("row"), (sf.count("key") > 0).alias("is_older")
+    )
 
 
 def forget_old(spark: SparkSession, path: str) -> None:
