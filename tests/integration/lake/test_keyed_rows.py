@@ -203,6 +203,21 @@ async def test_lower_offsets_of_a_recreated_topic_are_newer(
     assert rows(spark, lake) == {"a": (2, (0, 0)), "b": (3, (0, 1))}
 
 
+async def test_a_change_that_is_replayed_is_compared_by_its_time_whatever_the_offsets(
+    tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    """Of before a cut of the log, or of before the topic was made anew."""
+    landing = await opened(tables, staging)
+    await landing.land((0, 500, "a", {"v": 1, "ms": 10}), (0, 5, "b", {"v": 2, "ms": 20}))
+    await landing.land((0, 9, "a", {"v": 3, "ms": 20}), work=REPLAY)
+    await landing.land((0, 900, "b", {"v": 4, "ms": 10}), work=REPLAY)
+    await landing.land(
+        (0, 901, "c", {"v": 5, "ms": 10}), (0, 4, "c", {"v": 6, "ms": 20}), work=REPLAY
+    )
+    found = {"a": (3, (0, 9)), "b": (2, (0, 5)), "c": (6, (0, 4))}
+    assert rows(spark, lake) == found
+
+
 async def test_of_two_partitions_the_later_change_counts_also_behind_a_deletion(
     tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
 ) -> None:

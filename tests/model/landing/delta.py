@@ -34,6 +34,7 @@ from .world import (
     World,
     deletes,
     missing,
+    newest_change,
 )
 
 _STAMPS: dict[str, Stamp] = {}
@@ -160,8 +161,11 @@ def known_of(table: DeltaTable) -> frozenset[Row]:
 
 
 def is_newer(change: Row, known: Row, *, earlier: bool) -> bool:
-    """Whether a change is newer than the row of its key, or than its deletion."""
-    return change.offset > known.offset or not earlier
+    """Whether a change is newer than the row of its key, or than its deletion.
+
+    Times of records are in the order in which they were written.
+    """
+    return not earlier or newest_change((known, change)) != known
 
 
 def _beside_rows(world: World, table: DeltaTable, call: Call) -> tuple[DeltaTable, Outcome]:

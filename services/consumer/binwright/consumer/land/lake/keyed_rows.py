@@ -111,7 +111,9 @@ def newer(change: str, known: str, sequences: tuple[str, str], *, earlier: bool)
     """Return the condition that a change is newer than what is known (†).
 
     A batch goes on where the table has its partitions, so what it has of one is newer, whatever
-    the offset: that of a topic made anew begins at 0. Of earlier records the offset tells.
+    the offset: that of a topic made anew begins at 0. Of earlier records the time tells, and of one
+    time the offset: a record of before a cut of the log, or of before the topic was made anew, may
+    have a greater one.
 
     Args:
         change: The place in Kafka of the change.
@@ -120,8 +122,10 @@ def newer(change: str, known: str, sequences: tuple[str, str], *, earlier: bool)
         earlier: Whether the batch has records from before what has landed: of some work.
     """
     same = f"{change}.topic = {known}.topic AND {change}.partition = {known}.partition"
-    later = f"{change}.offset > {known}.offset" if earlier else "true"
-    by_time = f"coalesce({change}.timestamp >= {known}.timestamp, true)"
+    times = [_time(place) for place in (change, known)]
+    placed = [f"struct({t}, {p}.offset)" for t, p in zip(times, (change, known), strict=True)]
+    later = f"{placed[0]} > {placed[1]}" if earlier else "true"
+    by_time = f"{times[0]} >= {times[1]}"
     by_place = f"IF({same}, {later}, {by_time})"
     if not sequences[0]:
         return by_place
@@ -131,20 +135,26 @@ def newer(change: str, known: str, sequences: tuple[str, str], *, earlier: bool)
     )
 
 
+def _time(place: str) -> str:
+    """Return the time of a record; one that has none is older than all others."""
+    return f"coalesce({place}.timestamp, timestamp_micros(0))"
+
+
 def newest(rows: DataFrame, keys: Keys, batch: Batch) -> DataFrame:
     """Return the newest change of each key.
 
-    In a partition that is the last, by what changes are ordered; of several partitions that with
-    the latest time.
+    In a partition that is the last, by what changes are ordered, of earlier records by their times;
+    of several partitions that with the latest time.
     """
     sequence = f"{keys.sequence()}, " if keys.sequence_by else ""
+    sequence += f"{_time(KAFKA)}, " if batch.work else ""
     by_key = [sf.expr(path).alias(f"k{number}") for number, path in enumerate(keys.primary_key)]
     names = [f"k{number}" for number in range(len(by_key))]
     place = [f"{KAFKA}.topic AS in_topic", f"{KAFKA}.partition AS in_partition"]
     last = sf.expr(f"max_by(struct(*), struct({sequence}{KAFKA}.offset))").alias("row")
     ordered = sf.expr(
-        f"max_by(row, struct({keys.sequence('row.') + ', ' if sequence else ''}"
-        f"coalesce(row.{KAFKA}.timestamp, timestamp_micros(0)), in_topic, in_partition))"
+        f"max_by(row, struct({keys.sequence('row.') + ', ' if keys.sequence_by else ''}"
+        f"{_time(f'row.{KAFKA}')}, in_topic, in_partition))"
     )
     changes = rows.groupBy(*by_key, *map(sf.expr, place)).agg(last)
     if len({p for part in batch.slices for p in part.partitions}) > 1:
