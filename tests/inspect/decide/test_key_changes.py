@@ -42,13 +42,25 @@ def newest(*changes: Change) -> list[int]:
     [
         ([change(1), change(2, at_ms=50)], [2]),
         ([change(1), change(7, Q, at_ms=200)], [7]),
-        ([change(1, at_ms=300), change(7, Q, at_ms=200), change(2, at_ms=250)], [2]),
+        ([change(1, at_ms=300), change(7, Q, at_ms=200), change(2, at_ms=250)], [2, 7]),
+        ([change(1, at_ms=300), change(2, at_ms=250)], [2]),
+        ([change(1, at_ms=0), change(7, Q)], [7]),
         ([change(1), change(7, Q)], [1, 7]),
         ([change(1, sequence=(5,)), change(2, sequence=(4,))], [1]),
         ([change(1, sequence=(5,)), change(2, sequence=(5,))], [2]),
         ([change(1, sequence=(None,)), change(2, Q, sequence=(1,), at_ms=0)], [2]),
     ],
-    ids=["partition", "time", "its last", "either", "sequence", "equal", "none"],
+    ids=[
+        "partition",
+        "time",
+        "back",
+        "back alone",
+        "no time",
+        "either",
+        "sequence",
+        "equal",
+        "none",
+    ],
 )
 def test_the_newest_change_is_the_last_of_a_partition_and_of_two_the_latest(
     changes: list[Change], offsets: list[int]

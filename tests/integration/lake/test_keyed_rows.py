@@ -242,6 +242,20 @@ async def test_of_two_partitions_the_later_change_counts_also_behind_a_deletion(
     assert {k: v[0] for k, v in rows(spark, lake).items() if "2" in k} == {"a2": 2, "c2": 1}
 
 
+async def test_a_deletion_that_its_partition_has_left_behind_hides_no_change_of_another(
+    tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    """As times go back in one: then its last change counts, and its time."""
+    landing = await opened(tables, staging)
+    batch = await landing.stage(
+        (0, 1, "a", None),
+        (0, 2, "a", {"v": 1, "ms": -100}),
+        (1, 5, "a", {"v": 2, "ms": -50}),
+    )
+    await landing.merge(batch)
+    assert rows(spark, lake) == {"a": (2, (1, 5))}
+
+
 @pytest.mark.parametrize("by", ["v", "at"])
 async def test_what_changes_are_ordered_by_counts_before_their_offsets(
     tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession, by: str

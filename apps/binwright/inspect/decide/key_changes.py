@@ -35,6 +35,7 @@ class NewestChanges:
     """The newest changes of keys, by all records that were added."""
 
     _of_keys: dict[Key, list[Change]] = field(default_factory=dict)  # one of each partition
+    _gone_back: set[Key] = field(default_factory=set)  # in one, as time goes
 
     def add(self, key: Key, change: Change) -> None:
         """Add a change; those of a partition are added in order of their offsets."""
@@ -43,14 +44,21 @@ class NewestChanges:
             if known.place.partition == change.place.partition:
                 if change.order[:-1] >= known.order[:-1]:
                     of_key[at] = change
+                    if change.order < known.order:
+                        self._gone_back.add(key)
                 return
         of_key.append(change)
 
     def newest(self) -> Iterator[tuple[Key, Sequence[Change]]]:
-        """Yield keys with the newest change of each: several, where nothing tells them apart."""
+        """Yield keys with the newest change of each: several, where nothing tells them apart.
+
+        So it is where times go back in a partition, and the key is in another, too: then it depends
+        on which landed first.
+        """
         for key, of_key in self._of_keys.items():
             newest = max(change.order for change in of_key)
-            yield key, [change for change in of_key if change.order == newest]
+            like = newest[:-1] if key in self._gone_back else newest
+            yield key, [change for change in of_key if change.order[: len(like)] == like]
 
 
 @dataclass(slots=True)

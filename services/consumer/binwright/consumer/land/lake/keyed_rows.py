@@ -140,39 +140,45 @@ def _time(place: str) -> str:
     return f"coalesce({place}.timestamp, timestamp_micros(0))"
 
 
-def newest(rows: DataFrame, keys: Keys, batch: Batch) -> DataFrame:
-    """Return the newest change of each key.
+def last(rows: DataFrame, keys: Keys, batch: Batch) -> DataFrame:
+    """Return the last change of each key in each partition, as `row`, beside what groups them.
 
-    In a partition that is the last, by what changes are ordered, of earlier records by their times;
-    of several partitions that with the latest time.
+    That is by what changes are ordered, and of earlier records by their times.
     """
     sequence = f"{keys.sequence()}, " if keys.sequence_by else ""
     sequence += f"{_time(KAFKA)}, " if batch.work else ""
     by_key = [sf.expr(path).alias(f"k{number}") for number, path in enumerate(keys.primary_key)]
-    names = [f"k{number}" for number in range(len(by_key))]
     place = [f"{KAFKA}.topic AS in_topic", f"{KAFKA}.partition AS in_partition"]
-    last = sf.expr(f"max_by(struct(*), struct({sequence}{KAFKA}.offset))").alias("row")
-    ordered = sf.expr(
-        f"max_by(row, struct({keys.sequence('row.') + ', ' if keys.sequence_by else ''}"
-        f"{_time(f'row.{KAFKA}')}, in_topic, in_partition))"
-    )
-    changes = rows.groupBy(*by_key, *map(sf.expr, place)).agg(last)
+    change = sf.expr(f"max_by(struct(*), struct({sequence}{KAFKA}.offset))").alias("row")
+    return rows.groupBy(*by_key, *map(sf.expr, place)).agg(change)
+
+
+def newest(rows: DataFrame, keys: Keys, batch: Batch) -> DataFrame:
+    """Return the newest change of each key: of several partitions that with the latest time."""
+    changes = last(rows, keys, batch)
     if len({p for part in batch.slices for p in part.partitions}) > 1:
-        changes = changes.groupBy(*names).agg(ordered.alias("row"))
+        names = [f"k{number}" for number in range(len(keys.primary_key))]
+        sequence = f"{keys.sequence('row.')}, " if keys.sequence_by else ""
+        order = f"struct({sequence}{_time(f'row.{KAFKA}')}, in_topic, in_partition)"
+        changes = changes.groupBy(*names).agg(sf.expr(f"max_by(row, {order})").alias("row"))
     return changes.select("row.*")
 
 
 def note_deleted(
     frame: Frame, batch: Batch, path: str, table: Table, stamp: str
 ) -> Callable[[SparkSession], None]:
-    """Return a function that notes the keys of a batch's deletions; see `Lake.note_deleted`."""
+    """Return a function that notes the keys of a batch's deletions; see `Lake.note_deleted`.
+
+    Not those behind which the same partition has a later change of the key.
+    """
 
     def work(spark: SparkSession) -> None:
         keys = keys_of(spark, path, table)
         place = ", ".join(
             f"{KAFKA}.{name}" for name in ("topic", "partition", "offset", "timestamp")
         )
-        deleted = frame(spark).to(keys.types).where(OPERATION)
+        changes = last(frame(spark).to(keys.types), keys, batch).select("row.*")
+        deleted = changes.where(OPERATION)
         noted = deleted.selectExpr(
             f"{keys.hashed()} AS key",
             f"struct({place}) AS place",
