@@ -16,6 +16,8 @@ SKIPPED = "binwright.skipped"
 """The property of a table that has skipped records: `tombstones`."""
 PRIMARY_KEY = "binwright.primary_key"
 """The property of a table that has one row of each key: the columns of this, as SQL names them."""
+SEQUENCE_BY = "binwright.sequence_by"
+"""The property of such a table whose changes are ordered by columns first: these, like it."""
 KEEP_S, KEPT_SINCE_MS = "binwright.keep_s", "binwright.kept_since_ms"
 
 

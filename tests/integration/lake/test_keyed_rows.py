@@ -12,11 +12,13 @@ import duckdb
 import orjson
 import pytest
 from pyspark.sql.connect.session import SparkSession
+from pyspark.sql.types import LongType, StructField, StructType
 from tests.integration.lake.tables import LEASE, OTHER_LEASE, new_lake, wait_for_write
 from tests.integration.lake.test_readers import duckdb_extension
 
 from binwright.consumer.decode.json_values import JsonDecoder
 from binwright.consumer.decode.keyed_changes import KeyedDecoder
+from binwright.consumer.land.lake.keyed_rows import Keys
 from binwright.consumer.land.lake.spark_lake import SparkLake
 from binwright.consumer.stage.file_staging import FileStaging
 from binwright.protocol.errors import StagedUnreadable, TableRefused, WriteConflict
@@ -407,6 +409,15 @@ async def test_random_changes_leave_what_a_replay_of_them_in_memory_leaves(
         assert len(database.table_function("delta_scan", [f"{lake}/{TOPIC}"])) == len(expected)
 
 
+def test_deletions_of_a_table_of_other_keys_or_of_another_order_are_not_its_own() -> None:
+    """They stay when a table is moved away, and another one is created in its place."""
+    types = StructType([StructField(name, LongType()) for name in ("id", "other", "v")])
+    tables = [(("id",), ()), (("other",), ()), (("id",), ("v",)), (("id", "v"), ())]
+    hashes = {Keys(keys, by, types).hashed() for keys, by in tables}
+    assert len(hashes) == len(tables)
+    assert all(names in str(hashes) for names in ("'id; '", "'other; '", "'id; v'", "'id, v; '"))
+
+
 async def test_a_table_of_other_rows_is_refused(
     tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
 ) -> None:
@@ -416,6 +427,8 @@ async def test_a_table_of_other_rows_is_refused(
     for other in (replace(table, primary_key=()), replace(table, primary_key=("id",))):
         with pytest.raises(TableRefused, match=r"the rows of the table at .* are one of each _kaf"):
             await tables.open(other)
+    with pytest.raises(TableRefused, match="ordered as they are in Kafka, and by the settings by"):
+        await tables.open(replace(table, sequence_by=("v",)))
     appended = Table("clicks", "g", "cluster-a", parse_columns("id BIGINT"))
     await tables.open(appended)
     with pytest.raises(TableRefused, match=r"set its property binwright\.primary_key: 'id'"):

@@ -26,7 +26,13 @@ from binwright.consumer.land.lake.table_columns import (
 from binwright.lake.lake_reader import is_of_columns, properties, quoted
 from binwright.lake.session import reported_by_server
 from binwright.protocol.errors import TableRefused
-from binwright.protocol.keeping import PRIMARY_KEY, SKIPPED, changed_filters, changed_keeping
+from binwright.protocol.keeping import (
+    PRIMARY_KEY,
+    SEQUENCE_BY,
+    SKIPPED,
+    changed_filters,
+    changed_keeping,
+)
 from binwright.protocol.log_events import LogEvent
 from binwright.protocol.model import TopicPartition
 from binwright.runtime.clock import wall_ms
@@ -135,7 +141,7 @@ def _ensure(
         there = created(spark, path, layout)
     check_layout(path, layout, there)
     owned = check_owner(spark, path, table)
-    _check_keys(path, owned.get(PRIMARY_KEY, ""), table)
+    _check_keys(path, owned, table)
     changes = changed_keeping(owned, table.keep_s, wall_ms())
     if table.skips_tombstones and SKIPPED not in owned:
         changes |= _skipped(table)
@@ -145,14 +151,23 @@ def _ensure(
     return there, owned
 
 
-def _check_keys(path: str, there: str, table: Table) -> None:
+def _check_keys(path: str, owned: Mapping[str, str], table: Table) -> None:
     """Raise `TableRefused` where a table has other rows than the settings want of it."""
+    there = owned.get(PRIMARY_KEY, "")
     if there != (wanted := ", ".join(table.primary_key)):
         rows = [f"one of each {key}" if key else "one of each record" for key in (there, wanted)]
         raise TableRefused(
             f"the rows of the table at {path} are {rows[0]}, and by the settings {rows[1]} (mode, "
             "primary_key). They are not changed into each other: give the entry another `name`, "
             f"or move the table away{_marked(there, wanted)}"
+        )
+    if (order := owned.get(SEQUENCE_BY, "")) != (by := ", ".join(table.sequence_by)):
+        orders = [f"by {names}" if names else "as they are in Kafka" for names in (order, by)]
+        raise TableRefused(
+            f"changes of the table at {path} are ordered {orders[0]}, and by the settings "
+            f"{orders[1]} (sequence_by). What was deleted is noted in that order: give the entry "
+            "another `name`, or move the table away, or, if no change comes late any more, set the "
+            f"table's property, and that of its bad records, {SEQUENCE_BY}: '{by}'"
         )
 
 
@@ -237,8 +252,9 @@ def set_properties(spark: SparkSession, path: str, given: Mapping[str, str]) -> 
 
 def _owner(table: Table) -> Mapping[str, str]:
     topic = {} if table.name == table.topic else {FIRST_TOPIC: table.topic}
-    keys = {PRIMARY_KEY: ", ".join(table.primary_key)} if table.primary_key else {}
-    return {GROUP: table.group, CLUSTER: table.cluster, **topic, **keys}
+    keys = {PRIMARY_KEY: table.primary_key, SEQUENCE_BY: table.sequence_by}
+    named = {name: ", ".join(paths) for name, paths in keys.items() if paths}
+    return {GROUP: table.group, CLUSTER: table.cluster, **topic, **named}
 
 
 def _skipped(table: Table) -> dict[str, str]:

@@ -15,7 +15,7 @@ from pyspark.sql.types import DataType, StructType
 
 from binwright.consumer.land.lake.creation import create, created
 from binwright.consumer.land.lake.delta import COMPILED, METADATA, delete_rows, settings
-from binwright.consumer.land.lake.staged_rows import Frame, tasks_for
+from binwright.consumer.land.lake.staged_rows import Frame, literal_text, tasks_for
 from binwright.consumer.land.lake.table_columns import Layout
 from binwright.lake.lake_reader import quoted
 from binwright.protocol.names import DELETED_SUFFIX
@@ -59,8 +59,13 @@ class Keys:
         return " AND ".join(f"{one}.{path} = {other}.{path}" for path in self.primary_key)
 
     def hashed(self) -> str:
-        """Return a hash of the key: whoever reads it does not read the key."""
-        texts = ", ".join(self._text(path, path) for path in self.primary_key)
+        """Return a hash of the key: whoever reads it does not read the key.
+
+        With the names: a table that is made anew has other deletions if it has other keys, or
+        another order (†).
+        """
+        names = literal_text(f"{', '.join(self.primary_key)}; {', '.join(self.sequence_by)}")
+        texts = ", ".join((names, *(self._text(path, path) for path in self.primary_key)))
         return f"sha2(to_json(array({texts})), 256)"
 
     def sequence(self, at: str = "") -> str:
@@ -77,7 +82,8 @@ class Keys:
         """Return what `sequence` does, of what `sequence_texts` returned."""
         kinds = (self._type(path).simpleString() for path in self.sequence_by)
         parts = (
-            f"CAST({texts}[{number}] AS {'bigint' if kind == 'timestamp' else kind}) AS s{number}"
+            f"try_cast(try_element_at({texts}, {number + 1}) AS "
+            f"{'bigint' if kind == 'timestamp' else kind}) AS s{number}"
             for number, kind in enumerate(kinds)
         )
         return ", ".join(parts)
