@@ -30,7 +30,8 @@ def table(**given: Any) -> TableSettings:
 def test_an_upsert_table_has_a_column_of_what_was_done_to_a_row() -> None:
     of = table(delete_where=["gone = true"], sequence_by=["at", "x", "_kafka.timestamp"])
     assert columns_text(of.table_columns).endswith("gone boolean, _op string")
-    assert of.decoding.endswith("; upsert id; delete gone = true")
+    assert of.decoding.endswith("; upsert id; by at, x, _kafka.timestamp; delete gone = true")
+    assert of.decoding.endswith(of.keying)
     assert table().decoding.endswith("; upsert id")
     assert [each.path for each in of.deletions] == [("gone",)]
     assert [Target("a", "a", each).has_keys for each in (of, None)] == [True, False]

@@ -563,11 +563,17 @@ class TableSettings(DecodingSettings):
         new_fields = "" if self.new_fields == "ignore" else f"; new_fields {self.new_fields}"
         where = f"; where {' and '.join(self.where)}" if self.where else ""
         envelope = "" if self.envelope is None else f"; envelope {self.envelope}"
-        keys = ""
-        if self.mode == "upsert":
-            keys = f"; upsert {', '.join(self.primary_key)}"
-            keys += f"; delete {' and '.join(self.delete_where)}" if self.delete_where else ""
-        return f"{super().decoding}{key}{tombstones}{widen}{new_fields}{where}{envelope}{keys}"
+        parts = f"{super().decoding}{key}{tombstones}{widen}{new_fields}{where}{envelope}"
+        return parts + self.keying
+
+    @property
+    def keying(self) -> str:
+        """Return how records are changes of rows, which `decoding` ends with; "": they are rows."""
+        if self.mode == "append":
+            return ""
+        sequence = f"; by {', '.join(self.sequence_by)}" if self.sequence_by else ""
+        deletes = f"; delete {' and '.join(self.delete_where)}" if self.delete_where else ""
+        return f"; upsert {', '.join(self.primary_key)}{sequence}{deletes}"
 
     @property
     def masking(self) -> str:

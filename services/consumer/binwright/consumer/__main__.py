@@ -261,6 +261,7 @@ def _writer_config(settings: Settings, cluster: str) -> Callable[[Target], Write
             bad_share=entry.bad_share,
             fixed=entry.known if entry.new_fields == "add" else None,
             decoding=entry.decoding,
+            keying=entry.keying,
             retention_s=settings.lake.vacuum_retention_s,
         )
 

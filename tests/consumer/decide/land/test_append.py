@@ -908,6 +908,20 @@ def test_changes_of_bad_records_are_applied_with_what_they_delete() -> None:
     assert table.writes() == [NoteDeleted, MergeRows]
 
 
+@pytest.mark.parametrize("before", ["", "json id BIGINT", "json id BIGINT; upsert id; by lsn"])
+def test_what_was_staged_under_other_settings_of_keys_is_never_merged(before: str) -> None:
+    """Its tombstones would be rows, and its rows those of any key (†)."""
+    table, own = keyed(), "json id BIGINT; upsert id"
+    table.config = replace(table.config, decoding=own, keying="; upsert id")
+    other = file("b", 4, 8, decoded_by=before)
+    again = table.land(file(decoded_by=own), other)
+    assert isinstance(again, Unreadable)
+    assert again.files == {"b"}
+    assert isinstance(table.land(other), Refused)
+    assert table.writes() == []
+    assert table.land(file(decoded_by="json id BIGINT, v INT; upsert id")) == Committed()
+
+
 @pytest.mark.parametrize("kind", [NoteDeleted, MergeRows])
 @pytest.mark.parametrize("outcome", [Conflict("c"), Unclear("u"), Refused("r")])
 def test_changes_that_are_not_committed_have_not_landed(

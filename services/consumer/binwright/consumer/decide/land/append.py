@@ -246,11 +246,8 @@ class BatchCommit:
         self._footers = footers = read.footers
         if lost := not_as_announced(batch, footers):
             return Unreadable(lost, "gone, damaged, or not what was announced")
-        if masking := self._config.masking:
-            other = frozenset(f for f, footer in footers.items() if footer.masked_by != masking)
-            if other:  # also of an older version, which knows no mask: it is plain (†)
-                reason = "staged under other settings of `mask` than the table's writer has"
-                return (yield from self._read_again(other, reason, "masks"))
+        if other := (yield from self._of_other_settings()):
+            return other
         if (fixed := self._config.fixed) is not None and batch.slices:
             yield from self._grow(fixed)
         if unfit := (yield from self._unfit(batch)):
@@ -389,6 +386,22 @@ class BatchCommit:
             if lost := suspects.difference(outcome.files):
                 return lost
         return frozenset()
+
+    def _of_other_settings(self) -> Steps[Unreadable | Refused | None]:
+        """Have files read again that were staged under other settings than the writer has (†).
+
+        Also those of an older version, which knows no mask: they are plain. A file that is not of
+        keys does not say which rows it deletes.
+        """
+        masking, keying = self._config.masking, self._config.keying
+        footers = self._footers.items()
+        masked = frozenset(f for f, each in footers if masking and each.masked_by != masking)
+        keyed = frozenset(f for f, each in footers if not each.decoded_by.endswith(keying))
+        for files, names in ((masked, "`mask`"), (keyed, "`mode` and its keys")):
+            if files:
+                reason = f"staged under other settings of {names} than the table's writer has"
+                return (yield from self._read_again(files, reason, names))
+        return None
 
     # --- columns ---------------------------------------------------------------------------------
 

@@ -48,6 +48,7 @@ class WriterConfig:
     fixed: Columns | None = None
     """The columns of its settings, beside which it gets some for new fields; None: it gets none."""
     decoding: str = ""  # the settings by which values are decoded
+    keying: str = ""  # how `decoding` ends, of a table of keys
     masking: str = ""  # those by which records are masked; "": files may have any mask
     in_place: bool = False  # files are committed as they are, where that can be
     small_file_bytes: int = 32_000_000  # a table's file below that is merged by compaction
