@@ -78,6 +78,11 @@ def test_keys_are_columns_of_the_value_or_of_the_record(given: dict[str, Any]) -
         ({"primary_key": ["_kafka.timestamp"]}, "primary_key: there is no column _kafka.timestamp"),
         ({"primary_key": ["x"]}, "primary_key: x is double, which is not compared"),
         ({"primary_key": ["by"]}, "primary_key: by is struct<name:string>, which is not compared"),
+        ({"sequence_by": ["by.name"]}, "sequence_by: by.name is text, of which 9 is greater"),
+        (
+            {"envelope": "debezium", "sequence_by": ["_source.scn"]},
+            "sequence_by: _source.scn is text",
+        ),
         ({"sequence_by": ["gone"]}, "sequence_by: gone is boolean, which is not compared"),
         ({"sequence_by": ["id"], "mask": MASK}, "sequence_by: id is masked"),
         ({"primary_key": ["by.name"], "mask": MASK}, "primary_key: by.name is masked"),

@@ -454,6 +454,11 @@ class TableSettings(DecodingSettings):
                     raise ValueError(f"{name}: there is no column {path}")
                 if not (is_key(kind) if name == "primary_key" else has_order(kind)):
                     raise ValueError(f"{name}: {path} is {kind}, which is not compared")
+                if name == "sequence_by" and kind == Simple("string"):
+                    raise ValueError(
+                        f"sequence_by: {path} is text, of which 9 is greater than 10: name a "
+                        "number or a time; a column DECIMAL(38,0) takes numbers written as text"
+                    )
                 rule: object = by_key if first == KAFKA and names[-1] == "key" else masks
                 for each in map(folded, names):
                     rule = rule.get(each) if isinstance(rule, Mapping) else rule
