@@ -38,7 +38,7 @@ from binwright.tables.columns import (
 from binwright.tables.comparisons import Comparison, parse_comparison
 from binwright.tables.envelopes import OP, event_columns, landed_columns
 from binwright.tables.json_schemas import JsonSchema
-from binwright.tables.masks import DROP, SHA256, MaskSettings, masked_columns
+from binwright.tables.masks import DROP, MaskSettings, masked_columns
 from binwright.tables.registration import CatalogName
 from binwright.tables.schemas import SchemaRefused
 
@@ -462,8 +462,10 @@ class TableSettings(DecodingSettings):
                 rule: object = by_key if first == KAFKA and names[-1] == "key" else masks
                 for each in map(folded, names):
                     rule = rule.get(each) if isinstance(rule, Mapping) else rule
-                if rule is not None and (name != "primary_key" or rule != SHA256):
-                    raise ValueError(f"{name}: {path} is masked: of a primary_key sha256 may be")
+                if rule is not None:
+                    raise ValueError(
+                        f"{name}: {path} is masked: with another secret a key would have two rows"
+                    )
 
     @model_validator(mode="after")
     def _masks_columns(self) -> Self:
