@@ -104,6 +104,11 @@ async def test_a_server_before_spark_4_is_refused_in_one_sentence(
     assert not any(server.conf.values())
 
 
+def test_the_changes_of_a_merge_are_read_once_whatever_the_server_has() -> None:
+    """Read again, in a later pass, they would come with the lease of a later time."""
+    assert CONF["spark.databricks.delta.merge.materializeSource"] == "auto"
+
+
 async def test_a_query_that_overruns_ends_at_its_limit_and_the_next_one_has_a_new_session(
     server: ConnectServer, url: str
 ) -> None:

@@ -56,6 +56,8 @@ CONF = {
     # The rows of a staged file that is skipped would be lost (†).
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
+    # Else each pass of a MERGE reads its changes, and the lease with them, anew (†).
+    "spark.databricks.delta.merge.materializeSource": "auto",
     # Of a name that is there twice the last value counts, as in columns; else commits would fail.
     "spark.sql.variant.allowDuplicateKeys": "true",
     # By default Spark writes INT96, which has nanoseconds: on a time before 1678 or after 2262
