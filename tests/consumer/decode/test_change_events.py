@@ -69,6 +69,28 @@ def test_a_row_is_that_after_the_change_and_of_a_deletion_that_before(copies: in
     ]
 
 
+def test_an_event_that_changes_the_key_of_its_row_is_bad() -> None:
+    """The row of before would stay; Debezium has a deletion and a creation instead."""
+    of = ChangeEventDecoder(
+        JsonDecoder(event_columns(ROW, with_schema=True)), ("ID", "_kafka.topic")
+    )
+    other = {"id": 2, "tags": []}
+    assert decoded(
+        [
+            event("u", ONE, other),
+            event("u", ONE, TWO),
+            event("u", None, other),
+            event("r", ONE, other),
+        ],
+        of,
+    ) == [
+        ("incompatible", "changes ID, of its primary_key"),
+        (1, [], "u"),
+        (2, [], "u"),
+        (2, [], "r"),
+    ]
+
+
 def test_a_truncation_is_a_row_of_nulls_with_its_op_and_a_tombstone_one_without() -> None:
     assert decoded([event("t"), None]) == [(None, None, "t"), (None, None, None)]
 
@@ -143,9 +165,10 @@ async def test_decoders_take_events_apart_and_a_subject_of_others_is_at_fault() 
         target = decoders._settings.targets("a")[0]
         decoder = await decoders.of(target, {})
         assert decoder is not None
+        assert target.decoded is not None
         assert columns_text(decoder.columns).startswith("id int, _op string, _source struct<")
         values = [orjson.dumps(event("c", None, {"id": 1, "new": 2}))]
         decoder.decode(pa.array(values, pa.binary()))
         assert decoders.totals().new_fields == {target: {"new": 1}}
         with pytest.raises(SchemaAtFault, match="the subject of an `envelope` has no `before`"):
-            await decoders._of_events(JsonDecoder(ROW))
+            await decoders._of_events(JsonDecoder(ROW), target.decoded)

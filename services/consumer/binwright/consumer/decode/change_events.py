@@ -1,15 +1,17 @@
 """Takes change events apart: the row that is meant, what was done, and where in the source."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from binwright.consumer.decode.arrow_types import BAD, row_type
+from binwright.consumer.decode.masking import part_of
 from binwright.consumer.decode.new_fields import CountedFields
 from binwright.consumer.decode.one_by_one import Decoded, Fields
-from binwright.tables.columns import Columns
+from binwright.tables.columns import KAFKA, KAFKA_KEY, Columns, folded, parse_path
 from binwright.tables.envelopes import (
     AFTER,
     BEFORE,
@@ -51,12 +53,19 @@ class ChangeEventDecoder:
         columns: Of the rows, then those of the change.
     """
 
-    def __init__(self, events: ValueDecoder) -> None:
+    def __init__(self, events: ValueDecoder, primary_key: Sequence[str] = ()) -> None:
         """Take apart what another decoder makes of events.
+
+        Args:
+            events: The other one.
+            primary_key: Columns by which rows are told apart: an event that changes one is bad, as
+                the row of before would stay.
 
         Raises:
             ValueError: Its columns are none of change events.
         """
+        paths = [parse_path(path) for path in primary_key]
+        self._key = [path for path in paths if folded(path[0]) not in {KAFKA, KAFKA_KEY}]
         self._events, self.settings = events, ""
         self.columns = landed_columns(events.columns) if events.columns else ()
         self._names = {column.named: column.name for column in events.columns}
@@ -84,6 +93,11 @@ class ChangeEventDecoder:
         lacks_row = pc.and_(pc.is_in(op, pa.array(["c", "u", "r"])), pc.is_null(after))
         reasons = pc.if_else(lacks_row, "has no `after`", pa.scalar(None, _TEXT))
         reasons = pc.if_else(pc.is_null(op), _NO_OP, reasons)
+        for path in self._key:
+            was, now = (part_of(parts[name], path) for name in (BEFORE, AFTER))
+            moved = pc.and_(pc.equal(op, pa.scalar("u", _TEXT)), pc.not_equal(was, now))
+            fault = f"changes {'.'.join(path)}, of its primary_key"
+            reasons = pc.if_else(pc.coalesce(moved, pa.scalar(value=False)), fault, reasons)
         is_bad = pc.and_(is_event, pc.is_valid(reasons))
         is_deleted = pc.equal(op, pa.scalar(DELETED, _TEXT))
         is_before = pc.coalesce(is_deleted, pa.scalar(value=False))

@@ -146,7 +146,7 @@ class Decoders:
         try:
             decoder = await self._of_part(table, target, rows, table, new)
             if table.envelope is not None:
-                decoder = await self._of_events(decoder)
+                decoder = await self._of_events(decoder, table)
             if table.key is not None:
                 keys = await self._of_part(table.key, target, rows, table, new)
             if table.key is not None or table.tombstones != "row":
@@ -281,11 +281,11 @@ class Decoders:
             self._versions[target] = version
         return decoder
 
-    async def _of_events(self, events: ValueDecoder) -> ValueDecoder:
+    async def _of_events(self, events: ValueDecoder, table: TableSettings) -> ValueDecoder:
         """Return the decoder of the rows of events; raise `SchemaAtFault` if they are none."""
         module = await self._module("change_events")
         try:
-            decoder: ValueDecoder = module.ChangeEventDecoder(events)
+            decoder: ValueDecoder = module.ChangeEventDecoder(events, table.primary_key)
         except ValueError as exc:
             raise SchemaAtFault(f"the subject of an `envelope` {exc}") from exc
         return decoder
