@@ -10,7 +10,7 @@ import pytest
 
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.orders import OperationOrder
-from binwright.protocol.ports.kafka import UndecodableBatch
+from binwright.protocol.ports.kafka import Records, UndecodableBatch
 from binwright.tables.columns import Columns
 from binwright.testing.lake import Failure
 
@@ -394,6 +394,35 @@ async def test_a_topic_that_is_deleted_ends_it() -> None:
         await seconds(60)
         done = operation(writer)
         assert (done.state, done.gone > 0, done.to_go) == ("done", True, 0)
+
+
+async def test_a_back_fill_that_does_not_get_on_holds_up_no_other_table() -> None:
+    scene = await Scene({"orders": 1, "other": 1}, columns=COLUMNS).prepare()
+    other = TopicPartition("other", 0)
+    scene.produce(P, 4_000)
+    scene.produce(other, 4_000)
+    async with process(scene, "orders", "other", from_latest=True) as writer:
+        await seconds(10)
+        fetch = writer.earlier_reader.fetch
+
+        async def stalling(max_bytes: int, timeout_s: float) -> Mapping[TopicPartition, Records]:
+            if P not in writer.earlier_reader.positions:
+                return await fetch(max_bytes, timeout_s)
+            await seconds(timeout_s)
+            return {}
+
+        writer.earlier_reader.fetch = stalling  # type: ignore[method-assign]
+        await scene.backfill()
+        order = OperationOrder(table="other", id="2" * 32, work="backfill", by="ann")
+        await scene.give(order)
+        for offset in range(4_000, 4_060):
+            began_at = asyncio.get_running_loop().time()
+            await scene.land({other: (offset, offset + 1)})
+            while not scene.landed(other)[offset]:
+                await seconds(0.1)
+            assert asyncio.get_running_loop().time() - began_at < 3.0
+        assert scene.landed(other) == once(4_060)
+        assert "does not get on" in operation(writer).fault
 
 
 async def test_a_new_table_is_filled_by_itself() -> None:

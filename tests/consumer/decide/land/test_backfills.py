@@ -22,6 +22,7 @@ from binwright.consumer.decide.land.states import (
     HistoryRead,
     LandedOffsets,
     QueryKafka,
+    ReaderBusy,
     ReadHistory,
     ReadLandedOffsets,
     Refused,
@@ -376,6 +377,28 @@ def test_nothing_is_asked_for_while_all_fail() -> None:
     assert operation(scene).fault == "fault 0"
     assert scene.next_request(9.0) is None
     assert asked(scene, 1.0) == 0
+
+
+def test_what_takes_long_and_fails_is_tried_seldom() -> None:
+    """Meanwhile the table lands nothing."""
+    scene = two()
+    assert asked(scene) == 0
+    scene.now += 10.0
+    scene.complete(Unclear("it does not get on"))
+    assert asked(scene) == 1
+    scene.complete(EarlierStaged(portion(3_000, 1, rows=0), topic_state({1: (0, 6_000)})))
+    assert asked(scene, 90.0) == 1
+    scene.complete(EarlierStaged(portion(2_000, 1, rows=0), topic_state({1: (0, 6_000)})))
+    assert asked(scene, 10.0) == 0
+
+
+def test_while_the_process_reads_for_another_table_nothing_is_held_up() -> None:
+    scene = two()
+    assert asked(scene) == 0
+    assert scene.complete(ReaderBusy()) == []
+    assert operation(scene).fault == ""
+    assert scene.next_request() is None
+    assert asked(scene, backfills.BUSY_S) == 0, "its turn is not over"
 
 
 def test_a_portion_that_is_not_taken_delays_its_partition_alone() -> None:

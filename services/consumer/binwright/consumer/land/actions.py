@@ -54,6 +54,7 @@ from binwright.consumer.decide.land.states import (
     PublishColumns,
     QueryKafka,
     ReadColumns,
+    ReaderBusy,
     ReadFooters,
     ReadHistory,
     ReadLandedOffsets,
@@ -250,6 +251,8 @@ class RequestRunner:
     async def _stage_earlier(self, request: StageEarlier) -> Outcome:
         """Stage a range, but for what Kafka has deleted of it, of one topic and one log."""
         p, wanted, earlier = request.partition, request.range, self.context.earlier
+        if earlier.reader.busy:  # nobody's rows wait for another table's
+            return ReaderBusy()
         query = QueryKafka(frozenset({p.topic}), begins_of=frozenset())
         try:
             kafka = await self._kafka.state(query)

@@ -29,6 +29,11 @@ class RangeReader:
         self._turn = asyncio.Lock()
 
     @property
+    def busy(self) -> bool:
+        """Return whether a range is being read: another one would wait for its end."""
+        return self._turn.locked()
+
+    @property
     def stored_bytes(self) -> int:
         """Return the size of all that was read, as stored on the brokers."""
         return 0 if self._reader is None else self._reader.progress().stored_bytes

@@ -24,6 +24,7 @@ from binwright.consumer.decide.land.states import (
     Landing,
     OperationRequest,
     Outcome,
+    ReaderBusy,
     Refused,
     StageEarlier,
     TooLarge,
@@ -49,6 +50,8 @@ FRESHNESS_SHARE, MOST_AIM_S = 0.1, 1.0
 """How long it may take to stage a portion: meanwhile nothing lands in the table."""
 LEAST_S = 0.001
 MOST_CHANGE = 4  # how many times as many offsets the next portion may have, or as few
+BUSY_S = 0.5  # until a range is asked for again while the process reads one for another table
+TRY_SHARE = 0.1  # of the time that is spent on partitions that do not get on
 LONGEST_PAUSE_S = 10.0
 """Behind a portion, as long as it took at most: half of the time is left to what lands live."""
 
@@ -121,7 +124,6 @@ def apply_outcome(
         case _, Refused(reason=reason) if not isinstance(request, Batch):
             return failed(state, operation, reason)
         case StageEarlier(), _:
-            state = replace(state, turn=request.partition)
             return _apply_staged(state, config, (operation, request), outcome, now)
         case Batch(), Committed():
             return _landed(state, operation, request, outcome, now)
@@ -198,6 +200,9 @@ def _apply_staged(
 ) -> Step:
     """Apply what became of a range that was to be staged."""
     operation, request = asked
+    if isinstance(outcome, ReaderBusy):
+        return replace(state, step_at=now + BUSY_S), ()
+    state = replace(state, turn=request.partition)
     match outcome:
         case EarlierStaged():
             return _staged(state, config, asked, outcome, now)
@@ -296,7 +301,8 @@ def _stalled(
 ) -> Step:
     """Leave a partition alone for a while; the others go on."""
     operation, partition = of
-    failing = {**state.failing, partition: (reason, now + config.refused_s)}
+    pause_s = max(config.refused_s, (now - state.asked_at) / TRY_SHARE)
+    failing = {**state.failing, partition: (reason, now + pause_s)}
     state = replace(state, failing={p: e for p, e in failing.items() if p in operation.ranges})
     state, effects = delayed(state, operation, config, _fault_of(state), now)
     step_at = min(_retry_at(state, p) for p in operation.ranges)

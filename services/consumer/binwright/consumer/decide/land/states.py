@@ -319,7 +319,8 @@ class FindEarlier:
 class StageEarlier:
     """Read a range of offsets from Kafka, and stage its rows.
 
-    Outcomes: `EarlierStaged`, `TooLarge`, `TopicGone`, `Refused`, `Unclear`.
+    Outcomes: `EarlierStaged`, `ReaderBusy`, `TooLarge`, `TopicGone`, `Refused`,
+    `Unclear`.
     """
 
     partition: TopicPartition
@@ -548,6 +549,11 @@ class TopicGone:
 
 
 @dataclass(frozen=True, slots=True)
+class ReaderBusy:
+    """The process reads a range for another table: nothing is done."""
+
+
+@dataclass(frozen=True, slots=True)
 class TooLarge:
     """The range has more bytes than may be read: nothing is staged."""
 
@@ -589,6 +595,7 @@ Outcome = (
     | EarlierStaged
     | TooLarge
     | TopicGone
+    | ReaderBusy
     | ErasedNoted
     | RowsErased
 )
