@@ -9,7 +9,15 @@ from tests.consumer.decide.land.scene import TABLE, part, stamp
 
 from binwright.protocol.metadata import TableOperation
 from binwright.protocol.orders import OperationOrder
-from binwright.tables.operations import Cursor, Operation, added, gives_way, ordered, read_operation
+from binwright.tables.operations import (
+    BY_ENTRY,
+    Cursor,
+    Operation,
+    added,
+    gives_way,
+    ordered,
+    read_operation,
+)
 from binwright.tables.stamp import read_stamp
 
 BEGUN = Operation(id="1", work="replay", state="running")
@@ -149,18 +157,30 @@ def test_the_next_work_takes_over_what_was_not_landed() -> None:
 @pytest.mark.parametrize(
     ("operation", "wanted"),
     [
+        (BEGUN, False),
         (replace(BEGUN, fault="no"), False),
         (replace(BEGUN, work="erase", fault="no"), True),
         (replace(BEGUN, work="erase", fault="no", erased=1), False),
         (replace(BEGUN, work="backfill", fault="no", rows=5), True),
-        (replace(BEGUN, work="backfill"), False),
+        (replace(BEGUN, work="backfill", rows=5), True),
+        (replace(BEGUN, work="backfill", by=BY_ENTRY, at_ms=3), True),
+        (replace(BEGUN, work="backfill", by=BY_ENTRY, at_ms=4), False),
+        (replace(BEGUN, work="backfill", by=BY_ENTRY, at_ms=4, fault="no"), True),
     ],
 )
-def test_work_whose_steps_fail_gives_way_where_that_does_no_harm(
+def test_work_gives_way_where_that_does_no_harm(
     operation: Operation,
     wanted: bool,
 ) -> None:
-    assert gives_way(operation) is wanted
+    order = OperationOrder(table="orders", id="0" * 32, work="erase", by="ann", at_ms=4)
+    assert gives_way(operation, order) is wanted
+
+
+def test_a_back_fill_gives_way_to_no_dry_run_but_of_what_fails() -> None:
+    order = OperationOrder(table="orders", id="0" * 32, work="replay", by="ann", dry_run=True)
+    filling = replace(BEGUN, work="backfill")
+    assert not gives_way(filling, order)
+    assert gives_way(replace(filling, fault="no"), order)
 
 
 def test_counts_are_added_by_class() -> None:

@@ -119,5 +119,5 @@ def check(group: str, order: OperationOrder, view: GroupView) -> None:
             f"no consumer writes the table {order.table} of group {group}: is the group running?"
         )
     other = operation_of(view, order.table)
-    if other is not None and other.state == "running" and not gives_way(other):
+    if other is not None and other.state == "running" and not gives_way(other, order):
         raise UserError(f"the table {order.table} has a {other.work} by {other.by} to do first")

@@ -54,7 +54,7 @@ def _backfilled(operation: TableOperation) -> Iterator[str]:
     if operation.skipped:
         yield f"{operation.skipped} skipped"
     if operation.gone:
-        yield f"{operation.gone} offsets that Kafka has no more"
+        yield f"{operation.gone} offsets left out, which Kafka has no more, or whose log was cut"
     if operation.to_go:
         yield f"{operation.to_go} offsets to go"
 

@@ -21,6 +21,8 @@ ERASE = "erase"
 """Rows that meet a condition are deleted, and what older versions have of them once it may be."""
 BACKFILL = "backfill"
 """What Kafka has of before a table's beginning lands in it, from its beginning down."""
+BY_ENTRY = "its entry"
+"""Whose order it is that a new table is back-filled at once."""
 MOST_NAME, MOST_WORDS = 100, 300  # characters of an order in stamps, and of a fault
 
 Counts = Mapping[str, int]
@@ -154,14 +156,19 @@ def _with_few_words(of: Operation) -> Operation:
     return replace(of, by=by, reason=reason, fault=fault)
 
 
-def gives_way(operation: TableOperation) -> bool:
-    """Whether a newer order replaces what runs, and whose steps fail.
+def gives_way(operation: TableOperation, order: OperationOrder) -> bool:
+    """Whether another order replaces what runs.
 
-    So it does of a back-fill, since a table has no gap wherever one ends, and of an erasure that
-    did nothing: its condition may be one that never ends.
+    So it does of a back-fill, since a table has no gap wherever one ends; but while its steps do
+    not fail a dry run does not. And of an erasure that did nothing, and whose steps fail: its
+    condition may be one that never ends.
     """
-    may_end = {BACKFILL: True, ERASE: not (operation.erased or operation.bad_erased)}
-    return bool(operation.fault) and may_end.get(operation.work, False)
+    if operation.work == BACKFILL:
+        # What was ordered of an earlier table of the name is no newer than what an entry orders.
+        is_newer = operation.by != BY_ENTRY or order.at_ms > operation.at_ms
+        return bool(operation.fault) or (is_newer and not order.dry_run)
+    did_nothing = not (operation.erased or operation.bad_erased)
+    return operation.work == ERASE and bool(operation.fault) and did_nothing
 
 
 def added(counts: Counts, more: Counts) -> Counts:

@@ -30,15 +30,23 @@ def test_what_are_no_offsets_is_refused(text: str) -> None:
 
 
 def test_what_is_no_time_is_refused() -> None:
-    with pytest.raises(SettingsError, match="--from: 'latest' is no time"):
-        begin_of("latest", NOW_MS)
+    with pytest.raises(SettingsError, match=r"--from: 'yesterday' is no time.*; else earliest"):
+        begin_of("yesterday", NOW_MS)
+
+
+def test_what_would_order_something_else_is_refused() -> None:
+    with pytest.raises(UserError, match="--from is empty: expected earliest"):
+        begin_of("", NOW_MS)
+    with pytest.raises(UserError, match="orders-0 is named twice"):
+        begin_of("orders-0=1,orders-0=2", NOW_MS)
 
 
 def test_counts_have_what_became_of_records_and_what_is_left() -> None:
     assert records_text(RUNNING) == "5 rows back-filled, 1 bad records, 90 offsets to go"
     done = TableOperation(id="1", work="backfill", state="done", rows=5, skipped=2, gone=3)
     assert records_text(done) == (
-        "5 rows back-filled, 0 bad records, 2 skipped, 3 offsets that Kafka has no more"
+        "5 rows back-filled, 0 bad records, 2 skipped, 3 offsets left out, "
+        "which Kafka has no more, or whose log was cut"
     )
     assert RUNNING.outcomes == {"rows": 5, "bad": 1, "skipped": 0, "gone": 0, "to_go": 90}
     would = TableOperation(id="1", work="backfill", state="done", dry_run=True, to_go=9)

@@ -13,7 +13,7 @@ from binwright.look.commands.approve import user_name
 from binwright.look.commands.replay import since_ms
 from binwright.look.operations import STANDSTILL_S, Patience, run_operation
 from binwright.look.work_texts import records_text
-from binwright.protocol.errors import UserError
+from binwright.protocol.errors import SettingsError, UserError
 from binwright.protocol.fields import checked_offset
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.orders import REASON_LENGTH, OperationOrder
@@ -28,20 +28,27 @@ def begin_of(text: str, now_ms: int) -> tuple[int, dict[TopicPartition, int]]:
 
     Raises:
         UserError: The text is none of these.
-        SettingsError: It is a time that is not in the past.
+        SettingsError: It is no time, or one that is not in the past.
     """
     if text == EARLIEST:
         return 0, {}
+    if not text:
+        raise UserError(f"--from is empty: {FORMS}")
     if "=" not in text:
-        return since_ms(text, now_ms, "--from"), {}
+        try:
+            return since_ms(text, now_ms, "--from"), {}
+        except SettingsError as exc:
+            raise SettingsError(f"{exc}; else earliest, or offsets as in orders-3=1200") from exc
     offsets: dict[TopicPartition, int] = {}
     for each in text.split(","):
         partition, _, offset = each.strip().partition("=")
         try:
-            p = TopicPartition.parse(partition)
-            offsets[p] = checked_offset("offset", int(offset))
+            p, from_ = TopicPartition.parse(partition), checked_offset("offset", int(offset))
         except ValueError as exc:
             raise UserError(f"--from: {each!r}: {FORMS}") from exc
+        if p in offsets:
+            raise UserError(f"--from: {p} is named twice")
+        offsets[p] = from_
     return 0, offsets
 
 

@@ -241,6 +241,7 @@ def _writer_config(settings: Settings, cluster: str) -> Callable[[Target], Write
             small_file_bytes=settings.lake.compact_below_bytes,
             masking=target.masking,
             from_earliest=target.entry is not None and target.entry.begin == "earliest",
+            made_ms=wall_ms(),
         )
         if (entry := target.decoded) is None:
             return raw

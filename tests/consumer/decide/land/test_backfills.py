@@ -602,15 +602,42 @@ def test_without_work_there_is_nothing_to_leave_out() -> None:
 # --- orders ---------------------------------------------------------------------------------------
 
 
-def test_another_order_replaces_it_once_its_steps_fail() -> None:
+def test_another_order_replaces_it_and_a_dry_run_once_its_steps_fail() -> None:
+    dry = replace(OTHER, dry_run=True)
     scene = filling()
-    assert give(scene, OTHER) == []
+    assert give(scene, dry) == []
     scene.next_request()
     assert give(scene, OTHER) == [], "a step is under way"
     scene.complete(Unclear("a batch cannot be decoded"))
     assert give(scene) == []
-    assert give(scene, OTHER) == ["operation.failed"]
+    assert give(scene, dry) == ["operation.failed"]
     assert operation(scene).fault == backfills.REPLACED
+    assert give(scene, dry) == ["operation.failed"], "raw records are never bad"
+    assert (operation(scene).id, operation(scene).given_up) == (OTHER.id, {part(0): (0, 4_000)})
+
+
+def test_what_is_staged_is_deleted_once_another_order_replaces_it() -> None:
+    scene = filling()
+    stage(scene, portion(3_000))
+    scene.writer, effects = machine.apply_operation(scene.writer, OTHER, inf)
+    assert effects[-1] == DeleteFiles(("portion-3000",))
+    assert scene.landing.portion is None
+
+
+@pytest.mark.parametrize(
+    ("offsets", "fault"),
+    [({7: 5}, "no partition orders-7: it has partitions of orders"), ({0: 4_001}, "4001 is not")],
+)
+def test_offsets_that_cannot_be_meant_are_told(offsets: dict[int, int], fault: str) -> None:
+    scene = ordered_scene(replace(ORDER, offsets=at(offsets)))
+    scene.next_request()
+    effects = scene.complete(described())
+    if 0 in offsets:
+        scene.next_request()
+        effects = scene.complete(found())
+    (log,) = effects_of(effects, Log)
+    assert log.event == "operation.failed"
+    assert fault in operation(scene).fault
 
 
 def test_a_replay_takes_no_bad_record_of_what_was_given_up() -> None:

@@ -34,10 +34,10 @@ from binwright.consumer.decide.land.states import (
 from binwright.protocol.landing import OffsetRange
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.orders import OperationOrder
-from binwright.tables.operations import BACKFILL, Operation, Places, gives_way, ordered
+from binwright.tables.operations import BACKFILL, BY_ENTRY, Operation, Places, gives_way, ordered
 from binwright.tables.ports import Batch, PartitionOffsets
 
-REPLACED = "another order about the table came while its steps failed: order it again"
+REPLACED = "another order about the table came before it was done: order it again for the rest"
 NOT_DESCRIBED = "Kafka does not describe all of the table's partitions now"
 NOT_BEGUN = "it is not decided yet where all of the table's partitions begin"
 OF_KEYS = "the table has one row of each key: earlier changes could bring back what was deleted"
@@ -67,10 +67,16 @@ def begin(state: Landing, config: WriterConfig, order: OperationOrder) -> Step:
     return replace(begun, described=False, failing={}), ()
 
 
-def at_first(writer: str) -> Operation:
+def at_first(config: WriterConfig) -> Operation:
     """Return the work on a new table whose settings say that it begins at Kafka's first records."""
-    why = 'begin = "earliest"'
-    return Operation(id=writer, work=BACKFILL, by="its entry", reason=why, state="running")
+    return Operation(
+        id=config.writer,
+        work=BACKFILL,
+        by=BY_ENTRY,
+        reason='begin = "earliest"',
+        at_ms=config.made_ms,
+        state="running",
+    )
 
 
 def go_on(state: Landing, order: OperationOrder) -> Step:
@@ -78,7 +84,12 @@ def go_on(state: Landing, order: OperationOrder) -> Step:
     operation = state.operation
     if operation is None or state.asked is not None or operation.id == order.id:
         return state, ()
-    return failed(state, operation, REPLACED) if gives_way(operation) else (state, ())
+    if not gives_way(operation, order):
+        return state, ()
+    slices = state.portion.slices if isinstance(state.portion, EarlierPortion) else ()
+    state, effects = failed(replace(state, portion=None), operation, REPLACED)
+    files = tuple(part.file for part in slices)
+    return state, (*effects, DeleteFiles(files)) if files else effects
 
 
 def waits(state: Landing) -> bool:
@@ -160,6 +171,8 @@ def _found(
     """Begin with what there is, once Kafka describes it and the table was asked."""
     if fault := _fault(state, operation, found.kafka):
         return delayed(replace(state, described=False), operation, config, fault, now)
+    if misnamed := _misnamed(state, operation, found):
+        return failed(state, operation, misnamed)
     if found.lowest is None:
         return replace(state, described=True), ()
     state = timed(state, state.asked_at, now)
@@ -172,6 +185,19 @@ def _found(
     if operation.dry_run or not ranges:
         return ended(state, replace(known, ranges={}))
     return replace(state, operation=known), ()
+
+
+def _misnamed(state: Landing, operation: Operation, found: EarlierFound) -> str:
+    """Return which of the offsets that were ordered cannot be meant; empty if none is."""
+    committed, lowest = state.chain.committed, found.lowest
+    for p, offset in sorted(operation.offsets.items()):
+        if p not in committed:
+            topics = ", ".join(sorted({q.topic for q in committed}))
+            return f"the table has no partition {p}: it has partitions of {topics}"
+        begins = min(committed[p], (lowest or {}).get(p, committed[p]))
+        if offset > begins:
+            return f"the table has {p} from offset {begins} on: {offset} is not before that"
+    return ""
 
 
 def earlier(operation: Operation, committed: PartitionOffsets, found: EarlierFound) -> Places:

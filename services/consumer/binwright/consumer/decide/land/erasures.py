@@ -56,7 +56,7 @@ def go_on(state: Landing, order: OperationOrder) -> Step:
         return state, ()
     if operation.id == order.id:
         return (state, ()) if state.erasure else _begun(state, operation, order)
-    if state.erasure is None or gives_way(operation):
+    if state.erasure is None or gives_way(operation, order):
         return failed(replace(state, erasure=None), operation, REPLACED)
     return state, ()
 

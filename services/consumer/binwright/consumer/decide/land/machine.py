@@ -349,7 +349,7 @@ def _begin(writer: Writer, facts: KafkaState, resolved: Resolved, now: float) ->
         doubted_from=needed_from,
         begins={p: at for p, at in first_begins.items() if p in fixed},
         paused=resolved.paused,
-        operation=backfills.at_first(writer.config.writer) if ordered else resolved.operation,
+        operation=backfills.at_first(writer.config) if ordered else resolved.operation,
         resolved_at=now,
         begin_at_end=begin_at_end(facts, resolved.written, latest=latest),
         ends={p: end for p, (_, end) in facts.bounds.items()},

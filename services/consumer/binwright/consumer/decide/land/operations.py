@@ -74,9 +74,11 @@ def follow(state: Landing, config: WriterConfig, order: OperationOrder, read_at:
         return WORKS[known.work].go_on(state, order)
     if known is not None and known.id == order.id:
         return state, ()
-    new = ordered(order) if known is None else known.followed_by(ordered(order))
+    new = ordered(order)
     begun = replace(state, operation=new, stamp_due=True)
     begun, effects = WORKS[new.work].begin(begun, config, order)
+    if known is not None and begun.operation is not None:
+        begun = replace(begun, operation=known.followed_by(begun.operation))
     return begun, effects or (Log(OPERATION_STARTED, facts(new)),)
 
 

@@ -60,6 +60,7 @@ class WriterConfig:
     max_history: int = 1 << 16  # commits that are read at most
     retention_s: float = 0.0  # for which a vacuum leaves the files of older versions
     from_earliest: bool = False  # a new table is back-filled at once
+    made_ms: int = 0  # when this was made, wall clock, ms since 1970
 
 
 # --- requests ----------------------------------------------------------------------------------
