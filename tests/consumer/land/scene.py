@@ -342,7 +342,7 @@ class Process:
             maintenance=TableMaintenance(maintenance, server, asyncio.get_running_loop().time),
             bad_records=scene.bad_records,
             earlier=EarlierStager(
-                reader=RangeReader(lambda: nullcontext(self.earlier_reader)),
+                reader=RangeReader(lambda: nullcontext(self.earlier_reader), scene.staging),
                 writer=RowWriter(staging=scene.staging, decoder_of=scene.decoder_of),
                 piece_bytes=2_000,
             ),

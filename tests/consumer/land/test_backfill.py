@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from binwright.consumer.read.undecodable import mark_names
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.orders import OperationOrder
 from binwright.protocol.ports.kafka import Records, UndecodableBatch
@@ -344,6 +345,28 @@ async def test_a_log_that_is_cut_is_not_read_beyond() -> None:
         assert max(scene.landed(P).values()) == 1
 
 
+async def test_a_large_batch_is_decoded_behind_a_mark() -> None:
+    async with begun() as (scene, writer):
+        writer.earlier_reader.torn[P] = UndecodableBatch(3_990, 3_995, "large", b"", large=True)
+        await scene.backfill()
+        await seconds(60)
+        landed_all(scene, {P: 4_002, Q: 30})
+        assert operation(writer).state == "done"
+        assert scene.staging.kept == {}, "nobody has ended by it"
+
+
+async def test_a_large_batch_by_which_two_have_ended_is_told() -> None:
+    async with begun() as (scene, writer):
+        batch = UndecodableBatch(3_990, 3_995, "large", b"", large=True)
+        writer.earlier_reader.torn[P] = batch
+        for name in mark_names(P, batch):
+            await scene.staging.keep("orders", name, b"")
+        await scene.backfill()
+        await seconds(60)
+        assert "up to 3995" in operation(writer).fault
+        assert rows(scene)[P] == [4_000, 4_001]
+
+
 async def test_a_batch_that_cannot_be_decoded_is_reported_and_others_go_on() -> None:
     async with begun() as (scene, writer):
         writer.earlier_reader.torn[P] = UndecodableBatch(3_990, 3_991, "torn", b"")
@@ -352,6 +375,7 @@ async def test_a_batch_that_cannot_be_decoded_is_reported_and_others_go_on() -> 
         running = operation(writer)
         assert (running.state, "cannot be decoded" in running.fault) == ("running", True)
         assert scene.landed(Q) == once(30)
+        assert "up to 3991" in running.fault
         await scene.backfill(2, offsets={P: 3_991})
         await seconds(30)
         assert scene.landed(P) == once(4_002, 3_991)

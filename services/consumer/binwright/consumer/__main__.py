@@ -113,7 +113,7 @@ async def consume(settings: Settings, slot: Slot) -> None:
         )
         log(HELLO_SENT, epoch=mailbox.epoch, process=process)
         open_lake = lake_opener(stack, settings.lake, settings.staging_path, config.write_timeout_s)
-        ranges = RangeReader(partial(_data_reader, settings, shares))
+        ranges = RangeReader(partial(_data_reader, settings, shares), staging)
         stack.push_async_callback(ranges.close)
         timings = Timings(settings.group, slot, health.registry, trace)
         context = WriterContext(

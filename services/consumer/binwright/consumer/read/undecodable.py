@@ -43,10 +43,33 @@ DEATHS = "it is large, and two consumers ended while they decoded it"
 
 
 @dataclass(frozen=True, slots=True)
-class _Mark:
+class Mark:
+    """A file that says that a consumer decodes a large batch."""
+
     next: int  # the offset behind the batch
     name: str
     all_names: tuple[str, ...]  # of this batch, whichever consumer wrote them
+
+
+def mark_names(partition: TopicPartition, batch: UndecodableBatch) -> tuple[str, ...]:
+    """Return the names of a batch's marks."""
+    checksum = zlib.crc32(batch.content)
+    return tuple(mark_name(partition.partition, batch.first, checksum, n) for n in (1, 2))
+
+
+async def mark(staging: Staging, partition: TopicPartition, batch: UndecodableBatch) -> Mark | None:
+    """Mark a large batch; return None if two consumers did so and ended.
+
+    Raises:
+        StagingUnavailable: It cannot be marked now.
+    """
+    names = mark_names(partition, batch)
+    existing = set(await staging.existing(partition.topic, names))
+    free = [name for name in names if name not in existing]
+    if not free:
+        return None
+    await staging.keep(partition.topic, free[0], b"a consumer decodes this batch")
+    return Mark(batch.next, free[0], names)
 
 
 class UndecodableBatches:
@@ -72,7 +95,7 @@ class UndecodableBatches:
         self._is_masked = is_masked
         self._arrived: asyncio.Queue[tuple[TopicPartition, UndecodableBatch]] = asyncio.Queue()
         self._stopped: dict[TopicPartition, UndecodableBatch] = {}
-        self._marks: dict[TopicPartition, _Mark] = {}
+        self._marks: dict[TopicPartition, Mark] = {}
         self._needless: asyncio.Queue[tuple[str, tuple[str, ...]]] = asyncio.Queue()
 
     def add(self, partition: TopicPartition, batch: UndecodableBatch) -> None:
@@ -83,16 +106,16 @@ class UndecodableBatches:
     def forget(self, partition: TopicPartition) -> None:
         """Leave the partition's batch alone: it is no longer read, or from elsewhere."""
         self._stopped.pop(partition, None)
-        if mark := self._marks.pop(partition, None):
-            self._needless.put_nowait((partition.topic, (mark.name,)))
+        if own := self._marks.pop(partition, None):
+            self._needless.put_nowait((partition.topic, (own.name,)))
 
     def decoded(self, topic: str, end: Callable[[TopicPartition], int | None]) -> None:
         """Delete the marks of batches before the `end` of what is decoded of a partition."""
-        for partition, mark in list(self._marks.items()):
-            if partition.topic == topic and (end(partition) or 0) >= mark.next:
+        for partition, own in list(self._marks.items()):
+            if partition.topic == topic and (end(partition) or 0) >= own.next:
                 del self._marks[partition]
                 # Those who left the other mark ended for another reason.
-                self._needless.put_nowait((topic, mark.all_names))
+                self._needless.put_nowait((topic, own.all_names))
 
     async def run(self) -> None:
         """Do all this until cancelled."""
@@ -106,38 +129,31 @@ class UndecodableBatches:
         pause = Backoff()
         while self._stopped.get(partition) is batch:
             try:
-                mark = await self._mark(partition, batch) if batch.large else None
-                file = "" if mark else await self._keep(partition, batch)
+                own = await self._mark(partition, batch) if batch.large else None
+                file = "" if own else await self._keep(partition, batch)
             except StagingUnavailable as exc:
                 log(BATCH_UNKEPT, **where, reason=str(exc), then="tried again")
                 await asyncio.sleep(pause.next())
                 continue
             if self._stopped.get(partition) is not batch:
-                if mark:
-                    self._needless.put_nowait((partition.topic, (mark.name,)))
+                if own:
+                    self._needless.put_nowait((partition.topic, (own.name,)))
                 return
             del self._stopped[partition]
-            if mark:
-                self._marks[partition] = mark
-                log(BATCH_LARGE, **where, stored_bytes=len(batch.content), mark=mark.name)
+            if own:
+                self._marks[partition] = own
+                log(BATCH_LARGE, **where, stored_bytes=len(batch.content), mark=own.name)
                 self._decode(partition, batch)
             else:
                 offsets, reason = batch.next - batch.first, DEATHS if batch.large else batch.reason
                 log(BATCH_SKIPPED, **where, offsets=offsets, reason=reason, file=file)
                 self._step_over(partition, batch)
 
-    async def _mark(self, partition: TopicPartition, batch: UndecodableBatch) -> _Mark | None:
-        """Mark a large batch; return None if two consumers did so and ended."""
-        checksum = zlib.crc32(batch.content)
-        names = tuple(mark_name(partition.partition, batch.first, checksum, n) for n in (1, 2))
-        if (own := self._marks.get(partition)) and own.all_names == names:
+    async def _mark(self, partition: TopicPartition, batch: UndecodableBatch) -> Mark | None:
+        own = self._marks.get(partition)
+        if own is not None and own.all_names == mark_names(partition, batch):
             return own
-        existing = set(await self._staging.existing(partition.topic, names))
-        free = [name for name in names if name not in existing]
-        if not free:
-            return None
-        await self._staging.keep(partition.topic, free[0], b"a consumer decodes this batch")
-        return _Mark(batch.next, free[0], names)
+        return await mark(self._staging, partition, batch)
 
     async def _keep(self, partition: TopicPartition, batch: UndecodableBatch) -> str:
         """Write the batch to a file, if it may be; return where it is, "": nowhere."""
