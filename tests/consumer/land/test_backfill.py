@@ -288,7 +288,7 @@ async def test_a_recreated_topic_is_not_mixed_with_the_earlier_one() -> None:
         assert len(new) == len({r.offset for r in new})
 
 
-async def test_a_topic_is_made_anew_while_the_table_has_no_writer() -> None:
+async def test_a_topic_is_recreated_while_the_table_has_no_writer() -> None:
     async with begun() as (scene, writer):
         await until_some(scene, writer)
         writer.kill()
@@ -355,7 +355,7 @@ async def test_a_large_batch_is_decoded_behind_a_mark() -> None:
         assert scene.staging.kept == {}, "nobody has ended by it"
 
 
-async def test_a_large_batch_by_which_two_have_ended_is_told() -> None:
+async def test_a_large_batch_by_which_two_have_ended_is_a_fault() -> None:
     async with begun() as (scene, writer):
         batch = UndecodableBatch(3_990, 3_995, "large", b"", large=True)
         writer.earlier_reader.torn[P] = batch

@@ -25,7 +25,8 @@ def take_step(world: World, index: int, wanted: FindEarlier | StageEarlier) -> W
     """Find where the table begins, or stage a portion of one or two offsets."""
     outcome: Outcome
     if isinstance(wanted, FindEarlier):
-        found = lowest(world, world.tables[world.target_of(index)])
+        table = world.tables[world.target_of(index)]
+        found = lowest(world, table) if wanted.scan else None
         outcome = EarlierFound(found, writers.facts(world, index))
     elif wanted.range.next - wanted.range.first > MOST_OFFSETS:
         outcome = TooLarge()

@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.model.explore import Plain
 
+from binwright.consumer.decide.land import backfills
 from binwright.consumer.decide.land.chain import Chain
 from binwright.consumer.decide.land.states import (
     BadOffsetsFound,
@@ -36,7 +37,7 @@ def canonical(world: World) -> Plain:
 def _operation(of: Operation | None) -> Plain:
     if of is None:
         return ()
-    places = _sorted(of.unsettled), _sorted(of.ranges)
+    places = _sorted(of.unsettled), _sorted(of.ranges), _sorted(of.given_up)
     return of.state, tuple(of.after or ()), places, bool(of.fault)
 
 
@@ -228,11 +229,12 @@ class _Names:
             phase.flight and self.flight(phase.flight),
             (phase.stamp_due, phase.since_full, bool(phase.fault)),
             (_sorted(phase.doubted), phase.doubted_from if phase.doubted else 0),
-            (_sorted(phase.undecided), phase.undecided_until if phase.undecided else 0),
+            (_sorted(phase.undecided), phase.undecided_until if backfills.waits(phase) else 0),
             reread_from,
             _sorted(phase.behind),
             (now - phase.checked_at >= TICK_S, now >= phase.retry_at),
             (_operation(phase.operation), self.portion(phase.portion), now >= phase.step_at),
+            (phase.described, _sorted({p: now >= at for p, (_, at) in phase.failing.items()})),
             (phase.span, phase.turn and tuple(phase.turn)),
             type(phase.asked).__name__,
             phase.erasure

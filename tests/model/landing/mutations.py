@@ -529,7 +529,8 @@ def _stamps_where_it_began(*args: Any) -> tuple[Landing, Request]:
         return state, wanted
     (part,) = wanted.batch.slices
     before = {TopicPartition(part.topic, n): (0, end) for n, (_, end) in part.ranges.items()}
-    operation = replace(stamp.operation, ranges={**stamp.operation.ranges, **before})
+    ranges = {**stamp.operation.ranges, **before}
+    operation = replace(stamp.operation, ranges=ranges, state="running")
     return state, replace(wanted, stamp=replace(stamp, operation=operation).encode())
 
 
@@ -575,7 +576,7 @@ MUTATIONS: Mapping[str, tuple[Patch, ...]] = {
         (backfills, "without", _goes_on),
     ),
     "a topic that was recreated is back-filled": (
-        (backfills, "_fault", _no_fault),
+        (backfills, "_of_another_topic", _no_fault),
         (backfills, "without", _goes_on),
     ),
     # a replay

@@ -549,7 +549,7 @@ def test_it_waits_until_all_is_read_that_was_announced_before_the_claim() -> Non
     assert isinstance(scene.next_request(), FindEarlier)
 
 
-def test_a_landing_topic_that_was_made_anew_has_only_its_own_announcements_to_read() -> None:
+def test_a_recreated_landing_topic_has_only_its_own_announcements_to_read() -> None:
     scene = ordered_scene()
     scene.change(undecided_until=300, step_at=scene.now + 100.0)
     assert isinstance(scene.next_request(20.0), QueryKafka)
@@ -628,7 +628,7 @@ def test_what_is_staged_is_deleted_once_another_order_replaces_it() -> None:
     ("offsets", "fault"),
     [({7: 5}, "no partition orders-7: it has partitions of orders"), ({0: 4_001}, "4001 is not")],
 )
-def test_offsets_that_cannot_be_meant_are_told(offsets: dict[int, int], fault: str) -> None:
+def test_offsets_that_cannot_be_meant_are_refused(offsets: dict[int, int], fault: str) -> None:
     scene = ordered_scene(replace(ORDER, offsets=at(offsets)))
     scene.next_request()
     effects = scene.complete(described())

@@ -48,7 +48,7 @@ def test_the_files_of_cuts_are_those_of_the_newest_stamp_that_has_some() -> None
 
 
 @pytest.mark.parametrize(("topic_id", "left"), [(ID, {part(0): (0, 9)}), ("id-2", {})])
-def test_a_topic_that_was_made_anew_is_back_filled_no_further(
+def test_a_recreated_topic_is_back_filled_no_further(
     topic_id: str, left: dict[TopicPartition, tuple[int, int]]
 ) -> None:
     filling = Operation(id="1", work="backfill", by="ann", state="running")

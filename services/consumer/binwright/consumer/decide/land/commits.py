@@ -85,8 +85,8 @@ def resolve(
     operation = newest.operation if newest else None
     if operation is not None:  # of a topic that was made anew since, nothing is left to do (†)
         meant = {*operation.ranges, *operation.given_up}
-        anew = [p for p in meant if not same_topic(stamped.get(p.topic), ids.get(p.topic))]
-        operation = operation.without_ranges(anew)
+        recreated = [p for p in meant if not same_topic(stamped.get(p.topic), ids.get(p.topic))]
+        operation = operation.without_ranges(recreated)
     return Resolved(
         topic_ids=ids,
         committed=committed,
