@@ -2,7 +2,8 @@
 
 import pytest
 
-from binwright.protocol.model import TopicPartition
+from binwright.protocol.metrics import Measurement, PartitionRate
+from binwright.protocol.model import BytesPerSecond, TopicPartition
 from binwright.scaler.decide.lags import (
     BEYOND_S,
     Baseline,
@@ -10,6 +11,7 @@ from binwright.scaler.decide.lags import (
     LogEnds,
     TopicTrend,
     Work,
+    measured_ends,
     to_be_sized,
     work_of,
 )
@@ -18,6 +20,27 @@ from binwright.scaler.decide.policy import PartitionLoad
 P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
 KNOWN = {"orders": LogEnds(100.0, {0: 500, 1: 70}, {0: 10.0, 1: 1.0}, 2)}
 BOTH = {P0: 200, P1: 70}
+
+
+def test_measured_logs_are_those_that_are_not_stale() -> None:
+    fresh = PartitionRate(0, BytesPerSecond(5_000.0), 30.0, 700, 40, 500.0, 10.0)
+    rows = (
+        fresh,
+        fresh._replace(partition=1, records_per_s=None),
+        fresh._replace(partition=2, quality="stale"),
+    )
+    measurement = Measurement(
+        topic="orders",
+        at_ms=0,
+        monitor="m",
+        number=1,
+        interval_s=1.0,
+        count=3,
+        partitions=rows,
+    )
+
+    measured = LogEnds(9.0, {0: 700, 1: 700}, {0: 10.0}, 3, starts={0: 40, 1: 40})
+    assert measured_ends(measurement, 9.0) == measured
 
 
 def test_lag_is_what_lies_between_a_commit_and_the_end() -> None:
