@@ -203,7 +203,7 @@ class TableOperation:
     skipped: Number = 0  # that are in no table now, as the settings want
     rows: Number = 0  # rows of records from before the table's beginning
     bad: Number = 0  # bad records from before it
-    gone: Number = 0  # offsets from before it that Kafka has no more
+    gone: Number = 0  # offsets that are left out: Kafka has them no more, or their log was cut
     to_go: Number = 0  # offsets from before it that are to be read
     masked: Number = 0  # bad records whose values are masked: they are not decoded again
     erased: Number = 0  # rows that were deleted
