@@ -400,13 +400,26 @@ async def test_random_changes_leave_what_a_replay_of_them_in_memory_leaves(
                 expected[str(key)] = (value["v"], place)
         await landing.land(*changes)
         assert rows(spark, lake) == expected
-    assert (await tables.compact(TOPIC)).added <= 1
+    assert (await tables.compact(TOPIC)).added <= 2  # the rows, and what is noted
     await tables.vacuum(TOPIC)
     assert rows(spark, lake) == expected
     assert deltalake.DeltaTable(f"{lake}/{TOPIC}").to_pyarrow_table().num_rows == len(expected)
     with duckdb.connect() as database:
         database.load_extension(duckdb_extension())
         assert len(database.table_function("delta_scan", [f"{lake}/{TOPIC}"])) == len(expected)
+
+
+async def test_what_is_noted_of_deletions_is_compacted_with_the_table(
+    tables: SparkLake, staging: FileStaging, lake: Path
+) -> None:
+    landing = await opened(tables, staging)
+    for offset in range(3):
+        await landing.land((0, offset, "a", None))
+    noted = deltalake.DeltaTable(f"{lake}/{TOPIC}__deleted")
+    assert len(noted.file_uris()) == 3
+    await tables.compact(TOPIC)
+    noted.update_incremental()
+    assert (len(noted.file_uris()), noted.to_pyarrow_table().num_rows) == (1, 3)
 
 
 def test_deletions_of_a_table_of_other_keys_or_of_another_order_are_not_its_own() -> None:

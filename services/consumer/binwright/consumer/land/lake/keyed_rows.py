@@ -32,7 +32,6 @@ LAYOUT = Layout(
     statistics=("noted_at",),
 )
 COMMENT = "Hashes of keys whose rows were deleted: older changes do not bring them back"
-AUTO_COMPACT = {"delta.autoOptimize.autoCompact": "true"}  # each batch may add a small file
 KEPT_DAYS = 30
 """For which deletions are noted: a change that comes later than that is taken for a new row."""
 APP, VERSION = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
@@ -42,7 +41,7 @@ OPERATION = f"{OP.name} = '{DELETED}'"
 
 def ensure(spark: SparkSession, path: str) -> None:
     """Create the table of deletions if it is missing."""
-    create(spark, path + DELETED_SUFFIX, LAYOUT, COMMENT, AUTO_COMPACT)
+    create(spark, path + DELETED_SUFFIX, LAYOUT, COMMENT, {})
     created(spark, path + DELETED_SUFFIX, LAYOUT)
 
 

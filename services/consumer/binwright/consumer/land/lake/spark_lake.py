@@ -379,6 +379,11 @@ class SparkLake:
                     )
                     done += await self._rewrite(table, access, rewrite)
                 await self._trim_log(f"{table}{BAD_SUFFIX}" if bad else table)
+        if self._has_keys(table):
+            deleted = self._access(table, DELETED_SUFFIX)
+            work = partial(clustering.compact, portion=Portion(small), file_bytes=file_bytes)
+            done += await self._maintain(table, deleted, work)
+            await self._trim_log(f"{table}{DELETED_SUFFIX}")
         return done
 
     async def cluster(self, table: str) -> Compaction:
