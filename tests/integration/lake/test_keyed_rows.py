@@ -25,8 +25,9 @@ from binwright.protocol.errors import StagedUnreadable, TableRefused, WriteConfl
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import Record, Records
 from binwright.tables.columns import columns_text, parse_columns
+from binwright.tables.conditions import parse_condition
 from binwright.tables.operations import REPLAY
-from binwright.tables.ports import Batch, FileSlice, Footer, Table
+from binwright.tables.ports import Batch, ErasedQuery, FileSlice, Footer, Table
 from binwright.tables.settings import TableSettings
 
 pytestmark = pytest.mark.integration
@@ -420,6 +421,27 @@ async def test_what_is_noted_of_deletions_is_compacted_with_the_table(
     await tables.compact(TOPIC)
     noted.update_incremental()
     assert (len(noted.file_uris()), noted.to_pyarrow_table().num_rows) == (1, 3)
+
+
+async def test_an_older_change_that_is_replayed_brings_no_erased_row_back(
+    tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
+) -> None:
+    landing = await opened(tables, staging)
+    await landing.land((0, 5, "a", {"v": 5}), (0, 6, "b", {"v": 6}))
+    wanted = ErasedQuery(
+        operation="0" * 32,
+        where=parse_condition("v = 5"),
+        bad_where=None,
+        topic_ids={TOPIC: None},
+        below={},
+    )
+    for _ in range(2):
+        await tables.note_erased(TOPIC, wanted, "note", dry_run=False)
+        await tables.erase_noted(TOPIC, wanted.operation, "note")
+        await landing.land((0, 3, "a", {"v": 3}), (0, 4, "b", {"v": 4}), work=REPLAY)
+        assert rows(spark, lake) == {"b": (6, (0, 6))}
+    await landing.land((0, 7, "a", {"v": 7}))
+    assert rows(spark, lake) == {"a": (7, (0, 7)), "b": (6, (0, 6))}
 
 
 def test_deletions_of_a_table_of_other_keys_or_of_another_order_are_not_its_own() -> None:

@@ -15,6 +15,7 @@ from pyspark.sql.types import DataType, StructType
 
 from binwright.consumer.land.lake.creation import create, created
 from binwright.consumer.land.lake.delta import COMPILED, METADATA, delete_rows, settings
+from binwright.consumer.land.lake.erased_rows import noted_by
 from binwright.consumer.land.lake.staged_rows import Frame, literal_text, tasks_for
 from binwright.consumer.land.lake.table_columns import Layout
 from binwright.lake.lake_reader import quoted
@@ -179,20 +180,34 @@ def note_deleted(
 
     def work(spark: SparkSession) -> None:
         keys = keys_of(spark, path, table)
-        place = ", ".join(
-            f"{KAFKA}.{name}" for name in ("topic", "partition", "offset", "timestamp")
-        )
         changes = last(frame(spark).to(keys.types), keys, batch).select("row.*")
-        deleted = changes.where(OPERATION)
-        noted = deleted.selectExpr(
-            f"{keys.hashed()} AS key",
-            f"struct({place}) AS place",
-            f"{keys.sequence_texts()} AS sequence",
-            "current_timestamp() AS noted_at",
-        ).coalesce(tasks_for(batch.bytes))
-        noted.writeTo(quoted(path + DELETED_SUFFIX)).option("userMetadata", stamp).append()
+        deleted = changes.where(OPERATION).coalesce(tasks_for(batch.bytes))
+        _note(deleted, keys, path, stamp)
 
     return work
+
+
+def note_erased(spark: SparkSession, path: str, table: Table, operation: str, text: str) -> None:
+    """Note the keys of rows that are to be erased: no older change brings them back (†)."""
+    if (noted := noted_by(spark, path, operation)) is not None:
+        same = " AND ".join(
+            f"{KAFKA}.{name} <=> noted.{name}"
+            for name in ("topic", "partition", "offset", "timestamp")
+        )
+        places = noted.where("NOT bad").alias("noted")
+        rows = spark.table(quoted(path)).join(places, sf.expr(same), "left_semi")
+        _note(rows, keys_of(spark, path, table), path, text)
+
+
+def _note(rows: DataFrame, keys: Keys, path: str, text: str) -> None:
+    place = ", ".join(f"{KAFKA}.{name}" for name in ("topic", "partition", "offset", "timestamp"))
+    noted = rows.selectExpr(
+        f"{keys.hashed()} AS key",
+        f"struct({place}) AS place",
+        f"{keys.sequence_texts()} AS sequence",
+        "current_timestamp() AS noted_at",
+    )
+    noted.writeTo(quoted(path + DELETED_SUFFIX)).option("userMetadata", text).append()
 
 
 def merge(  # noqa: PLR0917 - the parts of a commit

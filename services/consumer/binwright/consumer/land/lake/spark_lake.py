@@ -254,6 +254,13 @@ class SparkLake:
     async def erase_noted(self, table: str, operation: str, note: str) -> None:
         """Delete what an operation has noted; see `Lake.erase_noted`."""
         path = self._access(table).path
+        if self._has_keys(table):
+            known = self._of_columns[table]
+            await self._erasing(
+                table,
+                self._access(table, DELETED_SUFFIX),
+                lambda spark: keyed_rows.note_erased(spark, path, known, operation, note),
+            )
         for bad, access in enumerate(self._accesses(table)):
             work = partial(
                 erased_rows.erase, path=path, operation=operation, text=note, bad=bool(bad)
