@@ -453,6 +453,22 @@ def test_deletions_of_a_table_of_other_keys_or_of_another_order_are_not_its_own(
     assert all(names in str(hashes) for names in ("'id; '", "'other; '", "'id; v'", "'id, v; '"))
 
 
+def test_a_key_has_one_hash_in_each_type_that_holds_it(spark: SparkSession) -> None:
+    """Columns become wider, and what was deleted before is noted still."""
+    for value, types in {
+        "100": ("INT", "BIGINT", "DECIMAL(12,0)", "DECIMAL(20,2)"),
+        "1.50": ("DECIMAL(5,2)", "DECIMAL(9,4)", "DECIMAL(38,20)"),
+        "0": ("INT", "DECIMAL(12,2)", "DECIMAL(38,20)"),
+        "-0.0000005": ("DECIMAL(9,7)", "DECIMAL(38,20)"),
+    }.items():
+        hashes = set()
+        for kind in types:
+            row = spark.sql(f"SELECT CAST('{value}' AS {kind}) AS id")
+            hashed = Keys(("id",), (), row.schema).hashed()
+            hashes.add(row.selectExpr(hashed).collect()[0][0])
+        assert len(hashes) == 1, value
+
+
 async def test_a_table_of_other_rows_is_refused(
     tables: SparkLake, staging: FileStaging, lake: Path, spark: SparkSession
 ) -> None:

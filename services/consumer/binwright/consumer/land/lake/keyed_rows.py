@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pyspark.sql.connect import functions as sf
 from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.session import SparkSession
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import BinaryType, DataType, DecimalType, StructType
 
 from binwright.consumer.land.lake.creation import create, created
 from binwright.consumer.land.lake.delta import COMPILED, METADATA, delete_rows, settings
@@ -93,12 +93,14 @@ class Keys:
         return f"unix_micros({value})" if is_time else value
 
     def _text(self, path: str, value: str) -> str:
-        kind = self._type(path).simpleString()
-        return (
-            f"hex({value})"
-            if kind == "binary"
-            else f"CAST({self._compared(path, value)} AS STRING)"
-        )
+        """Return the text of a value; that of a number is the same in a wider type (†)."""
+        kind = self._type(path)
+        if isinstance(kind, BinaryType):
+            return f"hex({value})"
+        text = f"CAST({self._compared(path, value)} AS STRING)"
+        if isinstance(kind, DecimalType):
+            return f"rtrim('.', regexp_replace({text}, '([.][0-9]*?)0+$', '$1'))"
+        return text
 
     def _type(self, path: str) -> DataType:
         here: DataType = self.types
