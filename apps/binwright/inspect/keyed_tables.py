@@ -49,7 +49,7 @@ class _Landed:
 
     rows: Mapping[Key, Place]
     copies: Counter[Key]  # keys with several rows
-    bad: frozenset[Place]
+    bad: frozenset[tuple[Place, int]]  # with their times, ms since 1970; 0: they have none
     erased: frozenset[Place]
     kept_since_ms: int | None
 
@@ -78,17 +78,15 @@ async def audit_keyed_table(
     """
     entry = targets[0].decoded
     assert entry is not None, targets
-    bounds = {
-        TopicPartition(target.topic, number): ends
-        for target in targets
-        for number, ends in (await extents.bounds(target.topic)).items()
-    }
+    bounds = await _bounds(targets, extents)
     landed = await reader.run(
         f"read the table at {path}", lambda spark: _landed(spark, path, entry)
     )
     known = landed or _Landed({}, Counter(), frozenset(), frozenset(), None)
     until = asyncio.get_running_loop().time() + check_s
-    changes = NewestChanges()
+    # What was written since may be in the table, or may have deleted rows.
+    later = {p: end for p, (_, end) in (await _bounds(targets, extents)).items()}
+    changes = NewestChanges(known.bad, {p: end for p, (_, end) in bounds.items()})
     async with Decoders(
         settings, settings.consumer.value_memory_bytes or MOST_VALUE_BYTES, waits=False
     ) as decoders:
@@ -96,13 +94,13 @@ async def audit_keyed_table(
             for p, (start, end) in sorted(bounds.items()):
                 if p.topic != target.topic:
                     continue
-                for first in range(start, end, AT_ONCE):
-                    part = Range(first, min(first + AT_ONCE, end) - 1)
+                last = later.get(p, end)
+                for first in range(start, last, AT_ONCE):
+                    part = Range(first, min(first + AT_ONCE, last) - 1)
                     read = await extents.records(p, part, until)
                     rows = {p: [Records.of(read)]} if read else {}
                     for key, change in await _changes(decoders, target, rows):
-                        if change.place not in known.bad:
-                            changes.add(key, change)
+                        changes.add(key, change)
     found = compare_keys(
         changes, known.rows, erased=known.erased, kept_since_ms=known.kept_since_ms
     )
@@ -120,6 +118,16 @@ async def audit_keyed_table(
         )
         for target in targets
     )
+
+
+async def _bounds(
+    targets: Sequence[Target], extents: TopicExtents
+) -> Mapping[TopicPartition, tuple[int, int]]:
+    return {
+        TopicPartition(target.topic, number): ends
+        for target in targets
+        for number, ends in (await extents.bounds(target.topic)).items()
+    }
 
 
 def _partition(
@@ -144,7 +152,7 @@ def _partition(
         surplus=sum(twice[Place(p, offset)] for offset in doubles),
         doubles=tuple(doubles[:MAX_LISTED]),
         beyond=0,
-        bad=len(_of(p, landed.bad)),
+        bad=len(_of(p, (place for place, _ in landed.bad))),
         expired=len(_of(p, found.expired)),
         erased=len(_of(p, found.erased)),
         stale=len(stale),
@@ -214,18 +222,22 @@ def _landed(spark: Any, path: str, entry: TableSettings) -> _Landed | None:
         rows[key] = _place(row)
     bad = delta_table(spark, path + BAD_SUFFIX)
     noted = erased_places(spark, path)
+    at_ms = f"coalesce(unix_millis({KAFKA}.timestamp), 0) AS at_ms"
+    bad_at = () if bad is None else _found(records(bad, at_ms), "at_ms")
     return _Landed(
         rows,
         Counter({key: count for key, count in copies.items() if count > 1}),
-        frozenset() if bad is None else _places(records(bad)),
-        frozenset() if noted is None else _places(noted.where("NOT bad")),
+        frozenset((_place(row), row["at_ms"]) for row in bad_at),
+        frozenset(map(_place, () if noted is None else _found(noted.where("NOT bad")))),
         kept_since_ms(properties(spark, path), wall_ms()),
     )
 
 
-def _places(frame: Any) -> frozenset[Place]:
-    found = frame.select("topic", "partition", "offset").toArrow().to_pylist()
-    return frozenset(map(_place, found))
+def _found(frame: Any, *more: str) -> Sequence[Mapping[str, Any]]:
+    rows: list[dict[str, Any]] = (
+        frame.select("topic", "partition", "offset", *more).toArrow().to_pylist()
+    )
+    return rows
 
 
 def _place(row: Mapping[str, Any]) -> Place:

@@ -100,6 +100,25 @@ def test_of_two_partitions_at_one_time_either_row_is_right() -> None:
     assert compared(changes, {"a": 1, "c": 3}) == KeyFindings()
 
 
+def test_keys_that_change_while_the_table_is_read_are_passed_over() -> None:
+    """Their rows are newer than what was read, or gone, or not there yet."""
+    added = NewestChanges(ends={P: 5})
+    changes = {"newer": 1, "deleted": 2, "same": 4}
+    for key, offset in changes.items():
+        added.add((key,), change(offset))
+    for offset, key in enumerate(["newer", "deleted"], 5):
+        added.add((key,), change(offset, deletes=key == "deleted"))
+    found = compare_keys(added, {("newer",): Place(P, 5), ("same",): Place(P, 3)})
+    assert found == KeyFindings(lost=[Place(P, 4)], stale=[Place(P, 3)])
+
+
+def test_a_bad_record_of_before_hides_no_change_at_its_offset() -> None:
+    added = NewestChanges(bad=frozenset([(Place(P, 1), 100), (Place(P, 2), 50)]))
+    added.add(("bad",), change(1))
+    added.add(("good",), change(2))
+    assert [key for key, _ in added.newest()] == [("good",)]
+
+
 def test_what_was_erased_or_is_older_than_the_table_keeps_is_not_lost() -> None:
     changes = {"a": [change(1)], "b": [change(2, at_ms=10)], "c": [change(3, at_ms=0)]}
     erased = frozenset([Place(P, 1), Place(P, 0)])

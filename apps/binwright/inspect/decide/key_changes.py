@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, NamedTuple
 
 from binwright.protocol.model import TopicPartition
@@ -32,13 +33,28 @@ class Change(NamedTuple):
 
 @dataclass(slots=True)
 class NewestChanges:
-    """The newest changes of keys, by all records that were added."""
+    """The newest changes of keys, by all records that were added.
 
+    Attributes:
+        bad: Bad records, with their times, which change nothing. A place alone may be that of a
+            record of before a cut of the log.
+        ends: Behind these offsets records came after the table was looked at, or while it was: of
+            keys that they change it is not known what the table should have.
+    """
+
+    bad: frozenset[tuple[Place, int]] = frozenset()
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     _of_keys: dict[Key, list[Change]] = field(default_factory=dict)  # one of each partition
+    _changing: set[Key] = field(default_factory=set)  # behind the ends
     _gone_back: set[Key] = field(default_factory=set)  # in one, as time goes
 
     def add(self, key: Key, change: Change) -> None:
         """Add a change; those of a partition are added in order of their offsets."""
+        if change.place.offset >= self.ends.get(change.place.partition, inf):
+            self._changing.add(key)
+            return
+        if (change.place, change.at_ms) in self.bad:
+            return
         of_key = self._of_keys.setdefault(key, [])
         for at, known in enumerate(of_key):
             if known.place.partition == change.place.partition:
@@ -56,6 +72,8 @@ class NewestChanges:
         on which landed first.
         """
         for key, of_key in self._of_keys.items():
+            if key in self._changing:
+                continue
             newest = max(change.order for change in of_key)
             like = newest[:-1] if key in self._gone_back else newest
             yield key, [change for change in of_key if change.order[: len(like)] == like]
