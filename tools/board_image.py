@@ -123,7 +123,7 @@ def draw(
             axes.plot(minutes, line.values, label=line.name, linewidth=1.2)
         defaults = panel["fieldConfig"]["defaults"]
         axes.set_title(panel["title"], loc="left", fontsize=9, fontweight="bold")
-        axes.set_ylim(bottom=defaults["min"])
+        axes.set_ylim(bottom=defaults.get("min"))  # None: as low as the values are
         axes.set_xlim(0, (until_s - since_s) / 60)
         axes.yaxis.set_major_formatter(UNITS[defaults["unit"]]())
         axes.locator_params(nbins=4)
