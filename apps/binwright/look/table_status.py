@@ -9,6 +9,7 @@ from binwright.look.table_view import NO_REPORT, TableView
 from binwright.protocol.errors import UserError
 from binwright.protocol.metadata import Report, TableReport
 from binwright.protocol.model import Slot, TopicPartition
+from binwright.protocol.texts import first_of
 
 LISTED = 3
 """Topics of a table that are named."""
@@ -71,8 +72,7 @@ def check_known(group: str, table: str, known: Collection[str]) -> None:
 
 def topics_text(topics: Sequence[str]) -> str:
     """Return the topics of a table as text; many are cut short."""
-    listed = ", ".join(topics[:LISTED])
-    return listed if len(topics) <= LISTED else f"{listed} and {len(topics) - LISTED} more"
+    return first_of(topics, LISTED)
 
 
 def table_statuses(

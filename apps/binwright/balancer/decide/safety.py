@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from statistics import median
 
 from binwright.balancer.decide.throttles import Throttles
 from binwright.balancer.ports import ClusterState, Disk, PartitionState, Replicas, Targets
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.texts import first_of
 
 SHOWN = 3
 """Partitions that a reason names; of more it has the number."""
@@ -148,9 +148,7 @@ def pauses(
 
 def named(partitions: Collection[TopicPartition]) -> str:
     """Return the first partitions by name, and how many there are."""
-    first = ", ".join(map(str, islice(partitions, SHOWN)))
-    more = len(partitions) - SHOWN
-    return f"{first} and {more} more" if more > 0 else first
+    return first_of(partitions, SHOWN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,7 @@ from binwright.lab.shadow.samples import decode_recorded
 from binwright.lab.simulation.scenario import Timing
 from binwright.protocol.errors import SettingsError, StreamError
 from binwright.protocol.orders import SimulatedCost
+from binwright.protocol.texts import first_of
 from binwright.scaler.keda.translation import Translation, translate
 from binwright.streams.recording import RecordingReader
 
@@ -95,7 +96,11 @@ def rank(
     with progress_bar(console) as progress:
         task = progress.add_task("groups", total=len(planned))
         costs = processes.run_all(
-            GroupJob.run, planned, lambda _: progress.advance(task), jobs, cost=_cost
+            GroupJob.run,
+            planned,
+            lambda _: progress.advance(task),
+            jobs,
+            cost=lambda job: len(job.past.recorded.partitions) * job.past.members.end,
         )
     comparisons = ranked(
         assumptions.compare(job.past, job.capacity, cost)
@@ -108,10 +113,6 @@ def rank(
     if write is not None:
         count = _write(write, comparisons, sla, objects)
         console.log(f"written {count} ScaledGroups to {write}")
-
-
-def _cost(job: GroupJob) -> float:
-    return len(job.past.recorded.partitions) * job.past.members.end
 
 
 def _capacities(texts: Iterable[str]) -> dict[str, float]:
@@ -207,8 +208,7 @@ def _sentences(comparisons: Sequence[Comparison], others: Sequence[NotComparable
     if unseen_s:
         yield f"The recording has gaps, of {unseen_s / MINUTE_S:,.0f} minutes in some groups."
     for reason, groups in _reasons(others).items():
-        more = f" and {len(groups) - SHOWN} more" if len(groups) > SHOWN else ""
-        yield f"Not compared: {', '.join(groups[:SHOWN])}{more}: {reason}."
+        yield f"Not compared: {first_of(groups, SHOWN)}: {reason}."
 
 
 def _reasons(others: Iterable[NotComparable]) -> dict[str, list[str]]:

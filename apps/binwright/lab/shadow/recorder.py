@@ -19,6 +19,7 @@ from binwright.protocol.log_events import LogEvent
 from binwright.protocol.metrics import Measurement
 from binwright.protocol.patterns import Pattern
 from binwright.protocol.selection import Selection
+from binwright.protocol.texts import first_of
 from binwright.protocol.wire import AnyMessage
 from binwright.runtime.clock import loop_s, wall_ms
 from binwright.runtime.logs import log
@@ -184,11 +185,6 @@ class GroupRecorder:
             elif before and not fault:
                 over.append(about)
         for reason, names in begun.items():
-            log(SAMPLE_FAILED, about=_listed(names), reason=reason)
+            log(SAMPLE_FAILED, about=first_of(names, SHOWN), reason=reason)
         if over:
-            log(SAMPLE_RECOVERED, about=_listed(over))
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{', '.join(names[:SHOWN])}{more}"
+            log(SAMPLE_RECOVERED, about=first_of(over, SHOWN))

@@ -19,6 +19,7 @@ from binwright.look.status import ProposalStatus, SplitPartition, Status, status
 from binwright.protocol.errors import ExternalError, TopicMissing
 from binwright.protocol.metadata import MeasuredCapacity
 from binwright.protocol.selection import METADATA_SUFFIX
+from binwright.protocol.texts import first_of
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.settings.group import LATE_S, Settings
 from binwright.runtime.settings.group_config import group_config
@@ -44,6 +45,7 @@ TABLE_COLOURS = {
     "unwritten": "red",
     "silent": "red",
 }
+MOST_NAMED = 12  # tables or partitions in a cell
 FAULTY = {"refused", "unwritten", "silent"}
 """States of tables that take no rows."""
 
@@ -136,7 +138,7 @@ def faults(status: Status) -> list[Text]:
         if each.state == "landing" and each.report.age_s > LATE_S and not each.report.fault
     ]
     if status.unread:
-        lines.append(f"no consumer reads: {_some(list(map(str, status.unread)))}")
+        lines.append(f"no consumer reads: {first_of(status.unread, MOST_NAMED, ' ')}")
     if status.hot:
         first, more = status.hot[0], len(status.hot) - 1
         split = any(each.partition == first.partition for each in status.splits)
@@ -227,7 +229,10 @@ def _proposal(group: str, proposal: ProposalStatus) -> list[RenderableType]:
         f"{count(proposal.consumers, 'consumer')}{_moved(proposal.rscore)}"
     )
     changes = [f"{each.partition}: {_slot(each.old)} → {each.new}" for each in proposal.changes]
-    return [Text(head, style="yellow"), Text(f"  {_some(changes)}", style="yellow")]
+    return [
+        Text(head, style="yellow"),
+        Text(f"  {first_of(changes, MOST_NAMED, ' ')}", style="yellow"),
+    ]
 
 
 def _consumers(status: Status, width: int) -> Table:
@@ -253,8 +258,8 @@ def _consumers(status: Status, width: int) -> Table:
             data_size(each.staged_bytes),
             _capacity(each.capacity),
             f"{each.lag:,}",
-            _some(list(each.tables)),
-            _some(list(map(str, each.partitions))),
+            first_of(each.tables, MOST_NAMED, " "),
+            first_of(each.partitions, MOST_NAMED, " "),
         )
         for each in status.consumers
     )
@@ -307,8 +312,3 @@ def tables(status: Status, width: int) -> Table:
 
 def _slot(slot: int | None) -> str:
     return "none" if slot is None else str(slot)
-
-
-def _some(names: list[str], most: int = 12) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return " ".join(names[:most]) + more

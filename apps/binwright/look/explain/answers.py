@@ -1,6 +1,6 @@
 """What every answer has: the group at one moment, and sentences."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import fsum
@@ -23,6 +23,7 @@ from binwright.protocol.orders import (
     ScaleOrder,
     signed,
 )
+from binwright.protocol.texts import first_of
 from binwright.runtime.settings.group import LATE_S, Settings
 
 Kind = Literal["is", "why", "otherwise", "held", "change"]
@@ -224,6 +225,4 @@ def cordon_of(group: GroupFacts, slot: Slot) -> list[Line]:
 
 def some(names: Iterable[str]) -> str:
     """Return some names, and how many more there are."""
-    every: Sequence[str] = list(names)
-    rest = f" and {len(every) - MOST_NAMED} more" if len(every) > MOST_NAMED else ""
-    return ", ".join(every[:MOST_NAMED]) + rest
+    return first_of(list(names), MOST_NAMED)

@@ -10,6 +10,7 @@ from math import ceil
 
 from binwright.protocol.group_plans import GroupPlan
 from binwright.protocol.model import TopicPartition
+from binwright.protocol.texts import first_of
 from binwright.scaler.decide.broker_requests import BrokerRequest
 from binwright.scaler.decide.config import UP, Bounds, ScaledGroupSettings, Times
 from binwright.scaler.decide.lags import Baseline, Work, to_be_sized
@@ -409,9 +410,8 @@ def _load(work: Work, capacity: float, needed: int) -> str:
 
 
 def _hot(partitions: tuple[TopicPartition, ...]) -> str:
-    names = ", ".join(map(str, partitions[:SHOWN_HOT]))
-    more = f" and {len(partitions) - SHOWN_HOT} more" if len(partitions) > SHOWN_HOT else ""
-    return f"faster than a replica, so that more replicas do not help: {names}{more}"
+    names = first_of(partitions, SHOWN_HOT)
+    return f"faster than a replica, so that more replicas do not help: {names}"
 
 
 def rounded(amount: float) -> int:

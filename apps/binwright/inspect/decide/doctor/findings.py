@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from binwright.protocol.texts import first_of
+
 Status = Literal["ok", "warning", "fault", "skipped"]
 LISTED = 5
 
@@ -45,5 +47,4 @@ def has_fault(findings: Iterable[Finding]) -> bool:
 
 def listed(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return ", ".join(names[:LISTED]) + more
+    return first_of(names, LISTED)

@@ -15,6 +15,7 @@ from binwright.kafka.control_records import landing_partition
 from binwright.protocol.errors import BrokerUnavailable, TopicMissing
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.ports.kafka import TopicState
+from binwright.protocol.texts import first_of
 from binwright.tables.ports import PartitionOffsets
 
 KAFKA_TIMEOUT_S = 10.0  # of a query about one table
@@ -94,5 +95,4 @@ def _partitions(state: TopicState) -> Collection[TopicPartition]:
 
 
 def _some(topics: Collection[str]) -> str:
-    more = f" and {len(topics) - SHOWN} more" if len(topics) > SHOWN else ""
-    return ", ".join(sorted(topics)[:SHOWN]) + more
+    return first_of(sorted(topics), SHOWN)
