@@ -1,15 +1,16 @@
 """Orders work on a table, and follows what its writer makes of it."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from functools import partial
 from typing import Annotated
 
 import typer
 
 from binwright.cli.options import settings_at
-from binwright.cli.runner import run_for_result
-from binwright.cli.terminal import Console
+from binwright.cli.runner import progress_console, run_for_result
+from binwright.cli.terminal import print_json
 from binwright.kafka.control_topics import KafkaControlTopics
 from binwright.look.follower import Connect, followed
 from binwright.look.group_view import GroupView
@@ -32,12 +33,18 @@ Patience = Annotated[
 
 def run_operation(
     ordered: Callable[[], OperationOrder],
-    console: Console,
+    lines: Callable[[TableOperation], Iterable[str]],
     group: str | None,
     bootstrap_servers: str | None,
     timeout_s: float,
-) -> TableOperation:
-    """Order work on a table from the command line, and show how far it is until it has ended."""
+    *,
+    json_: bool,
+) -> None:
+    """Order work on a table from the command line, and show how far it is until it has ended.
+
+    Then print it: as JSON, or these lines.
+    """
+    console = progress_console(json_=json_)
 
     async def work() -> TableOperation:
         settings, order = settings_at(bootstrap_servers), ordered()
@@ -53,7 +60,12 @@ def run_operation(
             raise UserError(done.fault)
         return done
 
-    return run_for_result(work)
+    done = run_for_result(work)
+    if json_:
+        print_json(asdict(done))
+        return
+    for line in lines(done):
+        console.print(line)
 
 
 async def carry_out(

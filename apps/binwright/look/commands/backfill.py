@@ -1,20 +1,19 @@
 """`binwright table backfill`: a table's writer lands what is before its beginning, by a message."""
 
-from dataclasses import asdict
+from collections.abc import Iterator
 from typing import Annotated
 from uuid import uuid4
 
 import typer
 
 from binwright.cli.options import Bootstrap, Group, Json, TableName
-from binwright.cli.runner import progress_console
-from binwright.cli.terminal import print_json
 from binwright.look.commands.approve import user_name
 from binwright.look.commands.replay import since_ms
 from binwright.look.operations import STANDSTILL_S, Patience, run_operation
 from binwright.look.work_texts import records_text
 from binwright.protocol.errors import SettingsError, UserError
 from binwright.protocol.fields import checked_offset
+from binwright.protocol.metadata import TableOperation
 from binwright.protocol.model import TopicPartition
 from binwright.protocol.orders import REASON_LENGTH, OperationOrder
 from binwright.runtime.clock import wall_ms
@@ -88,9 +87,7 @@ def backfill(
             at_ms=wall_ms(),
         )
 
-    console = progress_console(json_=json_)
-    done = run_operation(ordered, console, group, bootstrap_servers, timeout)
-    if json_:
-        print_json(asdict(done))
-        return
-    console.print(f"the table {table}: {records_text(done)}")
+    def lines(done: TableOperation) -> Iterator[str]:
+        yield f"the table {table}: {records_text(done)}"
+
+    run_operation(ordered, lines, group, bootstrap_servers, timeout, json_=json_)

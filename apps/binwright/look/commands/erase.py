@@ -1,6 +1,6 @@
 """`binwright table erase`: a table's writer deletes rows of persons, by a message."""
 
-from dataclasses import asdict
+from functools import partial
 from typing import Annotated
 from uuid import uuid4
 
@@ -8,8 +8,6 @@ import typer
 
 from binwright.cli.moments import moment_text
 from binwright.cli.options import Bootstrap, Group, Json, TableName
-from binwright.cli.runner import progress_console
-from binwright.cli.terminal import print_json
 from binwright.look.commands.approve import user_name
 from binwright.look.operations import STANDSTILL_S, Patience, run_operation
 from binwright.look.work_texts import records_text
@@ -91,10 +89,4 @@ def erase(
             at_ms=wall_ms(),
         )
 
-    console = progress_console(json_=json_)
-    done = run_operation(ordered, console, group, bootstrap_servers, timeout)
-    if json_:
-        print_json(asdict(done))
-        return
-    for line in receipt(table, done):
-        console.print(line)
+    run_operation(ordered, partial(receipt, table), group, bootstrap_servers, timeout, json_=json_)

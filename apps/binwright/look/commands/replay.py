@@ -1,8 +1,7 @@
 """`binwright table replay`: a table's writer decodes bad records again, by a message."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, get_args
 from uuid import uuid4
@@ -11,13 +10,12 @@ import typer
 
 from binwright.cli.moments import parse_moment
 from binwright.cli.options import Bootstrap, Group, Json, TableName
-from binwright.cli.runner import progress_console
-from binwright.cli.terminal import print_json
 from binwright.look.commands.approve import user_name
 from binwright.look.operations import STANDSTILL_S, Patience, run_operation
 from binwright.look.work_texts import records_text
 from binwright.protocol.errors import SettingsError, UserError
 from binwright.protocol.fields import LATEST_MS
+from binwright.protocol.metadata import TableOperation
 from binwright.protocol.orders import REASON_LENGTH, BadKind, OperationOrder
 from binwright.runtime.clock import wall_ms
 
@@ -89,14 +87,12 @@ def replay(
             at_ms=wall_ms(),
         )
 
-    console = progress_console(json_=json_)
-    done = run_operation(ordered, console, group, bootstrap_servers, timeout)
-    if json_:
-        print_json(asdict(done))
-        return
-    console.print(f"the table {table}: {records_text(done)}")
-    if done.masked:
-        console.print(
-            f"{done.masked} bad records have no value, as the table's mask hides it: they stay as "
-            "they are; Kafka may have them still"
-        )
+    def lines(done: TableOperation) -> Iterator[str]:
+        yield f"the table {table}: {records_text(done)}"
+        if done.masked:
+            yield (
+                f"{done.masked} bad records have no value, as the table's mask hides it: they stay "
+                "as they are; Kafka may have them still"
+            )
+
+    run_operation(ordered, lines, group, bootstrap_servers, timeout, json_=json_)
