@@ -106,7 +106,8 @@ class ChangeEventDecoder:
         if len(self.columns) > len(columns):
             columns.append(self._part(events, EVENT_SOURCE))
         dropped = pc.or_(events.is_null(), is_bad)
-        rows = _struct(columns, self.columns, dropped)
+        fields = [*row_type(self.columns)]
+        rows = pa.StructArray.from_arrays(columns, fields=fields, mask=dropped)
         return rows, with_faults(bad, values, is_bad, reasons)
 
     def _part(self, events: Any, name: str) -> Any:
@@ -127,7 +128,3 @@ def with_faults(bad: Any, values: Any, is_bad: Any, reasons: Any) -> Any:
     ]
     mask = pc.and_(bad.is_null(), pc.invert(is_bad))
     return pa.StructArray.from_arrays(parts, fields=[*BAD], mask=mask)
-
-
-def _struct(arrays: list[Any], columns: Columns, mask: Any) -> Any:
-    return pa.StructArray.from_arrays(arrays, fields=[*row_type(columns)], mask=mask)

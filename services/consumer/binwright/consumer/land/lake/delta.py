@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.connect import functions as sf
+from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.session import SparkSession
 from pyspark.sql.types import StructType
 
@@ -379,9 +380,13 @@ def outer_offsets(
     spark: SparkSession, path: str, *, raw: bool
 ) -> Mapping[TopicPartition, tuple[int, int]]:
     """Return the lowest and the highest offset of each partition that has rows."""
-    prefix = "" if raw else f"{KAFKA}."
+    return outer_of(spark.table(quoted(path)), "" if raw else f"{KAFKA}.")
+
+
+def outer_of(rows: DataFrame, prefix: str = "") -> Mapping[TopicPartition, tuple[int, int]]:
+    """Return the lowest and the highest offset of each partition that rows are of."""
     place, offset = (f"{prefix}topic", f"{prefix}partition"), f"{prefix}offset"
-    outer = spark.table(quoted(path)).groupBy(*place).agg(sf.min(offset), sf.max(offset))
+    outer = rows.groupBy(*place).agg(sf.min(offset), sf.max(offset))
     return {TopicPartition(topic, p): (low, high) for topic, p, low, high in outer.collect()}
 
 

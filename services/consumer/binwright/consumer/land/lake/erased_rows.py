@@ -15,7 +15,7 @@ from pyspark.sql.connect.session import SparkSession
 
 from binwright.consumer.land.lake.bad_rows import within
 from binwright.consumer.land.lake.creation import create, created
-from binwright.consumer.land.lake.delta import METADATA, REWRITTEN, settings
+from binwright.consumer.land.lake.delta import METADATA, REWRITTEN, outer_of, settings
 from binwright.consumer.land.lake.faults import kind
 from binwright.consumer.land.lake.staged_rows import literal_text
 from binwright.consumer.land.lake.table_columns import Layout
@@ -132,12 +132,8 @@ def noted_by(spark: Any, path: str, operation: str) -> DataFrame | None:
 
 def outer_offsets(spark: SparkSession, path: str) -> Mapping[TopicPartition, tuple[int, int]]:
     """Return the lowest and the highest noted offset of the rows of each partition."""
-    if (noted := erased_places(spark, path)) is None:
-        return {}
-    outer = (
-        noted.where("NOT bad").groupBy("topic", "partition").agg(sf.min("offset"), sf.max("offset"))
-    )
-    return {TopicPartition(topic, p): (low, high) for topic, p, low, high in outer.collect()}
+    noted = erased_places(spark, path)
+    return {} if noted is None else outer_of(noted.where("NOT bad"))
 
 
 def _counts(places: DataFrame, left: int) -> ErasedCounts:
@@ -151,11 +147,7 @@ def erase(spark: SparkSession, path: str, operation: str, text: str, *, bad: boo
         return
     changed = path + BAD_SUFFIX if bad else path
     own = noted.where(f"bad = {str(bad).lower()}")
-    ends = own.groupBy("topic", "partition").agg(sf.min("offset"), sf.max("offset"))
-    places = {
-        TopicPartition(topic, partition): (first, last + 1)
-        for topic, partition, first, last in ends.collect()
-    }
+    places = {p: (first, last + 1) for p, (first, last) in outer_of(own).items()}
     if not places:
         return
     at = f"known.{KAFKA}." if is_of_columns(spark.table(quoted(changed))) else "known."

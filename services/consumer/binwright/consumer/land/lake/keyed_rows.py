@@ -16,7 +16,7 @@ from pyspark.sql.types import BinaryType, DataType, DecimalType, StructType
 from binwright.consumer.land.lake.creation import create, created
 from binwright.consumer.land.lake.delta import COMPILED, METADATA, delete_rows, settings
 from binwright.consumer.land.lake.erased_rows import noted_by
-from binwright.consumer.land.lake.staged_rows import Frame, literal_text, tasks_for
+from binwright.consumer.land.lake.staged_rows import LANDED, Frame, literal_text, tasks_for
 from binwright.consumer.land.lake.table_columns import Layout
 from binwright.lake.lake_reader import quoted
 from binwright.protocol.names import DELETED_SUFFIX
@@ -192,17 +192,14 @@ def note_deleted(
 def note_erased(spark: SparkSession, path: str, table: Table, operation: str, text: str) -> None:
     """Note the keys of rows that are to be erased: no older change brings them back (†)."""
     if (noted := noted_by(spark, path, operation)) is not None:
-        same = " AND ".join(
-            f"{KAFKA}.{name} <=> noted.{name}"
-            for name in ("topic", "partition", "offset", "timestamp")
-        )
+        same = " AND ".join(f"{KAFKA}.{name} <=> noted.{name}" for name in LANDED)
         places = noted.where("NOT bad").alias("noted")
         rows = spark.table(quoted(path)).join(places, sf.expr(same), "left_semi")
         _note(rows, keys_of(spark, path, table), path, text)
 
 
 def _note(rows: DataFrame, keys: Keys, path: str, text: str) -> None:
-    place = ", ".join(f"{KAFKA}.{name}" for name in ("topic", "partition", "offset", "timestamp"))
+    place = ", ".join(f"{KAFKA}.{name}" for name in LANDED)
     noted = rows.selectExpr(
         f"{keys.hashed()} AS key",
         f"struct({place}) AS place",

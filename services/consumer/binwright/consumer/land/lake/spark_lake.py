@@ -7,7 +7,7 @@ A table of columns has one of bad records beside it, at `<lake.path>/<name>__bad
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Self, TypeVar
@@ -30,7 +30,6 @@ from binwright.consumer.land.lake.table_columns import KAFKA_COLUMN, RAW, check_
 from binwright.lake.session import ReconnectingSession, Work
 from binwright.protocol.errors import BinwrightError, StagedUnreadable, WriteUnclear
 from binwright.protocol.log_events import LogEvent
-from binwright.protocol.model import TopicPartition
 from binwright.protocol.names import BAD_SUFFIX, DELETED_SUFFIX
 from binwright.runtime.clock import wall_ms
 from binwright.runtime.logs import log
@@ -305,28 +304,27 @@ class SparkLake:
 
         What was erased has landed, too, and does not land again (†).
         """
-        access, raw = self._access(table), table not in self._of_columns
-
-        def highest(spark: SparkSession) -> PartitionOffsets:
-            landed = delta.outer_offsets(spark, access.path, raw=raw)
-            gone = erased_rows.outer_offsets(spark, access.path)
-            return {p: max(own) for p, own in _of_both(landed, gone).items()}
-
-        return await self._scan(table, access, highest)
+        return await self._landed_offsets(table, max)
 
     async def lowest_offsets(self, table: str) -> PartitionOffsets:
         """Return the lowest offset that has landed of each partition; see `Lake.lowest_offsets`.
 
         A scan, on a session of its own.
         """
+        return await self._landed_offsets(table, min)
+
+    async def _landed_offsets(
+        self, table: str, outer: Callable[[Iterable[int]], int]
+    ) -> PartitionOffsets:
+        """Return an outer offset of each partition's rows, also of those that were erased."""
         access, raw = self._access(table), table not in self._of_columns
 
-        def lowest(spark: SparkSession) -> PartitionOffsets:
+        def offsets(spark: SparkSession) -> PartitionOffsets:
             landed = delta.outer_offsets(spark, access.path, raw=raw)
             gone = erased_rows.outer_offsets(spark, access.path)
-            return {p: min(own) for p, own in _of_both(landed, gone).items()}
+            return {p: outer((*landed.get(p, ()), *gone.get(p, ()))) for p in {*landed, *gone}}
 
-        return await self._scan(table, access, lowest)
+        return await self._scan(table, access, offsets)
 
     async def lowest_bad_offsets(self, table: str) -> PartitionOffsets:
         """Return the lowest offsets of bad records; see `Lake.lowest_bad_offsets`."""
@@ -605,12 +603,6 @@ class SparkLake:
         """Return the accesses to the table and, if it has one, that of bad records."""
         bad = (self._bad_access(table),) if table in self._of_columns else ()
         return self._access(table), *bad
-
-
-def _of_both(
-    one: Mapping[TopicPartition, tuple[int, int]], other: Mapping[TopicPartition, tuple[int, int]]
-) -> Mapping[TopicPartition, tuple[int, ...]]:
-    return {p: (*one.get(p, ()), *other.get(p, ())) for p in {*one, *other}}
 
 
 def _check(spark: SparkSession, path: str, columns: Columns) -> None:

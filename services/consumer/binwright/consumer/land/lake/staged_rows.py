@@ -43,7 +43,8 @@ TASK_BYTES = 128 << 20
 """Staged bytes per task. Each task writes one file; more tasks do not speed up small batches."""
 DAY = "date_from_unix_date(CAST(unix_seconds(timestamp) DIV 86400 AS INT))"
 """UTC, whatever the session's time zone; NULL without a timestamp."""
-_LANDED = ("topic", "partition", "offset", "timestamp")
+LANDED = ("topic", "partition", "offset", "timestamp")
+"""What tells records of a topic apart, also of one that was made anew."""
 FAULT = parse_columns("bad struct<value:binary,kind:string,reason:string>")
 
 
@@ -179,11 +180,11 @@ def _not_landed(spark: SparkSession, frame: DataFrame, batch: Batch, bad_path: s
         return frame
     landed = (
         spark.table(quoted(bad_path))
-        .selectExpr("topic_id", *(f"{KAFKA}.{name}" for name in _LANDED))
+        .selectExpr("topic_id", *(f"{KAFKA}.{name}" for name in LANDED))
         .where(" OR ".join(f"({part})" for part in _landed_before(batch)))
-        .selectExpr(*(f"{name} AS landed_{name}" for name in _LANDED))
+        .selectExpr(*(f"{name} AS landed_{name}" for name in LANDED))
     )
-    same = sf.expr(" AND ".join(f"{name} <=> landed_{name}" for name in _LANDED))
+    same = sf.expr(" AND ".join(f"{name} <=> landed_{name}" for name in LANDED))
     return frame.join(landed, same, "left_anti")
 
 
