@@ -32,13 +32,19 @@ def observe_record(group: Group, event: RecordRead) -> Folded:
         case LimitsMeasured() as measured:
             group = replace(group, members=replace(members, limits_measured=measured))
         case Report() | Stopped() | Started() as message:
-            if message.epoch == members.get(message.slot).epoch:
-                members = _as_reported(members, message)
-                if members is not group.members:
-                    group = forget_gone(replace(group, members=members))
+            group = _reported(group, message)
     if group.members.partitions is not before and group.config.topics is not None:
         group = _without_deselected(group)
     return group, changes
+
+
+def _reported(group: Group, message: Report | Stopped | Started) -> Group:
+    """Return the group with the owners that a record says, if it is of a living process."""
+    members = group.members
+    if message.epoch != members.get(message.slot).epoch:
+        return group
+    members = _as_reported(members, message)
+    return group if members is group.members else forget_gone(replace(group, members=members))
 
 
 def observe_measurement(group: Group, event: Measured) -> tuple[Group, bool]:
@@ -78,7 +84,7 @@ def _led(config: GroupConfig, claim: Claim, measured: LimitsMeasured | None) -> 
 
 
 def _as_reported(members: Members, message: Report | Stopped | Started) -> Members:
-    """Return the members with the owners that a living process's record says."""
+    """Return the members with the owners that a record says."""
     slot, member = message.slot, members.get(message.slot)
     partitions, writers, splits = members.partitions, members.writers, members.splits
     match message:
